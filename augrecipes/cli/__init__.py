@@ -1,0 +1,54 @@
+"""The command line: one file a command. Heavy modules are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run `augrecipes`; leaves with the exit status.
+
+    Args:
+        args: arguments without the program's name; None takes the process's own.
+
+    Raises:
+        SystemExit: always. 0: all is well; 1: a lint error, or a promise that a recipe does not keep; 2: input or
+            usage that is not valid; 130: interrupted.
+
+    >>> main(["--version"])
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
+    from augrecipes.cli.app import app
+
+    for stream in (sys.stdout, sys.stderr):
+        # File names need not be UTF-8, and a terminal need not show every character.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    try:
+        # No `list(args)` here: the command `list` is a module of this package, and hides the builtin.
+        app(args=None if args is None else [*args], prog_name="augrecipes")
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write out what is buffered; a reader that has gone is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        hush()
+    except ValueError:  # closed already
+        pass
+
+
+def hush() -> None:
+    """Send the rest of standard output nowhere: its reader has gone."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,77 @@
+"""The application: its commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from augrecipes.cli.check import check
+from augrecipes.cli.demo import demo
+from augrecipes.cli.explain import explain
+from augrecipes.cli.list import list_gallery
+from augrecipes.cli.preview import preview
+from augrecipes.cli.schema import schema
+from augrecipes.cli.terminal import complain, exit_status
+from augrecipes.errors import AugrecipesError
+
+
+class Guarded(TyperGroup):
+    """Turns errors that a user can mend into one message and an exit status; never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            from augrecipes.cli import hush
+
+            hush()
+            raise typer.Exit(141) from None  # as a program that SIGPIPE ended
+        except AugrecipesError as error:
+            complain(error)
+            raise typer.Exit(exit_status(error)) from None
+        except OSError as error:
+            complain(error)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=Guarded,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Exit status: 0 all is well · 1 a lint error, or a promise not kept · 2 not a valid recipe, file or usage "
+    "· 130 interrupted.  Start with: augrecipes list",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from augrecipes import __version__
+
+        typer.echo(f"augrecipes {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Write what should happen to your training images; augrecipes decides how and where it runs."""
+
+
+for name, command, about in (
+    ("list", list_gallery, "List the recipes that come with augrecipes."),
+    ("check", check, "Print every problem of recipes, and say what a code means."),
+    ("explain", explain, "Show what a recipe does and how it will run."),
+    ("preview", preview, "Draw what a recipe does to some pictures."),
+    ("schema", schema, "Print the JSON Schema of recipes, for editors."),
+    ("demo", demo, "See it work on pictures that it draws itself."),
+):
+    app.command(name, short_help=about)(command)

@@ -1,0 +1,64 @@
+"""Options that several commands share: variants on the command line, and JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from augrecipes.errors import RecipeError
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change an argument, as `set:` in a variant does: --set 'RandomCrop.height=64'. Repeatable.",
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="NAME", help="Leave a step out, as `without:` in a variant does. Repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
+Mode = Annotated[str, typer.Option("--mode", metavar="train|eval", help="Which section of the recipe.")]
+Optimize = Annotated[
+    str | None,
+    typer.Option("--optimize", metavar="none|exact|fast", help="Instead of the recipe's own choice."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the draws.")]
+
+
+def overrides(given: list[str] | None) -> dict[str, Any]:
+    """What `--set` changes, by address; values are read as YAML.
+
+    Raises:
+        typer.BadParameter: text without `=`, or a value that is no YAML.
+
+    >>> overrides(["RandomCrop.height=64", "flip.p=0.25"])
+    {'RandomCrop.height': 64, 'flip.p': 0.25}
+    """
+    from augrecipes.recipe.parse import parse_value
+
+    found: dict[str, Any] = {}
+    for text in given or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(f"{text!r} is not KEY=VALUE, such as RandomCrop.height=64", param_hint="--set")
+        try:
+            found[key.strip()] = parse_value(value)
+        except RecipeError as error:
+            raise typer.BadParameter(f"{text!r}: {error.problems[0].message}", param_hint="--set") from None
+    return found
+
+
+def one_of(value: str | None, allowed: tuple[str, ...], option: str) -> Any:
+    """`value`, which must be one of `allowed`; None passes.
+
+    Raises:
+        typer.BadParameter: it is another one.
+    """
+    if value is not None and value not in allowed:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}", param_hint=option)
+    return value

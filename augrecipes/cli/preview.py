@@ -1,0 +1,54 @@
+"""`augrecipes preview`: what a recipe does to pictures, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.terminal import progress
+
+
+def preview(  # noqa: PLR0917 - options of a command, given by name
+    recipe: Recipe,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder of images, one image, or a CSV file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
+        "preview.png"
+    ),
+    stages: Annotated[
+        bool, typer.Option("--stages", help="One draw, after every step, instead of many draws.")
+    ] = False,
+    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Pictures.")] = 4,
+    columns: Annotated[int, typer.Option("--columns", min=1, max=32, help="Draws of each picture.")] = 6,
+    mode: Mode = "train",
+    optimize: Optimize = None,
+    seed: Seed = 0,
+    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the first draw.")] = 0,
+    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Draw what a recipe does to some pictures: sources on the left, draws on the right.
+
+    \b
+    Examples:
+      augrecipes preview stained-tissue tiles/ -o grid.png
+      augrecipes preview my.yaml photo.jpg -o steps.png --stages
+
+    Exit status: 0 written, 1 a lint error of the recipe, 2 a recipe or data that cannot be used.
+    """
+    section = one_of(mode, ("train", "eval"), "--mode")
+    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    changes = overrides(set_)
+    from augrecipes.preview import preview as draw
+    from augrecipes.recipe import load
+
+    loaded = load(recipe, overrides=changes, without=without or ())
+    with progress("drawing") as advance:
+        written = draw(
+            loaded, data, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
+            mode=section, optimize=level, masks=masks, progress=advance,
+        )  # fmt: skip
+    typer.echo(written)

@@ -1,0 +1,68 @@
+"""The compiler, in the order in which it works: read this page first.
+
+    Recipe ─ check ─→ Recipe ─ rewrite ─→ Plan ─ lower ─→ Pipeline
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+
+from augrecipes.compiler.rewrite import RULES, apply_rules
+from augrecipes.errors import Diagnostic, LintError, RecipeError
+from augrecipes.flow import Dtype, Flow
+from augrecipes.recipe.lint import run as lint
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+
+_log = logging.getLogger("augrecipes")
+_warned: set[tuple[str, Diagnostic]] = set()
+_DTYPES: tuple[Dtype, ...] = ("uint8", "float32")
+
+
+def compile_recipe(
+    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, *, save_applied_params: bool = False
+):  # type: ignore[no-untyped-def]  # the Pipeline class needs albumentations, which is imported below
+    """Compile: see `Recipe.compile`."""
+    from augrecipes.compiler.pipeline import Compiled, Pipeline
+
+    optimize = recipe.optimize if optimize is None else optimize
+    if optimize not in RULES:
+        raise RecipeError(f"optimize must be one of {', '.join(RULES)}, got {optimize!r}")
+    seed = operator.index(seed)
+    steps = steps_of(recipe, mode)
+    check(recipe)
+    plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in _DTYPES}
+    return Pipeline(Compiled(recipe, mode, optimize, seed, save_applied_params, plans))
+
+
+def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
+    """The steps of `mode`; RecipeError where the recipe has none, or is of a kind that is not compiled yet."""
+    if recipe.kind != "image":
+        raise RecipeError(f"{recipe.file}: recipes of kind {recipe.kind!r} are checked, and not compiled yet")
+    if mode not in ("train", "eval"):
+        raise RecipeError(f"mode must be train or eval, got {mode!r}")
+    steps = recipe.section(mode)
+    if steps is None:
+        raise RecipeError(f"{recipe.file}: the recipe has no `eval:` section; `eval: []` passes whole images")
+    return steps
+
+
+def check(recipe: Recipe) -> None:
+    """Raise on lint errors that the recipe does not silence; log each warning once."""
+    found = lint(recipe)
+    errors = tuple(d for d in found if d.severity == "error")
+    if errors:
+        raise LintError(problems=errors)
+    for diagnostic in found:
+        if (recipe.digest, diagnostic) not in _warned:
+            _warned.add((recipe.digest, diagnostic))
+            _log.warning("%s", diagnostic)
+
+
+def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, dtype: Dtype):  # type: ignore[no-untyped-def]
+    """The rewritten steps for images of `dtype`."""
+    from augrecipes.compiler.pipeline import Plan
+
+    boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
+    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes)
+    return Plan(*apply_rules(steps, flow, RULES[optimize]))

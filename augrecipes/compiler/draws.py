@@ -1,0 +1,123 @@
+"""The only maker of random numbers: every step draws from its own key, positioned in constant time.
+
+A draw is a function of (seed, site, epoch, index, tile). Behind numpy's generator stands Philox4x64-10 (Salmon et
+al. 2011) with key (seed, site) and counter (0, tile, epoch, index); behind `random.Random`, SplitMix64 started at a
+hash of the same integers. What ran before, in which process, thread or order, cannot matter.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.seeds import GOLDEN, MASK, finalise, mix, site_key
+
+_UNIT = 2.0**-53
+
+
+class CounterRandom(random.Random):
+    """A `random.Random` over SplitMix64 that is repositioned by assigning one integer.
+
+    All distributions of `random.Random` work and depend on `position` alone.
+
+    >>> r = CounterRandom(7)
+    >>> first = r.random()
+    >>> r.position(7)
+    >>> r.random() == first
+    True
+    """
+
+    def __init__(self, state: int = 0) -> None:
+        self._state = state
+        super().__init__(0)
+        self.position(state)
+
+    def position(self, state: int) -> None:
+        """Start the sequence of `state`, an integer of 64 bits."""
+        self._state = state
+        self.gauss_next = None  # gauss() keeps every second value
+
+    def random(self) -> float:
+        """The next float in [0, 1), 53 bits."""
+        # `finalise` written out: this runs once or twice for every step of every sample.
+        x = self._state = (self._state + GOLDEN) & MASK
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        return ((x ^ (x >> 31)) >> 11) * _UNIT
+
+    def getrandbits(self, k: int, /) -> int:
+        """An integer of `k` random bits."""
+        if k < 0:
+            raise ValueError("number of bits must be non-negative")
+        value = 0
+        for _ in range((k + 63) // 64):
+            self._state = (self._state + GOLDEN) & MASK
+            value = (value << 64) | finalise(self._state)
+        return value >> (-k % 64)
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        """Reposition from an integer; None and other seeds are refused, since nothing here may be unkeyed."""
+        if not isinstance(a, int):
+            raise TypeError(f"CounterRandom is positioned by an integer, got {type(a).__name__}")
+        self.position(a & MASK)
+
+    def getstate(self) -> tuple[Any, ...]:
+        """The whole state: the counter and gauss()'s spare value."""
+        return self._state, self.gauss_next
+
+    def setstate(self, state: tuple[Any, ...]) -> None:
+        """Restore what `getstate` gave."""
+        self._state, self.gauss_next = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.getstate(),)
+
+
+def _restore(state: tuple[Any, ...]) -> CounterRandom:
+    made = CounterRandom()
+    made.setstate(state)
+    return made
+
+
+class Draws:
+    """The generators of all steps of a pipeline, moved together to the key of a sample.
+
+    Args:
+        seed: any integer.
+
+    >>> draws = Draws(seed=0)
+    >>> numpy_generator, py_random = draws.add("RandomCrop#1")
+    >>> draws.position(epoch=0, index=5)
+    >>> a = py_random.random()
+    >>> draws.position(epoch=0, index=6)
+    >>> py_random.random() == a
+    False
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        # One array, read by every Philox when its state is set: filling it once a sample is what makes keys cheap.
+        self._counter = np.zeros(4, np.uint64)
+        self._steps: list[tuple[Any, dict[str, Any], CounterRandom, int]] = []
+
+    def add(self, site: str) -> tuple[np.random.Generator, CounterRandom]:
+        """The two generators of the step labelled `site`; they follow `position` from now on."""
+        key = (self.seed & MASK, site_key(site))
+        bits = np.random.Philox(key=np.array(key, np.uint64))
+        # The whole state, buffer included (buffer_pos 4: empty), so that nothing is left of the sample before.
+        state = bits.state
+        state["state"]["counter"] = self._counter
+        py_random = CounterRandom()
+        self._steps.append((bits, state, py_random, mix(*key)))
+        return np.random.Generator(bits), py_random
+
+    def position(self, epoch: int, index: int, tile: int = 0) -> None:
+        """Move every generator to the sample (epoch, index, tile), integers of at most 64 bits."""
+        counter = self._counter
+        counter[1], counter[2], counter[3] = tile, epoch, index
+        sample = mix(epoch, index, tile)
+        for bits, state, py_random, base in self._steps:
+            bits.state = state
+            py_random.position(finalise(base ^ sample))

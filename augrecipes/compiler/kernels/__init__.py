@@ -1,0 +1,1 @@
+"""Fused transforms: what plain albumentations would do, with fewer passes over the pixels."""

@@ -1,0 +1,119 @@
+"""Joined: several steps as one. Each draws and gates itself under its own key; their effects are carried out together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import albumentations as A
+import cv2
+import numpy as np
+
+from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+
+# The keys that Joined knows how to defer. With any other array in the sample the steps run one after another.
+_IMAGE_KEYS = frozenset({"image", "mask"})
+_FOREIGN_KEYS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d"})
+
+
+class Joined(A.BaseCompose):  # type: ignore[misc]
+    """Runs windows, flips, quarter turns and tables with one pass over the pixels, bit for bit as one by one.
+
+    Boxes and keypoints go through the steps themselves, one after another. A step whose drawn parameters say more
+    than its capability (a crop that pads first) is run as it is, on what has been carried out so far.
+
+    Args:
+        transforms: the steps, in order.
+        kinds: the capability of each: `window`, `dihedral` or `lookup`.
+        to_sink: leave the last moves to the sink, as a `Moved`.
+    """
+
+    def __init__(self, transforms: list[Any], kinds: tuple[str, ...], *, to_sink: bool = False) -> None:
+        super().__init__(transforms, p=1.0)
+        self.kinds = kinds
+        self.to_sink = to_sink
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
+        if not _FOREIGN_KEYS.isdisjoint(data):
+            return self._one_by_one(data)
+        image = _Pending(data.pop("image"))
+        mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
+        for step, kind in zip(self.transforms, self.kinds, strict=True):
+            step.params = {}
+            if step.should_apply():
+                self._take(step, kind, image, mask, data)
+            if self.check_each_transform:
+                data = self._filtered(data, image.moved)
+        data["image"] = image.moved if self.to_sink and not image.table_steps else image.array()
+        if mask is not None:
+            data["mask"] = mask.array()
+        return data
+
+    def _take(self, step: Any, kind: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
+        """Draw the step's parameters and add its effect to what is pending."""
+        seen = {**data, "image": image.moved.stand_in()}
+        params = step.update_transform_params(params=step.get_params(), data=seen)
+        params.update(step.get_params_dependent_on_data(params=params, data=seen))
+        step.params = params
+        data.update(step.apply_with_params(params, **data))
+        if kind == "lookup" and image.moved.dtype == np.uint8:
+            image.table_steps.append((step, params))
+            return
+        for pending in (image, mask):
+            if pending is None:
+                continue
+            if kind == "dihedral":
+                pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
+            elif kind == "window" and params.get("pad_params") is None:
+                pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
+            else:
+                key = "image" if pending is image else "mask"
+                pending.moved = Moved(step.apply_with_params(params, **{key: pending.array()})[key])
+
+    def _filtered(self, data: dict[str, Any], moved: Moved) -> dict[str, Any]:
+        """Boxes and keypoints filtered at the size that the image has now, as albumentations does after each step."""
+        kept = self.check_data_post_transform({**data, "image": moved.stand_in()})
+        del kept["image"]
+        return kept
+
+    def _one_by_one(self, data: dict[str, Any]) -> dict[str, Any]:
+        for step in self.transforms:
+            data = self.check_data_post_transform(step(**data))
+        return data
+
+
+class _Pending:
+    """One array, the moves and the tables that it still owes."""
+
+    __slots__ = ("moved", "table_steps")
+
+    def __init__(self, array: np.ndarray | Moved) -> None:
+        self.moved = array if isinstance(array, Moved) else Moved(array)
+        self.table_steps: list[tuple[Any, dict[str, Any]]] = []
+
+    def settled(self) -> Moved:
+        """The moves, after any tables have been carried out."""
+        return Moved(self.array()) if self.table_steps else self.moved
+
+    def array(self) -> np.ndarray:
+        """Everything carried out."""
+        out = self.moved.array()
+        if self.table_steps:
+            out = _through_tables(out, self.table_steps)
+            self.table_steps = []
+        self.moved = Moved(out)
+        return out
+
+
+def _through_tables(image: np.ndarray, steps: list[tuple[Any, dict[str, Any]]]) -> np.ndarray:
+    """A uint8 image after lookup steps, by one table that the steps themselves have made from a ramp."""
+    if len(steps) == 1:
+        step, params = steps[0]
+        return np.ascontiguousarray(step.apply(image, **params))
+    channels = image.shape[2]
+    ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], channels, axis=2)
+    for step, params in steps:
+        ramp = np.ascontiguousarray(step.apply(ramp, **params))
+    if channels == 1:
+        return cv2.LUT(image, ramp.reshape(256)).reshape(image.shape)
+    return cv2.LUT(image, ramp.reshape(1, 256, channels))

@@ -1,0 +1,124 @@
+"""The algebra of pixel moves: windows and the eight symmetries of the square, composed without touching a pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+
+# What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
+_CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
+_CV_CHANNELS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetry:
+    """One of the eight: transpose first, then flip rows, then flip columns."""
+
+    transpose: bool = False
+    flip_y: bool = False
+    flip_x: bool = False
+
+    def then(self, after: Symmetry) -> Symmetry:
+        """This one, followed by `after`.
+
+        Flips pass through a transposition with their axes exchanged: T·F(y, x) = F(x, y)·T.
+        """
+        y, x = (self.flip_x, self.flip_y) if after.transpose else (self.flip_y, self.flip_x)
+        return Symmetry(self.transpose != after.transpose, y != after.flip_y, x != after.flip_x)
+
+    def view(self, array: np.ndarray) -> np.ndarray:
+        """The moved array as a view; axes 0 and 1 are rows and columns."""
+        if self.transpose:
+            array = array.swapaxes(0, 1)
+        return array[:: -1 if self.flip_y else 1, :: -1 if self.flip_x else 1]
+
+    def apply(self, array: np.ndarray) -> np.ndarray:
+        """The moved array, C-contiguous; `array` itself where nothing moves."""
+        if self == IDENTITY:
+            return array
+        channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else _CV_CHANNELS + 1
+        if array.dtype not in _CV_DTYPES or channels > _CV_CHANNELS or not array.size:
+            return np.ascontiguousarray(self.view(array))
+        out = cv2.transpose(array) if self.transpose else array
+        if self.flip_y or self.flip_x:
+            out = cv2.flip(out, -1 if self.flip_y and self.flip_x else 0 if self.flip_y else 1)
+        return out if out.ndim == array.ndim else out[..., None]  # cv2 drops a channel axis of one
+
+
+IDENTITY = Symmetry()
+HALF_TURN = Symmetry(False, True, True)
+_QUARTERS = (IDENTITY, Symmetry(True, True, False), HALF_TURN, Symmetry(True, False, True))
+_D4 = {
+    "e": IDENTITY,
+    "r90": _QUARTERS[1],
+    "r180": HALF_TURN,
+    "r270": _QUARTERS[3],
+    "v": Symmetry(False, True, False),
+    "h": Symmetry(False, False, True),
+    "t": Symmetry(True, False, False),
+    "hvt": Symmetry(True, True, True),
+}
+_FIXED = {
+    "HorizontalFlip": _D4["h"],
+    "TimeReverse": _D4["h"],
+    "VerticalFlip": _D4["v"],
+    "Transpose": _D4["t"],
+}
+
+
+def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
+    """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
+    fixed = _FIXED.get(name)
+    if fixed is not None:
+        return fixed
+    return _QUARTERS[params["factor"] % 4] if "factor" in params else _D4[params["group_element"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An array that is to be cut and then turned, and has not been yet.
+
+    Attributes:
+        base: the array, H×W or H×W×C.
+        symmetry: applied to `base`.
+    """
+
+    base: np.ndarray
+    symmetry: Symmetry = IDENTITY
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape after the moves."""
+        height, width, *rest = self.base.shape
+        return (width, height, *rest) if self.symmetry.transpose else (height, width, *rest)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype, which no move changes."""
+        return self.base.dtype
+
+    def stand_in(self) -> np.ndarray:
+        """A read-only array of the shape and dtype after the moves, without their pixels (and without memory)."""
+        return np.broadcast_to(np.zeros((), self.base.dtype), self.shape)
+
+    def turned(self, symmetry: Symmetry) -> Moved:
+        """Turned once more."""
+        return Moved(self.base, self.symmetry.then(symmetry))
+
+    def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Moved:
+        """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
+        height, width = self.shape[:2]
+        if self.symmetry.flip_y:
+            y_min, y_max = height - y_max, height - y_min
+        if self.symmetry.flip_x:
+            x_min, x_max = width - x_max, width - x_min
+        if self.symmetry.transpose:
+            x_min, y_min, x_max, y_max = y_min, x_min, y_max, x_max
+        return Moved(self.base[y_min:y_max, x_min:x_max], self.symmetry)
+
+    def array(self) -> np.ndarray:
+        """The moves carried out: a C-contiguous array, possibly the one that came in."""
+        return np.ascontiguousarray(self.symmetry.apply(self.base))

@@ -1,0 +1,111 @@
+"""The sink: the one place where a sample becomes float. Scale, shift, dtype, colour and layout in one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compiler.kernels.moves import Moved
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Output
+
+# BT.601 luma of values in 0..255, in 16..235, as super-resolution papers measure it (ITU-R BT.601; MATLAB rgb2ycbcr).
+_LUMA = (65.481 / 255, 128.553 / 255, 24.966 / 255)
+_LUMA_OFFSET = 16.0
+# BT.601 grey in full range, as cv2.COLOR_RGB2GRAY.
+_GREY = (0.299, 0.587, 0.114)
+_RGB = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Turns the last step's image into what the recipe's `output` asks for.
+
+    A uint8 image counts 0..255, a float32 image 0..1. The result never shares memory with the image.
+
+    >>> Sink(Output())(np.full((2, 3, 1), 255, np.uint8)).tolist()
+    [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
+    """
+
+    output: Output
+
+    def __call__(self, image: np.ndarray | Moved) -> np.ndarray:
+        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype."""
+        moved = image if isinstance(image, Moved) else Moved(image)
+        if moved.symmetry.transpose:  # a transposed read is slower than cv2's blocked transposition
+            moved = Moved(moved.array())
+        planes = self._planes(moved)
+        full = 255.0 if moved.dtype == np.uint8 else 1.0
+        if self.output.dtype == "uint8" or self.output.where == "device":
+            return self._stack(planes, np.dtype(np.uint8), moved, 255.0 / full, None)
+        scale, shift = self._affine(len(planes), full)
+        out = self._stack(planes, np.dtype(np.float32), moved, scale, shift)
+        return out.astype(np.float16) if self.output.dtype == "float16" else out
+
+    def _planes(self, moved: Moved) -> list[np.ndarray]:
+        """The channels that leave, H×W each, before the flips that `moved` still owes."""
+        channels = moved.shape[2]
+        if self.output.where == "device" or self.output.color == "rgb":
+            return _split(moved.base)
+        if self.output.color == "bgr" and channels == _RGB:
+            return _split(moved.base)[::-1]
+        if self.output.color == "bgr" or channels not in (1, _RGB):
+            raise DataError(f"output color {self.output.color!r} needs three channels, the image has {channels}")
+        grey = self.output.color == "gray"
+        if channels == 1:
+            plane = moved.base[..., 0]
+            if grey:
+                return [plane]
+            full = 255.0 if moved.dtype == np.uint8 else 1.0
+            return [self._rounded(plane * np.float32(sum(_LUMA)) + np.float32(_LUMA_OFFSET * full / 255), moved)]
+        weights = np.array([_GREY if grey else _LUMA], np.float32)
+        luma = cv2.transform(moved.base.astype(np.float32), weights)
+        if not grey:
+            luma += np.float32(_LUMA_OFFSET * (1.0 if moved.dtype == np.uint8 else 1 / 255))
+        return [self._rounded(luma, moved)]
+
+    def _rounded(self, plane: np.ndarray, moved: Moved) -> np.ndarray:
+        """A luma plane as uint8 where uint8 both comes and leaves, so that 0.999 does not become 0."""
+        return np.rint(plane).astype(np.uint8) if moved.dtype == np.uint8 and self.output.dtype == "uint8" else plane
+
+    def _affine(self, channels: int, full: float) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and shift of each channel, float32, worked out in float64."""
+        normalize = self.output.normalize
+        if normalize is None:
+            low, high = self.output.range
+            scale, shift = np.array([(high - low) / full]), np.array([low])
+        else:
+            mean, std = (np.asarray(v, np.float64) for v in (normalize.mean, normalize.std))
+            for name, values in (("mean", mean), ("std", std)):
+                if len(values) not in (1, channels):
+                    raise DataError(f"normalize {name} has {len(values)} values, the output has {channels} channels")
+            scale, shift = 1.0 / (full * std), -mean / std
+        return tuple(np.broadcast_to(v, (channels,)).astype(np.float32) for v in (scale, shift))  # type: ignore[return-value]
+
+    def _stack(self, planes: list[np.ndarray], dtype: np.dtype[Any], moved: Moved, scale: Any, shift: Any) -> np.ndarray:
+        """Planes into one new array. With `shift` None the values are only rescaled and rounded."""
+        height, width = moved.shape[:2]
+        chw = self.output.layout == "chw"
+        out = np.empty((len(planes), height, width) if chw else (height, width, len(planes)), dtype)
+        for c, plane in enumerate(planes):
+            into = out[c] if chw else out[..., c]
+            source = moved.symmetry.view(plane)
+            if shift is None:
+                into[...] = source if plane.dtype == dtype else np.rint(np.clip(source * scale, 0, 255))
+                continue
+            # One scalar multiplication and one addition a value: IEEE arithmetic, the same whatever the strides.
+            into[...] = source
+            into *= scale[c]
+            into += shift[c]
+        return out
+
+
+def _split(image: np.ndarray) -> list[np.ndarray]:
+    """The channels of an H×W×C array as H×W arrays."""
+    channels = image.shape[2]
+    if channels == 1 or channels > 4 or not image.size:
+        return [image[..., c] for c in range(channels)]
+    return list(cv2.split(image))

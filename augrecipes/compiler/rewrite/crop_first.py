@@ -1,0 +1,27 @@
+"""A table looks up fewer pixels after a crop than before it."""
+
+from __future__ import annotations
+
+from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
+from augrecipes.flow import Flow
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
+    if flow.dtype != "uint8":
+        return None
+    for i, (before, after) in enumerate(zip(steps, steps[1:], strict=False)):
+        first = flow.boxes and i == 0  # the boxes' first filter must stay at the original size
+        if kind_of(before) == "lookup" and kind_of(after) == "window" and not first:
+            return (*steps[:i], after, before, *steps[i + 2 :])
+    return None
+
+
+RULE = Rule(
+    name="crop_first",
+    equation="Table · Window = Window · Table   (uint8)",
+    contract="EXACT",
+    fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
+    leaves="[HorizontalFlip, CLAHE, {RandomCrop: {height: 16, width: 16}}]",
+    rewrite=_rewrite,
+)

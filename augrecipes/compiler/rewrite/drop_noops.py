@@ -1,0 +1,32 @@
+"""A step that cannot act costs nothing once it is gone."""
+
+from __future__ import annotations
+
+from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Step
+
+
+def _is_noop(step: Step) -> bool:
+    if step.is_group:
+        return step.p == 0
+    return step.p == 0 or kind_of(step) == "identity"
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    for i, step in enumerate(steps):
+        # Albumentations filters boxes after each step, also after one that did nothing: before the first real step
+        # that filter sees the boxes at their original size, and they would not meet it again.
+        if _is_noop(step) and not (flow.boxes and i == 0):
+            return (*steps[:i], *steps[i + 1 :])
+    return None
+
+
+RULE = Rule(
+    name="drop_noops",
+    equation="NoOp · X = X;  X{p: 0} · Y = Y",
+    contract="EXACT",
+    fires="[HorizontalFlip, NoOp, {Blur: {p: 0}}]",
+    leaves="[HorizontalFlip, {Blur: {p: 0.1}}]",
+    rewrite=_rewrite,
+)

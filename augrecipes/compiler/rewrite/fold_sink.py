@@ -1,0 +1,33 @@
+"""The sink reads every pixel anyway: let it read them cropped and flipped."""
+
+from __future__ import annotations
+
+from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED_CROPS, JOINED_FLIPS, Rule, Steps, join, kind_of
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Step
+
+
+def _moves(step: Step) -> Steps:
+    """The source steps of a step that only moves pixels, or nothing."""
+    if step.name in (JOINED_CROPS, JOINED_FLIPS):
+        return step.steps
+    return (step,) if kind_of(step) in ("window", "dihedral") else ()
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    del flow
+    moves: Steps = ()
+    while steps and _moves(steps[-1]):
+        moves, steps = (*_moves(steps[-1]), *moves), steps[:-1]
+    return (*steps, join(INTO_SINK, moves)) if moves else None
+
+
+RULE = Rule(
+    name="fold_sink",
+    equation="Moves · Sink = Sink(moved)   normalisation, dtype, layout and the last moves in one pass",
+    contract="EXACT",
+    fires="[Blur, {RandomCrop: {height: 16, width: 16}}, HorizontalFlip]",
+    leaves="[HorizontalFlip, Blur]",
+    rewrite=_rewrite,
+    last=True,
+)

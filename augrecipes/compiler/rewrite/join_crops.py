@@ -1,0 +1,21 @@
+"""A crop of a crop is one crop."""
+
+from __future__ import annotations
+
+from augrecipes.compiler.rewrite.rule import JOINED_CROPS, Rule, Steps, join_runs
+from augrecipes.flow import Flow
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    del flow
+    return join_runs(steps, "window", JOINED_CROPS)
+
+
+RULE = Rule(
+    name="join_crops",
+    equation="Window(a) · Window(b) = Window(a + b)",
+    contract="EXACT",
+    fires="[{RandomCrop: {height: 24, width: 24}}, {CenterCrop: {height: 16, width: 16}}, Blur]",
+    leaves="[{RandomCrop: {height: 24, width: 24}}, Blur, {CenterCrop: {height: 16, width: 16}}, Blur]",
+    rewrite=_rewrite,
+)

@@ -1,0 +1,142 @@
+"""What a rewrite rule is, and how rules run over the straight parts of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from augrecipes.flow import Flow
+from augrecipes.ops.capability import Kind
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+Contract = Literal["EXACT"]
+Steps = tuple[Step, ...]
+
+# Steps that rules make; no recipe can name them.
+JOINED_FLIPS = "JoinedFlips"
+JOINED_CROPS = "JoinedCrops"
+JOINED_TABLE = "JoinedTable"
+INTO_SINK = "IntoSink"
+JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rewrite rule.
+
+    Attributes:
+        name: snake_case.
+        equation: what becomes what, in one line.
+        contract: `EXACT`: the same bits.
+        fires: YAML steps that it fires on.
+        leaves: YAML steps that it must leave alone.
+        rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply.
+        last: only for the end of the recipe, next to the sink.
+    """
+
+    name: str
+    equation: str
+    contract: Contract
+    fires: str
+    leaves: str
+    rewrite: Callable[[Steps, Flow], Steps | None]
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One application of a rule: the labels that it read and those that it left in their place."""
+
+    rule: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def kind_of(step: Step) -> Kind:
+    """What the compiler may assume of a step: its capability, given its arguments."""
+    record = capability(step.name)
+    if record is None:
+        return "opaque"
+    return record.kind if record.when is None else record.kind_for(effective(step))
+
+
+def runs(steps: Steps, kind: Kind) -> Iterator[tuple[int, int]]:
+    """The stretches [start, stop) of at least two neighbours of one kind."""
+    start = 0
+    while start < len(steps):
+        stop = start
+        while stop < len(steps) and not steps[stop].steps and kind_of(steps[stop]) == kind:
+            stop += 1
+        if stop - start > 1:
+            yield start, stop
+        start = max(stop, start + 1)
+
+
+def join(name: str, steps: Steps) -> Step:
+    """One step that stands for several; each keeps its own label, so that each keeps its own draws."""
+    return Step(name, steps=steps, site=f"{name}({' + '.join(s.site for s in steps)})", p=1.0)
+
+
+def join_runs(steps: Steps, kind: Kind, name: str) -> Steps | None:
+    """Every stretch of neighbours of `kind` joined into one step called `name`."""
+    found = list(runs(steps, kind))
+    for start, stop in reversed(found):
+        steps = (*steps[:start], join(name, steps[start:stop]), *steps[stop:])
+    return steps if found else None
+
+
+def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
+    """The steps after every rule, in order, each until it no longer applies, and what fired.
+
+    Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
+    looked into, never added, dropped or moved, since that would change its choice.
+    """
+    fired: list[Firing] = []
+    rewritten = _straight(steps, flow, rules, fired, outermost=True)
+    return rewritten, tuple(fired)
+
+
+def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
+    steps = tuple(_inside(step, flow, rules, fired) for step in steps)
+    if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in step.walk()):
+        flow = replace(flow, dtype=None)
+    for rule in rules:
+        if rule.last and not outermost:
+            continue
+        # Each firing removes a step or an inversion, so the bound is never met by a correct rule.
+        for _ in range(len(steps) ** 2 + 1):
+            after = rule.rewrite(steps, flow)
+            if after is None:
+                break
+            fired.append(_difference(rule.name, steps, after))
+            steps = after
+    return steps
+
+
+def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
+    if not step.is_group:
+        return step
+    if step.name == "Sequential":
+        # Another step may have filtered the boxes already, or none may have: take the stricter case.
+        children = _straight(step.steps, flow, rules, fired, outermost=False)
+    else:
+        children = tuple(_inside(child, flow, rules, fired) for child in step.steps)
+    return step if children == step.steps else replace(step, steps=children)
+
+
+def _difference(rule: str, before: Steps, after: Steps) -> Firing:
+    """The labels of the part that changed."""
+    head = 0
+    while head < min(len(before), len(after)) and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    return Firing(
+        rule,
+        tuple(s.site for s in before[head : len(before) - tail]),
+        tuple(s.site for s in after[head : len(after) - tail]),
+    )

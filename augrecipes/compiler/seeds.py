@@ -1,0 +1,40 @@
+"""Hashing integers to integers, in plain Python: the same on every platform and in every version.
+
+The finaliser is that of SplitMix64 (Steele, Lea and Flood, 2014), over arithmetic modulo 2⁶⁴.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: SplitMix64's increment
+
+
+def finalise(x: int) -> int:
+    """One round of SplitMix64's finaliser: a bijection on 64 bits in which every input bit reaches every output bit."""
+    x &= MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def mix(*values: int) -> int:
+    """Hash any integers, in order, to 64 bits.
+
+    >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1)
+    (True, False)
+    """
+    state = GOLDEN
+    for value in values:
+        state = finalise((state * 3 + GOLDEN + (value & MASK)) & MASK)
+    return state
+
+
+def site_key(label: str) -> int:
+    """The 64-bit key of a step's label.
+
+    >>> site_key("HorizontalFlip#1") == site_key("HorizontalFlip#1")
+    True
+    """
+    return int.from_bytes(blake2b(label.encode(), digest_size=8, person=b"augrecipes").digest(), "little")

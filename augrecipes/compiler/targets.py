@@ -1,0 +1,83 @@
+"""Targets: what a sample's arrays must look like on the way in, and what they look like on the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Inputs
+
+_EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
+
+
+def check_image(image: Any, inputs: Inputs) -> np.ndarray:
+    """The image as H×W×C uint8 or float32, grey as H×W×1; DataError where it is neither, or not what `inputs` says."""
+    if not isinstance(image, np.ndarray):
+        raise DataError(f"image must be a numpy array, got {type(image).__name__}")
+    if image.ndim == 2:
+        image = image[..., None]
+    if image.ndim != 3 or not image.size:
+        raise DataError(f"image must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
+    if image.dtype not in (np.uint8, np.float32):
+        raise DataError(f"image must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+    height, width, channels = image.shape
+    if inputs.channels is not None and channels != inputs.channels:
+        raise DataError(f"image has {channels} channels, the recipe's inputs say {inputs.channels}")
+    if inputs.min_size and (height < inputs.min_size[0] or width < inputs.min_size[1]):
+        least = "×".join(map(str, inputs.min_size))
+        raise DataError(f"image is {height}×{width} px, the recipe's inputs ask for at least {least}")
+    return image
+
+
+def mask_in(mask: Any, image: np.ndarray) -> np.ndarray:
+    """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32."""
+    if not isinstance(mask, np.ndarray):
+        raise DataError(f"mask must be a numpy array, got {type(mask).__name__}")
+    if mask.ndim == 3 and mask.shape[2] == 1:
+        mask = mask[..., 0]
+    if mask.ndim not in (2, 3) or mask.shape[:2] != image.shape[:2]:
+        raise DataError(f"mask of shape {mask.shape} does not lie on the image of shape {image.shape}")
+    if mask.dtype == bool:
+        return mask.astype(np.uint8)
+    if mask.dtype in (np.uint8, np.uint16, np.int16, np.float32):
+        return mask
+    if mask.dtype == np.float64:
+        return mask.astype(np.float32)
+    if mask.dtype.kind not in "iu":
+        raise DataError(f"mask must hold integers, booleans or floats, got {mask.dtype}")
+    low, high = int(mask.min()), int(mask.max())
+    for dtype in (np.int16, np.uint16):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return mask.astype(dtype)
+    if max(-low, high) > _EXACT_FLOAT32:
+        raise DataError(f"mask labels reach {max(-low, high)}; the largest that stays exact is {_EXACT_FLOAT32}")
+    return mask.astype(np.float32)
+
+
+def mask_out(mask: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The mask as int64 H×W (labels), or float32 where the mask that came in was of floats. Never shares memory."""
+    if mask.ndim == 3 and mask.shape[2] == 1:
+        mask = mask[..., 0]
+    if dtype.kind == "f":
+        return mask.astype(np.float32)
+    return np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
+
+
+def points_in(name: str, points: Any, columns: int) -> np.ndarray:
+    """Boxes or keypoints as a fresh float32 array (n, columns or more)."""
+    array = np.array(points, np.float32)
+    if array.size == 0:
+        return np.zeros((0, columns), np.float32)
+    if array.ndim != 2 or array.shape[1] < columns:
+        raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
+    return array
+
+
+def check_presence(name: str, presence: str, *, given: bool) -> None:
+    """DataError where a target is missing or is one too many."""
+    if presence == "required" and not given:
+        raise DataError(f"the recipe's inputs require {name!r}, and the sample has none")
+    if presence == "absent" and given:
+        raise DataError(f"the recipe's inputs say {name!r} is absent, and the sample has one")

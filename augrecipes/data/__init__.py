@@ -1,0 +1,1 @@
+"""Torch Datasets over image files, and the loader that turns them into reproducible batches."""

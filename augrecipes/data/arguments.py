@@ -1,0 +1,53 @@
+"""What the loader makes of its arguments, and what it says of those that make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.collate import RAGGED_KEYS, collate_for
+from augrecipes.data.epoch import leaves
+from augrecipes.data.order import check_weights
+
+
+def length(dataset: Any) -> int:
+    """How many samples `dataset` has; TypeError without a length, ValueError when it is empty."""
+    try:
+        n = len(dataset)
+    except TypeError:
+        raise TypeError(f"the loader needs a dataset with a length, got {type(dataset).__name__}") from None
+    if not n:
+        raise ValueError("the dataset is empty")
+    return n
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`, or ValueError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value.__index__())
+
+
+def choose_weights(weights: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
+    """The weight of every sample, float64 (n,), from what was given as `weights=`."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights != "balanced":
+            raise ValueError(f"weights must be one number a sample or 'balanced', got {weights!r}")
+        labels = getattr(dataset, "labels", None)
+        if labels is None:
+            raise ValueError("weights='balanced' needs a dataset with labels (.labels)")
+        _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        weights = 1.0 / counts[inverse]
+    return check_weights(weights, len(dataset))
+
+
+def choose_collate(choice: Any, dataset: Any) -> Callable[[list[Any]], Any]:
+    """The collate function for `dataset`, whose recipe says the layout and the names of ragged values."""
+    layouts = {getattr(leaf, "image_layout", "chw") for leaf in leaves(dataset)}
+    keys = RAGGED_KEYS.union(*(getattr(leaf, "ragged_keys", ()) for leaf in leaves(dataset)))
+    return collate_for(choice, layout="hwc" if layouts == {"hwc"} else "chw", ragged_keys=keys)

@@ -1,0 +1,109 @@
+"""What an ImageFolder makes of its arguments, and what it says of those that make no sense."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.order import check_weights
+from augrecipes.data.table import Table, table_of_csv, table_of_folders
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Presence, Recipe
+from augrecipes.sources.listing import Layout
+
+PathLike = str | os.PathLike[str]
+
+
+def as_recipe(recipe: Any) -> Recipe:
+    """A Recipe from a Recipe, a gallery name or a path."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if isinstance(recipe, str | os.PathLike):
+        from augrecipes.recipe import load
+
+        return load(recipe)
+    if recipe is None:
+        raise TypeError('a recipe is needed: ImageFolder(root, "imagenet-train"), or recipe= a Recipe or a path')
+    raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+
+
+def as_table(
+    root: PathLike | Sequence[PathLike] | None,
+    files: PathLike | None,
+    masks: PathLike | Sequence[PathLike] | None,
+    split: str | None,
+    *,
+    check: bool,
+    cache: bool,
+    layout: Layout,
+) -> Table:
+    """The samples in `root` or in `files`."""
+    if (root is None) == (files is None):
+        raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file)")
+    if files is not None:
+        if masks is not None:
+            raise ValueError("masks= goes with root=; a CSV file has a column `mask`")
+        return table_of_csv(files, split, check=check)
+    if split is not None:
+        raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
+    return table_of_folders(_listed(root), _listed(masks), cache=cache, layout=layout)
+
+
+def _listed(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
+    if paths is None:
+        return []
+    found: list[PathLike] = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not found:
+        raise ValueError("an empty list of folders")
+    return found
+
+
+def check_targets(recipe: Recipe, table: Table) -> None:
+    """DataError where the recipe asks for a target that the data has not, or the data has one it cannot take."""
+    inputs = recipe.inputs
+    wanted: dict[str, tuple[Presence, bool]] = {
+        "mask": (inputs.mask, table.masks is not None),
+        "boxes": (inputs.boxes.presence if inputs.boxes else "absent", table.boxes is not None),
+        "keypoints": (inputs.keypoints.presence if inputs.keypoints else "absent", table.keypoints is not None),
+    }
+    for name, (presence, given) in wanted.items():
+        how = "masks= or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
+        if presence == "required" and not given:
+            raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {how}")
+        if presence == "absent" and given:
+            hint = f"declare it under `inputs:` of the recipe, or leave out {how}"
+            raise DataError(f"the data has {name}, which recipe {recipe.name!r} does not take: {hint}")
+
+
+def given_weights(weights: Any, table: Table) -> npt.NDArray[np.float64] | None:
+    """The weights that were given, or else the table's."""
+    return table.weights if weights is None else check_weights(weights, len(table))
+
+
+def as_index(key: Any) -> int:
+    """A Python, numpy or torch integer as an int; TypeError for anything else."""
+    try:
+        return int(key.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"an index is an integer or (epoch, index), got {key!r}; for more use ds.subset") from None
+
+
+def check_indices(indices: Any, n: int) -> npt.NDArray[np.int64]:
+    """Positions 0..n-1 from integers (negative ones count from the end) or from n booleans."""
+    array = np.asarray(indices if hasattr(indices, "__array__") else list(indices))
+    if array.size == 0:
+        raise ValueError("a subset needs at least one index")
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise TypeError(f"indices must be a list of integers or booleans, got {array.dtype} of shape {array.shape}")
+    if array.dtype.kind == "b":
+        if len(array) != n:
+            raise IndexError(f"{len(array)} booleans for {n} samples")
+        array = np.flatnonzero(array)
+    wrong = np.flatnonzero((array < -n) | (array >= n))
+    if len(wrong):
+        raise IndexError(f"index {array[wrong[0]]} is out of range for {n} samples")
+    return np.asarray(array % n, np.int64)

@@ -1,0 +1,182 @@
+"""Lists of samples in CSV files: one row a sample, one column a target.
+
+Columns, in any order, named in the first row:
+
+- `image`: path, relative to the CSV file; required.
+- `mask`: path of the mask.
+- `label`: a class name or an integer.
+- `split`: `train`, `val`, ... as the file has them.
+- `group`: what must not be divided between splits, such as the patient or the slide.
+- `weight`: a number for weighted sampling.
+- `boxes`: JSON `[[x1, y1, x2, y2, label], ...]`, coordinates in the recipe's declared format, label optional.
+- `keypoints`: JSON `[[x, y], ...]` in the recipe's declared format.
+
+UTF-8, with or without a byte order mark; separated by commas, semicolons or tabs. Empty lines are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from threading import Lock
+
+from augrecipes.errors import DataError
+from augrecipes.sources.paths import PathTable
+
+COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
+_field_limit = Lock()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A CSV file's columns as text.
+
+    Attributes:
+        path: the file.
+        columns: the text of every row, by column name.
+        lines: 1-based line on which each row begins.
+    """
+
+    path: str
+    columns: dict[str, list[str]]
+    lines: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def where(self, row: int) -> str:
+        """`FILE:LINE` of a row."""
+        return f"{self.path}:{self.lines[row]}"
+
+    def select(self, keep: list[int]) -> Rows:
+        """The rows at the positions in `keep`."""
+        columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
+        return Rows(self.path, columns, [self.lines[i] for i in keep])
+
+
+def read_rows(path: str | os.PathLike[str]) -> Rows:
+    """Read a CSV file.
+
+    Raises:
+        DataError: the file cannot be read, is not UTF-8 text, has no `image` column or an unknown one, or a row has
+            another number of fields than the header; names file and line.
+    """
+    name = os.fsdecode(path)
+    text = _text(name)
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    with _long_fields():
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(header), strict=True)
+        columns: dict[str, list[str]] | None = None
+        lines: list[int] = []
+        before = 0
+        try:
+            for fields in reader:
+                line, before = before + 1, reader.line_num
+                if not any(value.strip() for value in fields):
+                    continue
+                if columns is None:
+                    columns = {column: [] for column in _header(name, line, fields)}
+                    continue
+                if len(fields) != len(columns):
+                    raise DataError(
+                        f"{len(fields)} fields, but the header has {len(columns)} columns", f"{name}:{line}"
+                    )
+                lines.append(line)
+                for values, value in zip(columns.values(), fields, strict=True):
+                    values.append(value.strip())
+        except csv.Error as error:
+            raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
+    if columns is None:
+        raise DataError("the file is empty; its first line must name the columns, `image` among them", name)
+    if not lines:
+        raise DataError("the file has a header and no rows", name)
+    rows = Rows(name, columns, lines)
+    for i, value in enumerate(columns["image"]):
+        if not value:
+            raise DataError("no image in this row", rows.where(i))
+    return rows
+
+
+def choose_split(rows: Rows, split: str | None) -> list[int]:
+    """Positions of the rows of `split`; all of them for None."""
+    if split is None:
+        return list(range(len(rows)))
+    if "split" not in rows.columns:
+        raise DataError(f"split={split!r} needs a column `split`; the file has {_listed(rows.columns)}", rows.path)
+    keep = [i for i, value in enumerate(rows.columns["split"]) if value == split]
+    if not keep:
+        raise DataError(
+            f"no row of split {split!r}; the file has {_listed(sorted(set(rows.columns['split'])))}", rows.path
+        )
+    return keep
+
+
+def resolve(rows: Rows, column: str) -> PathTable:
+    """The paths in a column, relative ones taken from the folder of the CSV file."""
+    for i, value in enumerate(rows.columns[column]):
+        if not value:
+            raise DataError(f"no {column} in this row", rows.where(i))
+    return PathTable.from_paths(rows.columns[column], root=Path(rows.path).parent)
+
+
+def check_present(rows: Rows, column: str, paths: PathTable) -> None:
+    """DataError listing the lines whose files do not exist."""
+    missing = [i for i in range(len(paths)) if not os.path.lexists(paths.encoded(i))]
+    if missing:
+        told = "; ".join(f"line {rows.lines[i]}: {paths[i]}" for i in missing[:10])
+        more = f"; and {len(missing) - 10} more" if len(missing) > 10 else ""
+        raise DataError(f"{len(missing)} files of column {column} do not exist: {told}{more}", rows.where(missing[0]))
+
+
+def _text(name: str) -> str:
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", name) from error
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError("is UTF-16; save it as UTF-8", name)
+    if b"\0" in data:
+        raise DataError("is not a text file", name)
+    # File names of other encodings travel as surrogates, as everywhere in Python.
+    return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+
+
+def _delimiter(header: str) -> str:
+    counts = {mark: header.count(mark) for mark in ",;\t"}
+    return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ","
+
+
+def _header(name: str, line: int, fields: list[str]) -> list[str]:
+    where = f"{name}:{line}"
+    columns = [value.strip().lower() for value in fields]
+    for column in columns:
+        if column not in COLUMNS:
+            near = get_close_matches(column, COLUMNS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(f"unknown column {column!r}{hint} (columns: {_listed(COLUMNS)})", where)
+        if columns.count(column) > 1:
+            raise DataError(f"column {column!r} occurs twice", where)
+    if "image" not in columns:
+        raise DataError(f"no column `image`; the file has {_listed(columns)}", where)
+    return columns
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """A row may hold thousands of boxes: the csv module's limit is global, so it is raised and put back."""
+    with _field_limit:
+        before = csv.field_size_limit(1 << 30)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

@@ -1,0 +1,114 @@
+"""Which epoch a sample is read for: set on the dataset, or said by the loader for each batch.
+
+A dataset's own epoch lives in shared memory, so that workers see `set_epoch` without being restarted. Our loader
+does not rely on it: it says the epoch with every batch (`reading`), and whatever wraps a dataset (torch's Subset and
+ConcatDataset, a user's own wrapper) passes plain integers through and need not know of epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+class Clock:
+    """An epoch shared between a dataset, its subsets and the workers that hold copies of them.
+
+    Survives pickling: sent to a worker it stays shared, stored in a file it becomes a clock of its own.
+
+    >>> clock = Clock()
+    >>> clock.set(3)
+    >>> clock.epoch, clock.changes
+    (3, 1)
+    """
+
+    def __init__(self, epoch: int = 0) -> None:
+        self._cells = torch.tensor([epoch, 0], dtype=torch.int64)
+        self._share()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that was set last."""
+        return int(self._cells[0])
+
+    @property
+    def changes(self) -> int:
+        """How often the epoch was set: tells a loader that the user set it since the loader last looked."""
+        return int(self._cells[1])
+
+    def set(self, epoch: int) -> None:
+        """Set the epoch for everyone who shares this clock."""
+        self._cells[0] = epoch
+        self._cells[1] += 1
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()
+
+    def _share(self) -> None:
+        self._cells.share_memory_()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the loader says of the sample that is being read.
+
+    Attributes:
+        epoch: overrides the dataset's own epoch.
+        repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
+        defer: a broken file is reported to the loader (`SkipError`), which chooses the replacement.
+    """
+
+    epoch: int
+    repeat: int = 0
+    defer: bool = False
+
+
+_current: ContextVar[Reading | None] = ContextVar("augrecipes_reading", default=None)
+
+
+def current() -> Reading | None:
+    """What the loader says of the sample being read, or None outside of the loader."""
+    return _current.get()
+
+
+@contextmanager
+def reading(epoch: int, repeat: int = 0, *, defer: bool = False) -> Iterator[None]:
+    """Read samples of `epoch` inside the block, whatever the datasets' own epoch is."""
+    token = _current.set(Reading(epoch, repeat, defer))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def check_epoch(epoch: Any) -> int:
+    """`epoch` as an int; TypeError or ValueError where it is not a non-negative integer."""
+    try:
+        value = epoch.__index__()
+    except AttributeError:
+        raise TypeError(f"epoch must be an integer, got {type(epoch).__name__}") from None
+    if not 0 <= value < 1 << 63:
+        raise ValueError(f"epoch must be a non-negative 64-bit integer, got {epoch}")
+    return int(value)
+
+
+def clocks(dataset: Any) -> list[Clock]:
+    """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
+    return [leaf.clock for leaf in leaves(dataset) if isinstance(getattr(leaf, "clock", None), Clock)]
+
+
+def leaves(dataset: Any, depth: int = 32) -> list[Any]:
+    """The innermost datasets, following `.dataset` (Subset and most wrappers) and `.datasets` (ConcatDataset)."""
+    if isinstance(getattr(dataset, "clock", None), Clock) or not depth:
+        return [dataset]
+    inner = getattr(dataset, "dataset", None)
+    many = getattr(dataset, "datasets", None)
+    if isinstance(many, list | tuple) and many:
+        return [leaf for part in many for leaf in leaves(part, depth - 1)]
+    return leaves(inner, depth - 1) if inner is not None else [dataset]

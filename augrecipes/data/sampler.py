@@ -1,0 +1,142 @@
+"""Samplers: the order of an epoch as torch reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Sampler
+
+from augrecipes.data.epoch import check_epoch
+from augrecipes.data.order import Indices, epoch_order, shard
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that decides which samples make up which batch of an epoch.
+
+    Attributes:
+        n: number of samples in the dataset.
+        batch_size: samples in a batch.
+        seed: of shuffles and weighted draws.
+        shuffle: new permutation every epoch.
+        weights: draw with replacement in proportion to them, or None.
+        samples: samples in an epoch over all ranks, or None for n.
+        drop_last: leave out incomplete batches, and give every rank as many.
+        rank: which shard.
+        world_size: number of shards.
+    """
+
+    n: int
+    batch_size: int = 1
+    seed: int = 0
+    shuffle: bool = False
+    weights: npt.NDArray[np.float64] | None = None
+    samples: int | None = None
+    drop_last: bool = False
+    rank: int = 0
+    world_size: int = 1
+
+    def order(self, epoch: int) -> Indices:
+        """The virtual indices of this rank's share of `epoch`."""
+        whole = epoch_order(
+            self.n, epoch, seed=self.seed, shuffle=self.shuffle, weights=self.weights, samples=self.samples
+        )
+        return shard(whole, self.rank, self.world_size, even=self.drop_last)
+
+    @property
+    def samples_of_rank(self) -> int:
+        """How many samples an epoch gives this rank, before incomplete batches are left out."""
+        total = self.n if self.samples is None else self.samples
+        if self.drop_last:
+            return total // self.world_size
+        return max(0, -(-(total - self.rank) // self.world_size))
+
+    @property
+    def batches(self) -> int:
+        """How many batches an epoch gives this rank."""
+        size = self.batch_size
+        return self.samples_of_rank // size if self.drop_last else -(-self.samples_of_rank // size)
+
+
+class Order(NamedTuple):
+    """One batch as it is asked of a worker."""
+
+    epoch: int
+    number: int
+    indices: Indices
+
+
+class Batches(Sampler[list[int]]):
+    """The batches that are left of one epoch: torch's batch sampler, which yields `Order`s."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.begin(0)
+
+    def begin(self, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> None:
+        """Say what the next `iter` runs: `epoch`, without its first `done` batches and without those in `ahead`."""
+        self._epoch, self._done, self._ahead = epoch, done, ahead
+
+    def __iter__(self) -> Iterator[Order]:  # type: ignore[override]  # torch calls any batch a list
+        # Not itself a generator: the epoch is read now, not when the first batch is asked for.
+        return _orders(self.plan, self._epoch, self._done, self._ahead)
+
+    def __len__(self) -> int:
+        return self.plan.batches
+
+
+def _orders(plan: Plan, epoch: int, done: int, ahead: frozenset[int]) -> Iterator[Order]:
+    if done >= plan.batches:
+        return
+    size, indices = plan.batch_size, plan.order(epoch)
+    for number in range(done, plan.batches):
+        if number not in ahead:
+            yield Order(epoch, number, indices[number * size : (number + 1) * size])
+
+
+class EpochSampler(Sampler[tuple[int, int]]):
+    """Yields (epoch, index) pairs, for an ImageFolder behind a plain torch DataLoader.
+
+    Our own `loader` does all of this by itself.
+
+    Args:
+        data_source: anything with a length, or the length.
+        shuffle: a new permutation every epoch.
+        seed: of the permutations.
+        rank: this process's shard.
+        world_size: number of shards.
+
+    >>> sampler = EpochSampler(3)
+    >>> sampler.set_epoch(7)
+    >>> list(sampler)
+    [(7, 0), (7, 1), (7, 2)]
+    """
+
+    def __init__(
+        self, data_source: object, *, shuffle: bool = False, seed: int = 0, rank: int = 0, world_size: int = 1
+    ) -> None:
+        n = data_source if isinstance(data_source, int) else len(data_source)  # type: ignore[arg-type]
+        self._plan = Plan(n=n, shuffle=shuffle, seed=seed, rank=rank, world_size=world_size)
+        self.epoch = 0
+
+    @classmethod
+    def of(cls, plan: Plan) -> EpochSampler:
+        """The sampler that hands out what `plan` says, batch limits apart."""
+        made = cls(plan.n)
+        made._plan = replace(plan)
+        return made
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next `iter` yields."""
+        self.epoch = check_epoch(epoch)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        epoch = self.epoch
+        return ((epoch, int(index)) for index in self._plan.order(epoch))
+
+    def __len__(self) -> int:
+        return self._plan.samples_of_rank

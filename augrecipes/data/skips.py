@@ -1,0 +1,72 @@
+"""Broken files under `on_error="skip"`: who takes their place, and the record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from augrecipes.compiler.seeds import mix
+from augrecipes.errors import DataError
+
+# So many broken files in a row mean that the data set is broken, not a file.
+MAX_TRIES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A sample that could not be read, and what was handed out in its place.
+
+    Attributes:
+        path: the broken file.
+        reason: why it could not be read.
+        epoch: in which epoch.
+        index: the sample's index in its dataset.
+        replacement: path of the sample that took its place, when it has one.
+    """
+
+    path: str
+    reason: str
+    epoch: int
+    index: int
+    replacement: str | None = None
+
+
+class SkipError(DataError):
+    """Raised inside the loader by a dataset with `on_error="skip"`: read another sample, and keep a record.
+
+    Args:
+        error: what was wrong with the sample.
+        seed: the dataset's seed.
+        index: the sample's virtual index.
+    """
+
+    def __init__(self, error: DataError, seed: int, index: int) -> None:
+        self.error, self.seed, self.index = error, seed, index
+        super().__init__(error.reason, error.path, error.step)
+
+    def __reduce__(self) -> tuple[type[SkipError], tuple[DataError, int, int]]:  # type: ignore[override]
+        return type(self), (self.error, self.seed, self.index)
+
+
+def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
+    """Positions to read instead of a broken sample: a walk over all n, or MAX_TRIES of them, decided by the arguments.
+
+    >>> sorted(candidates(0, 0, 3, n=5))
+    [0, 1, 2, 3, 4]
+    """
+    start, step = mix(seed, epoch, index) % n, 1 + mix(seed, epoch, index, 1) % n
+    while gcd(step, n) != 1:
+        step += 1
+    for k in range(min(n, MAX_TRIES)):
+        yield (start + k * step) % n
+
+
+def nothing_left(first: DataError, tried: int) -> DataError:
+    """The error for a sample that nothing could replace."""
+    return DataError(
+        f"{first.reason}; and none of {tried} other samples tried in its place could be read either, "
+        "so on_error='skip' has nothing to hand out",
+        first.path,
+        first.step,
+    )

@@ -1,0 +1,190 @@
+"""What a dataset knows of its samples before it reads one: paths, labels, boxes, as arrays that pickle small."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import PurePath
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.csvfile import Rows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.labels import number
+from augrecipes.data.ragged import Ragged, read_ragged
+from augrecipes.errors import DataError
+from augrecipes.sources.listing import Layout, list_folders
+from augrecipes.sources.paths import PathTable
+
+_TOLD = 200  # problems that one message lists
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The samples of a dataset, column by column; columns that it has not are None.
+
+    Attributes:
+        images: paths of the images.
+        masks: paths of the masks.
+        labels: int64 (n,).
+        classes: class names.
+        class_to_idx: their numbers in `labels`.
+        groups: text (n,).
+        weights: float64 (n,).
+        boxes: boxes and their labels.
+        keypoints: points.
+    """
+
+    images: PathTable
+    masks: PathTable | None = None
+    labels: npt.NDArray[np.int64] | None = None
+    classes: tuple[str, ...] | None = None
+    class_to_idx: dict[str, int] | None = None
+    groups: npt.NDArray[np.str_] | None = None
+    weights: npt.NDArray[np.float64] | None = None
+    boxes: Ragged | None = None
+    keypoints: Ragged | None = None
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def digest(self) -> str:
+        """16 hex digits that name the list of samples: file names below their roots, labels and boxes."""
+        state = blake2b(digest_size=8)
+        state.update(self.images.blob)
+        for array in (
+            self.images.offsets,
+            self.labels,
+            self.boxes and self.boxes.values,
+            self.keypoints and self.keypoints.values,
+        ):
+            state.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+
+
+def table_of_folders(
+    roots: Sequence[str | os.PathLike[str]],
+    masks: Sequence[str | os.PathLike[str]] = (),
+    *,
+    cache: bool = True,
+    layout: Layout = "auto",
+) -> Table:
+    """The images below folders: class folders, or images side by side.
+
+    Args:
+        roots: folders; their classes are numbered together.
+        masks: folders with a mask for every image, under the same name but for the extension; laid out like the
+            roots, or flat.
+        cache: keep the listing in a file beside the images.
+        layout: of the roots; see `augrecipes.sources.listing`.
+
+    Raises:
+        DataError: a folder is missing or empty, or an image has no mask or several; lists all such images.
+    """
+    listing = list_folders(roots, cache=cache, layout=layout)
+    return Table(
+        images=listing.paths,
+        masks=_masks_of(listing.paths, list_folders(masks, cache=cache, layout="flat").paths) if masks else None,
+        labels=listing.labels,
+        classes=listing.classes,
+        class_to_idx=listing.class_to_idx,
+    )
+
+
+def table_of_csv(path: str | os.PathLike[str], split: str | None = None, *, check: bool = True) -> Table:
+    """The samples that a CSV file lists; see `augrecipes.data.csvfile` for its columns.
+
+    Args:
+        path: the file.
+        split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
+        check: whether files that do not exist are an error now, and not when they are read.
+
+    Raises:
+        DataError: the file is not as it should be, or lists files that do not exist; names the line.
+    """
+    every = read_rows(path)
+    keep = np.array(choose_split(every, split), np.int64)
+    rows = every.select(keep.tolist())
+    images = resolve(rows, "image")
+    masks = resolve(rows, "mask") if "mask" in rows.columns else None
+    if check:
+        check_present(rows, "image", images)
+        if masks is not None:
+            check_present(rows, "mask", masks)
+    ids, classes, class_to_idx = _labels(every)
+    return Table(
+        images=images,
+        masks=masks,
+        labels=None if ids is None else ids[keep],
+        classes=classes,
+        class_to_idx=class_to_idx,
+        groups=np.array(rows.columns["group"]) if "group" in rows.columns else None,
+        weights=_weights(rows),
+        boxes=read_ragged(every, "boxes", 4, labelled=True).take(keep) if "boxes" in every.columns else None,
+        keypoints=read_ragged(every, "keypoints", 2, labelled=False).take(keep)
+        if "keypoints" in every.columns
+        else None,
+    )
+
+
+def _labels(rows: Rows) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
+    if "label" not in rows.columns:
+        return None, None, None
+    for i, value in enumerate(rows.columns["label"]):
+        if not value:
+            raise DataError("no label in this row, though others have one", rows.where(i))
+    ids, classes, class_to_idx = number(rows.columns["label"])
+    return ids, tuple(classes), class_to_idx
+
+
+def _weights(rows: Rows) -> npt.NDArray[np.float64] | None:
+    if "weight" not in rows.columns:
+        return None
+    weights = []
+    for i, value in enumerate(rows.columns["weight"]):
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = -1.0
+        if not 0 <= weight < float("inf"):
+            raise DataError(f"weight must be a number that is not negative, got {value!r}", rows.where(i))
+        weights.append(weight)
+    return np.array(weights)
+
+
+def _masks_of(images: PathTable, masks: PathTable) -> PathTable:
+    """The mask of every image: the one of the same relative name, or else the only one of the same file name."""
+    by_name: dict[str, list[int]] = defaultdict(list)
+    by_stem: dict[str, list[int]] = defaultdict(list)
+    for k in range(len(masks)):
+        name = _name(masks, k)
+        by_name[name].append(k)
+        by_stem[PurePath(name).name].append(k)
+    names = [_name(images, i) for i in range(len(images))]
+    stems = Counter(PurePath(name).name for name in names)
+    chosen, problems = [], []
+    for i, name in enumerate(names):
+        stem = PurePath(name).name
+        found = by_name.get(name) or by_stem.get(stem, [])
+        shared = name not in by_name and stems[stem] > 1
+        if len(found) == 1 and not shared:
+            chosen.append(found[0])
+        elif not found:
+            problems.append(f"{images[i]}: no mask")
+        elif shared:
+            problems.append(f"{images[i]}: {masks[found[0]]} has its name, and that of {stems[stem] - 1} other images")
+        else:
+            problems.append(f"{images[i]}: several masks: {', '.join(masks[k] for k in found)}")
+    if problems:
+        told = "".join(f"\n  {problem}" for problem in problems[:_TOLD])
+        more = f"\n  and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
+        raise DataError(f"{len(problems)} of {len(images)} images have not exactly one mask:{told}{more}")
+    return masks.take(chosen)
+
+
+def _name(paths: PathTable, i: int) -> str:
+    """The path below its root, without the extension."""
+    return str(PurePath(paths.name(i)).with_suffix(""))

@@ -1,0 +1,70 @@
+"""Settings of the process that reads: one thread a worker, and an allocator that keeps its memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import cv2
+
+from augrecipes.data.allocator import tune
+from augrecipes.errors import LoaderError
+
+_DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
+
+
+@dataclass(frozen=True)
+class WorkerInit:
+    """Runs once in every new worker, before the user's own `worker_init_fn`.
+
+    OpenCV's and torch's threads are switched off (the workers are the parallelism, and a pool of threads does not
+    survive a fork), and the allocator is tuned.
+    """
+
+    tune_allocator: bool = True
+    then: Callable[[int], None] | None = None
+
+    def __call__(self, worker: int) -> None:
+        """Settle in worker number `worker`."""
+        cv2.setNumThreads(0)
+        if self.tune_allocator:
+            tune()
+        if self.then is not None:
+            self.then(worker)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """OpenCV's threads are off inside the block, so that a batch read in process equals one read in a worker."""
+    before = cv2.getNumThreads()
+    if before == 1:
+        yield
+        return
+    cv2.setNumThreads(0)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def dead_worker(error: Exception) -> LoaderError | None:
+    """What torch's error about a lost worker means, or None where the error is about something else."""
+    text = str(error)
+    if text.startswith("Caught "):  # raised by the user's own code in a worker, and handed on by torch
+        return None
+    if text.startswith("DataLoader timed out"):
+        return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
+    if isinstance(error, EOFError | ConnectionError | FileNotFoundError):
+        # It died before its last batch was fetched from it.
+        text = "the connection to it was lost"
+    elif not _DEAD.match(text):
+        return None
+    return LoaderError(
+        f"a worker died: {text.splitlines()[0]}\n"
+        "Likely reasons: the system ran out of memory and killed it (use fewer workers, smaller batches or a lower "
+        "prefetch_factor), /dev/shm is full, a library crashed, or, with spawn and forkserver, the script starts "
+        'work at import: guard it with `if __name__ == "__main__":`. '
+        "num_workers=0 runs the same samples in this process, where the reason shows."
+    )

@@ -1,0 +1,106 @@
+"""The exceptions that augrecipes raises on purpose.
+
+    AugrecipesError
+    ├── RecipeError        a file is not a valid recipe; carries every problem found in it
+    │   └── LintError      a valid recipe that must not be compiled as it stands
+    ├── DataError          a sample cannot be read or transformed; names the file
+    │   └── CollateError   samples of a batch do not fit together; names both sizes
+    └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
+
+Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
+message alone, because a DataLoader worker's error is rebuilt that way in the parent process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem at one place of one recipe.
+
+    Attributes:
+        message: what is wrong, what is allowed, and how to mend it.
+        line: 1-based line, 0 when the problem has no place.
+        col: 1-based column, 0 when the problem has no place.
+        code: a stable code such as ``E101`` (not a recipe) or ``L203`` (a lint).
+        name: the step, key or lint that the message speaks of.
+        file: the path as the user gave it; ``<recipe>`` for text.
+        severity: ``error`` or ``warning``.
+    """
+
+    message: str
+    line: int = 0
+    col: int = 0
+    code: str = "E100"
+    name: str = ""
+    file: str = "<recipe>"
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
+        name = f" {self.name}" if self.name else ""
+        return f"{where}: {self.code}{name}: {self.message}"
+
+    def in_file(self, file: str) -> Diagnostic:
+        """The same problem, placed in `file`."""
+        return replace(self, file=file)
+
+
+class AugrecipesError(Exception):
+    """Base of every error that augrecipes raises on purpose."""
+
+
+class RecipeError(AugrecipesError):
+    """A recipe is not valid.
+
+    Args:
+        message: text, used when there are no problems to list.
+        problems: every problem found, in file order.
+    """
+
+    def __init__(self, message: str = "", problems: Sequence[Diagnostic] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message or "\n".join(str(p) for p in self.problems))
+
+    def __reduce__(self) -> tuple[type[RecipeError], tuple[str, tuple[Diagnostic, ...]]]:
+        return type(self), (str(self), self.problems)
+
+
+class LintError(RecipeError):
+    """A recipe is valid, but a lint of severity ``error`` says that it cannot mean what it says."""
+
+
+class DataError(AugrecipesError):
+    """A sample cannot be read or transformed.
+
+    Args:
+        message: the reason.
+        path: the file that the sample came from, when there is one.
+        step: label of the step that failed, when a step did.
+    """
+
+    def __init__(self, message: str = "", path: str | None = None, step: str | None = None) -> None:
+        self.reason, self.path, self.step = message, path, step
+        parts = [part for part in (path, f"step {step}" if step else None, message) if part]
+        super().__init__(": ".join(parts))
+
+    def __reduce__(self) -> tuple[type[DataError], tuple[str, str | None, str | None]]:
+        return type(self), (self.reason, self.path, self.step)
+
+    def with_path(self, path: str) -> DataError:
+        """The same error, naming the file that the sample came from."""
+        return type(self)(self.reason, path, self.step)
+
+
+class CollateError(DataError):
+    """Samples of one batch do not fit together."""
+
+
+class LoaderError(AugrecipesError):
+    """The loader cannot go on: a worker died, or a saved state belongs to another loader."""

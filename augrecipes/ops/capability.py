@@ -1,0 +1,46 @@
+"""Capability: what the compiler may know of a step's class. What is not written down is not assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
+
+IMAGE_ONLY = frozenset({"image"})
+EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """What is known of one class.
+
+    Attributes:
+        name: the class's name.
+        kind: `identity`: changes nothing. `window`: keeps a sub-rectangle, pixels unchanged. `dihedral`: a flip,
+            quarter turn or transposition. `warp`: one 3×3 matrix, resampled. `lookup`: uint8 → uint8 through one
+            table a channel, the same everywhere in the image. `matrix`: one 3×4 colour matrix. `pointwise`: each
+            output pixel from its own input pixel. `opaque`: anything else; never moved, never joined.
+        random: makes draws beyond the one behind `p`.
+        statistics: reads statistics of the whole image, so that a crop before it changes its result.
+        resamples: interpolates between pixels.
+        channels: channel counts it accepts, or None for any.
+        targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
+        when: the arguments (defaults merged) under which `kind` holds; otherwise the step is opaque.
+        changes_dtype: the image's dtype after it is not the dtype before it.
+    """
+
+    name: str
+    kind: Kind = "opaque"
+    random: bool = True
+    statistics: bool = False
+    resamples: bool = False
+    channels: tuple[int, ...] | None = None
+    targets: frozenset[str] = IMAGE_ONLY
+    when: Callable[[Mapping[str, Any]], bool] | None = None
+    changes_dtype: bool = False
+
+    def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
+        """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
+        return self.kind if self.when is None or self.when(arguments) else "opaque"

@@ -1,0 +1,40 @@
+"""The arguments of every class that albumentations and augrecipes bring, from the schema file of this package.
+
+Reading it takes a few milliseconds; importing albumentations takes over half a second.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+Schema = dict[str, Any]
+
+FILE = "recipe.schema.json"
+# Keys that every step has, whatever its class.
+EVERY_STEP = ("id", "target", "at", "share", "steps")
+
+
+@cache
+def document() -> Schema:
+    """The whole JSON Schema of recipes, as shipped."""
+    text = (files("augrecipes") / "schema" / FILE).read_text(encoding="utf-8")
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+@cache
+def shipped() -> dict[str, Schema]:
+    """Schema of the arguments of each class, by name; `p` included, the keys of every step not.
+
+    >>> sorted(shipped()["RandomCrop"]["required"])
+    ['height', 'width']
+    """
+    steps = document()["$defs"]["stepMapping"]["properties"]
+    return {name: _own_part(schema) for name, schema in steps.items() if "x-group" not in schema}
+
+
+def _own_part(schema: Schema) -> Schema:
+    own = {name: part for name, part in schema.get("properties", {}).items() if name not in EVERY_STEP}
+    return {**schema, "properties": own}

@@ -1,0 +1,269 @@
+"""JSON Schema of one class's arguments, read from its InitSchema, its constructor's defaults and its docstring.
+
+pydantic's own `model_json_schema` knows neither defaults (albumentations keeps them in the constructor) nor the ranges
+(they hide in validator functions), so the annotations are read here.
+
+Keywords of our own, ignored by other readers:
+    x-nondecreasing: the first item of a pair may not exceed the second.
+    x-judge: arguments whose validity only the constructor decides; `*` means all of them together.
+    x-python: arguments that take Python objects, which no recipe can write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
+
+Schema = dict[str, Any]
+
+_SIMPLE: dict[Any, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    None: {"type": "null"},
+    types.NoneType: {"type": "null"},
+    Any: {},
+}
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+# Validators of albumentations.core.pydantic that turn a number into a pair, and what that says of the number.
+_PAIR_MAKERS = {"create_symmetric_range", "convert_to_0plus_range", "convert_to_1plus_range", "repeat_if_scalar"}
+
+
+class _NotForRecipes(Exception):  # noqa: N818 - control flow, never seen outside
+    """An annotation that no YAML value can satisfy."""
+
+
+def class_schema(cls: type) -> Schema:
+    """The arguments of `cls` as a JSON Schema object; `p` comes first.
+
+    A class without an InitSchema is described by its constructor: names and defaults, types where they are annotated
+    with plain types.
+
+    >>> from augrecipes.ops.albumentations import albumentations
+    >>> schema = class_schema(albumentations().RandomCrop)
+    >>> schema["required"], schema["properties"]["height"]["minimum"]
+    (['height', 'width'], 1)
+    """
+    parameters = {
+        name: parameter
+        for name, parameter in list(inspect.signature(constructor_of(cls)).parameters.items())[1:]
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and name != "strict"
+    }
+    validated = constructor_of(cls).__name__ == "custom_init"
+    fields = _fields(cls)
+    about, texts = _docstring(cls)
+    properties: dict[str, Schema] = {}
+    judged: list[str] = []
+    python: list[str] = []
+    for name, parameter in parameters.items():
+        if validated and name not in fields:
+            continue  # dropped by the schema before the constructor sees it: accepting it would be silent
+        annotation, metadata = fields.get(name) or (_plain_annotation(parameter), ())
+        try:
+            schema, sure = _convert(annotation, metadata)
+        except _NotForRecipes:
+            python.append(name)
+            continue
+        schema = _named_constants(name, schema)
+        if parameter.default is not parameter.empty:
+            schema["default"] = to_name(name, _json(parameter.default))
+        if name in texts:
+            schema["description"] = texts[name]
+        properties[name] = schema
+        if not sure:
+            judged.append(name)
+    judged = _judge(cls, judged)
+    required = [name for name in properties if parameters[name].default is inspect.Parameter.empty]
+    properties = {name: properties[name] for name in sorted(properties, key=lambda name: name != "p")}
+    schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
+    for key, value in (("required", required), ("x-judge", judged), ("x-python", python)):
+        if value:
+            schema[key] = value
+    return schema
+
+
+def constructor_of(cls: type) -> Callable[..., Any]:
+    """The constructor that a class has or inherits; albumentations' validated ones are named `custom_init`."""
+    return vars(next(base for base in cls.__mro__ if "__init__" in vars(base)))["__init__"]  # type: ignore[no-any-return]
+
+
+def _fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
+    """Annotation and metadata of each field of the InitSchema that a class has or inherits.
+
+    A constructor without an InitSchema of its own hands what it shares with its parent on to the parent's.
+    """
+    init_schema = getattr(cls, "InitSchema", None)
+    if init_schema is None or not hasattr(init_schema, "model_fields"):
+        return {}
+    return {name: (field.annotation, field.metadata) for name, field in init_schema.model_fields.items()}
+
+
+def _plain_annotation(parameter: inspect.Parameter) -> Any:
+    """The annotation of a constructor without InitSchema, as far as it is a plain type; `p` is always a number."""
+    if parameter.name == "p":
+        return float
+    names = {"int": int, "float": float, "bool": bool, "str": str}
+    annotation = parameter.annotation
+    return names.get(annotation, Any) if isinstance(annotation, str) else _simple_or_any(annotation)
+
+
+def _simple_or_any(annotation: Any) -> Any:
+    return annotation if annotation in (int, float, bool, str) else Any
+
+
+def _convert(annotation: Any, metadata: Iterable[Any] = ()) -> tuple[Schema, bool]:
+    """Schema of an annotation with its validators, and whether the schema says all that they say."""
+    schema, sure = _type(annotation)
+    for item in metadata:
+        sure = _apply(schema, item) and sure
+    return schema, sure
+
+
+def _type(annotation: Any) -> tuple[Schema, bool]:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _convert(arguments[0], arguments[1:])
+    if origin in (Union, types.UnionType):
+        parts = [_type(part) for part in arguments]
+        return {"anyOf": [schema for schema, _ in parts]}, all(sure for _, sure in parts)
+    if origin is Literal:
+        return {"enum": [_json(value) for value in arguments]}, True
+    if (origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis) or origin in (list, Sequence):
+        items, sure = _type(arguments[0])
+        return {"type": "array", "items": items}, sure
+    if origin is tuple:
+        parts = [_type(part) for part in arguments]
+        items = {"prefixItems": [schema for schema, _ in parts], "minItems": len(parts), "maxItems": len(parts)}
+        return {"type": "array", **items}, all(sure for _, sure in parts)
+    if origin is dict:
+        values, sure = _type(arguments[1])
+        names = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else ()
+        if names:  # pydantic accepts some of the keys, the transforms need all
+            properties = {str(name): dict(values) for name in sorted(names)}
+            return {
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }, sure
+        return {"type": "object", "additionalProperties": values}, False
+    if annotation in _SIMPLE:
+        return dict(_SIMPLE[annotation]), annotation is not Any
+    raise _NotForRecipes
+
+
+def _apply(schema: Schema, validator: Any) -> bool:
+    """Write what `validator` demands into `schema`; False where something remains unsaid."""
+    bounds = {keyword: getattr(validator, name) for name, keyword in _BOUNDS.items() if hasattr(validator, name)}
+    if bounds:
+        _bound(schema, bounds, scalars=True)
+        return True
+    function = getattr(validator, "func", None)
+    name = getattr(function, "__name__", "")
+    if function is None:
+        return False
+    if function.__qualname__.startswith("check_range_bounds."):
+        _bound(schema, _closure_bounds(function), scalars="x-pair" in schema)
+    elif name == "process_non_negative_range":
+        _bound(schema, {"minimum": 0}, scalars=True)
+    elif name == "nondecreasing":
+        _mark_pairs(schema)
+    elif name not in _PAIR_MAKERS and name != "float2int":
+        return False
+    return True
+
+
+def _closure_bounds(function: Callable[..., Any]) -> dict[str, Any]:
+    seen = inspect.getclosurevars(function).nonlocals
+    bounds = {}
+    if seen.get("min_val") is not None:
+        bounds["minimum" if seen.get("min_inclusive", True) else "exclusiveMinimum"] = seen["min_val"]
+    if seen.get("max_val") is not None:
+        bounds["maximum" if seen.get("max_inclusive", True) else "exclusiveMaximum"] = seen["max_val"]
+    return bounds
+
+
+def _bound(schema: Schema, bounds: Mapping[str, Any], *, scalars: bool) -> None:
+    """Bound every number inside `schema`; a bare number only with `scalars`."""
+    for part in schema.get("anyOf", ()):
+        # A bare number that becomes a pair obeys the pair's bounds, on both sides of zero or from 0 or 1 on.
+        _bound(part, bounds, scalars=True)
+    for part in (*schema.get("prefixItems", ()), *([schema["items"]] if "items" in schema else ())):
+        _bound(part, bounds, scalars=True)
+    if schema.get("type") in ("integer", "number") and (scalars or "anyOf" not in schema):
+        schema.update(bounds)
+
+
+def _mark_pairs(schema: Schema) -> None:
+    for part in schema.get("anyOf", ()):
+        _mark_pairs(part)
+    if schema.get("type") == "array":
+        schema["x-nondecreasing"] = True
+
+
+def _named_constants(name: str, schema: Schema) -> Schema:
+    """Interpolations and borders by name, in our order; integers stay allowed (a lint speaks of them)."""
+    table = TABLES.get(name)
+    if table is None:
+        return schema
+    if schema.get("type") == "object":
+        parts = {key: _named_constants(name, part) for key, part in schema["properties"].items()}
+        return {**schema, "properties": parts}
+    numbers = schema.get("enum", [])
+    order = BORDER if table is BORDER else INTERPOLATION
+    return {"enum": [label for label, number in order.items() if number in numbers] + sorted(numbers)}
+
+
+def _judge(cls: type, judged: list[str]) -> list[str]:
+    """Add the arguments that hand-written validators read."""
+    if not hasattr(cls, "InitSchema"):
+        return ["*"]
+    decorators = cls.InitSchema.__pydantic_decorators__
+    if decorators.model_validators or decorators.root_validators:
+        return ["*"]
+    names = set(judged)
+    for validator in (*decorators.field_validators.values(), *decorators.validators.values()):
+        names.update(validator.info.fields)
+    return sorted(names)
+
+
+def _docstring(cls: type) -> tuple[str, dict[str, str]]:
+    """First sentence of the docstring, and one of each argument."""
+    text = inspect.getdoc(cls) or ""
+    about = _sentence(text)
+    match = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
+    if not match:
+        return about, {}
+    lines = match[1].splitlines()
+    width = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
+    texts: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        head = re.match(rf"^ {{{width}}}(\w+)\s*(?:\(.*?\))?\s*:\s*(.*)$", line)
+        if head:
+            name = head[1]
+            texts[name] = [head[2]]
+        elif name:
+            texts[name].append(line.strip())
+    return about, {name: sentence for name, parts in texts.items() if (sentence := _sentence("\n".join(parts)))}
+
+
+def _sentence(text: str) -> str:
+    paragraph = " ".join(text.strip().split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[a-z)\]])\.\s|\s-\s", paragraph + " ")[0].strip()
+    sentence = sentence.removesuffix(".").replace("`", "")
+    return sentence if len(sentence) <= 160 else sentence[:157].rsplit(" ", 1)[0] + "..."
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_json(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _json(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,42 @@
+"""Steps that change colours and leave every pixel where it is.
+
+`lookup` is claimed only where albumentations itself runs a table on uint8, whatever the image's size or memory
+layout: arithmetic in float rounds differently in the vector body and in the tail of a row, and then a crop before
+the step would change its last bit. `tests/laws/test_capabilities.py` holds every claim to that.
+"""
+
+from __future__ import annotations
+
+from augrecipes.ops.capability import Capability
+
+_RGB = (3,)
+_GREY_OR_RGB = (1, 3)
+
+CAPABILITIES = (
+    # Tables.
+    Capability("InvertImg", "lookup", random=False),
+    Capability("Solarize", "lookup"),
+    Capability("Posterize", "lookup"),
+    Capability("RandomGamma", "lookup"),
+    Capability("RandomBrightnessContrast", "lookup", when=lambda a: bool(a.get("brightness_by_max", True))),
+    Capability("RandomToneCurve", "lookup"),
+    Capability("PlanckianJitter", "lookup", channels=_RGB),
+    Capability("MultiplicativeNoise", "lookup", when=lambda a: not a.get("elementwise", False)),
+    Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5)),
+    # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
+    Capability("ToGray", "matrix", random=False, channels=_GREY_OR_RGB),
+    Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB),
+    Capability("ToRGB", random=False, channels=_GREY_OR_RGB),
+    Capability("RGBShift", "pointwise", channels=_GREY_OR_RGB),
+    Capability("ChannelShuffle", "pointwise"),
+    Capability("HueSaturationValue", "pointwise", channels=_GREY_OR_RGB),
+    # These look at the whole image first.
+    Capability("ColorJitter", statistics=True, channels=_GREY_OR_RGB),
+    Capability("AutoContrast", random=False, statistics=True),
+    Capability("CLAHE", statistics=True, channels=_GREY_OR_RGB),
+    Capability("Equalize", random=False, statistics=True, channels=_GREY_OR_RGB),
+    Capability("FancyPCA", statistics=True),
+    Capability("HEStain", statistics=True, channels=_RGB),
+    Capability("StainJitter", "pointwise", channels=_RGB),
+    Capability("FromFloat", random=False, changes_dtype=True),
+)

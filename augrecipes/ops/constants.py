@@ -1,0 +1,59 @@
+"""OpenCV's constants by name, as recipes write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# cv2.INTER_* and cv2.BORDER_*; a test compares them with the installed OpenCV.
+INTERPOLATION: dict[str, int] = {
+    "linear": 1,
+    "nearest": 0,
+    "cubic": 2,
+    "area": 3,
+    "lanczos4": 4,
+    "nearest_exact": 6,
+    "linear_exact": 5,
+}
+BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}
+
+# Which argument takes which table.
+TABLES: dict[str, dict[str, int]] = {
+    "interpolation": INTERPOLATION,
+    "mask_interpolation": INTERPOLATION,
+    "interpolation_pair": INTERPOLATION,
+    "border_mode": BORDER,
+}
+
+
+def to_number(argument: str, value: Any) -> Any:
+    """`value` with constants' names replaced by OpenCV's integers, where `argument` takes a constant.
+
+    >>> to_number("border_mode", "reflect_101")
+    4
+    >>> to_number("interpolation_pair", {"downscale": "area", "upscale": "cubic"})
+    {'downscale': 3, 'upscale': 2}
+    >>> to_number("mode", "linear")
+    'linear'
+    """
+    return _swap(TABLES.get(argument), value)
+
+
+def to_name(argument: str, value: Any) -> Any:
+    """`value` with OpenCV's integers replaced by names, where `argument` takes a constant.
+
+    >>> to_name("interpolation", 1)
+    'linear'
+    >>> to_name("fill", 1)
+    1
+    """
+    table = TABLES.get(argument)
+    return _swap({number: name for name, number in table.items()} if table else None, value)
+
+
+def _swap(table: Mapping[Any, Any] | None, value: Any) -> Any:
+    if table is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _swap(table, item) for key, item in value.items()}
+    return table.get(value, value) if isinstance(value, str | int) and not isinstance(value, bool) else value

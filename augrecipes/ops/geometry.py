@@ -1,0 +1,66 @@
+"""Steps that move pixels: flips and quarter turns, windows, warps, distortions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from augrecipes.ops.capability import EVERYTHING, Capability
+
+_geometric = partial(Capability, targets=EVERYTHING)
+
+CAPABILITIES = (
+    _geometric("NoOp", "identity", random=False),
+    # Flips, quarter turns, transposition.
+    _geometric("HorizontalFlip", "dihedral", random=False),
+    _geometric("VerticalFlip", "dihedral", random=False),
+    _geometric("TimeReverse", "dihedral", random=False),
+    _geometric("Transpose", "dihedral", random=False),
+    _geometric("RandomRotate90", "dihedral"),
+    _geometric("D4", "dihedral"),
+    _geometric("SquareSymmetry", "dihedral"),
+    # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
+    _geometric("Crop", "window", random=False),
+    _geometric("CenterCrop", "window", random=False),
+    _geometric("RandomCrop", "window"),
+    _geometric("RandomCropFromBorders", "window"),
+    _geometric("AtLeastOneBBoxRandomCrop", "window"),
+    # These read the mask's pixels, a key of their own, or may resize: opaque.
+    _geometric("CropNonEmptyMaskIfExists"),
+    _geometric("RandomCropNearBBox"),
+    _geometric("BBoxSafeRandomCrop"),
+    _geometric("RandomSizedBBoxSafeCrop", resamples=True),
+    _geometric("CropAndPad", resamples=True),
+    _geometric("Pad", random=False),
+    _geometric("PadIfNeeded", random=False),
+    _geometric("RandomGridShuffle"),
+    # One 3×3 matrix.
+    _geometric("Resize", "warp", random=False, resamples=True),
+    _geometric("SmallestMaxSize", "warp", random=False, resamples=True),
+    _geometric("LongestMaxSize", "warp", random=False, resamples=True),
+    _geometric("RandomScale", "warp", resamples=True),
+    _geometric("RandomResizedCrop", "warp", resamples=True),
+    _geometric("RandomSizedCrop", "warp", resamples=True),
+    _geometric("Rotate", "warp", resamples=True),
+    _geometric("SafeRotate", "warp", resamples=True),
+    _geometric("Affine", "warp", resamples=True),
+    _geometric("ShiftScaleRotate", "warp", resamples=True),
+    _geometric("Perspective", "warp", resamples=True),
+    # Dense displacement fields.
+    _geometric("ElasticTransform", resamples=True),
+    _geometric("GridDistortion", resamples=True),
+    _geometric("GridElasticDeform", resamples=True, channels=(1, 3)),
+    _geometric("OpticalDistortion", resamples=True),
+    _geometric("PiecewiseAffine", resamples=True),
+    _geometric("ThinPlateSpline", resamples=True),
+    # Neighbourhoods and holes.
+    _geometric("Morphological"),
+    _geometric("CoarseDropout"),
+    _geometric("ConstrainedCoarseDropout"),
+    _geometric("Erasing"),
+    _geometric("GridDropout"),
+    _geometric("MaskDropout"),
+    _geometric("PixelDropout"),
+    _geometric("XYMasking"),
+    _geometric("TimeMasking"),
+    _geometric("FrequencyMasking"),
+)

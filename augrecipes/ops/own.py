@@ -1,0 +1,10 @@
+"""augrecipes' own transforms, by name, and where each lives. A module is imported when its class is asked for."""
+
+from __future__ import annotations
+
+OWN: dict[str, str] = {
+    "StainJitter": "augrecipes.ops.stain:StainJitter",
+}
+
+# Steps of pair recipes that no transform stands behind: the compiler carries them out on several targets at once.
+PAIR_STEPS: tuple[str, ...] = ("Degrade", "ResizeToTarget")

@@ -1,0 +1,230 @@
+"""Every class that can be a step: albumentations', augrecipes' own, and those that the program registered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.ops import catalog, readable
+from augrecipes.ops.albumentations import albumentations
+from augrecipes.ops.class_schema import Schema, class_schema, constructor_of
+from augrecipes.ops.constants import to_name, to_number
+from augrecipes.ops.own import OWN, PAIR_STEPS
+from augrecipes.ops.refused import REFUSED
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Step
+
+ENTRY_POINT_GROUP = "augrecipes.ops"
+RESERVED = ("p", "id", "target", "at", "share", "steps")
+GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
+
+_Class = TypeVar("_Class", bound=type)
+_registered: dict[str, type] = {}
+
+
+def register(cls: _Class) -> _Class:
+    """Make a transform class usable as a step, by its class name; also works as a decorator.
+
+    Args:
+        cls: a subclass of `albumentations.BasicTransform` (DualTransform, ImageOnlyTransform). Its
+            constructor takes `p`. An `InitSchema` like albumentations' classes have makes its arguments checkable.
+
+    Raises:
+        TypeError: it is no transform class.
+        ValueError: its name is taken, or an argument's name is a reserved key of a step.
+
+    >>> import albumentations as A
+    >>> @register
+    ... class KeepTopLeft(A.ImageOnlyTransform):
+    ...     def apply(self, img, **params):
+    ...         return img[:32, :32]
+    >>> "KeepTopLeft" in registered()
+    True
+    """
+    if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
+        raise TypeError(f"register takes a subclass of albumentations.BasicTransform, got {cls!r}")
+    name = cls.__name__
+    if name in GROUPS or name in catalog.shipped() or name in REFUSED:
+        raise ValueError(f"cannot register {name!r}: the name belongs to a class that recipes know already")
+    clashes = sorted(set(class_schema(cls)["properties"]) & set(RESERVED) - {"p"})
+    if clashes:
+        raise ValueError(f"cannot register {name!r}: argument {clashes[0]!r} is a reserved key of a step; rename it")
+    # A second definition replaces the first, as it does in a notebook whose cell runs again.
+    _registered[name] = cls
+    _live_schema.cache_clear()
+    return cls
+
+
+class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names
+    """A class that an installed package announces cannot be loaded."""
+
+
+def registered() -> dict[str, type]:
+    """Registered classes by name, those of installed packages (entry points `augrecipes.ops`) included.
+
+    Raises:
+        BrokenPlugin: a class of an installed package cannot be loaded.
+    """
+    return {**{name: _load(name) for name in _installed()}, **_registered}
+
+
+def is_registered(name: str) -> bool:
+    """Whether a class of this name was registered or is announced by an installed package. Imports neither."""
+    return name in _registered or name in _installed()
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Entry points by name; a name that recipes know already keeps its meaning."""
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    return {
+        point.name: point
+        for point in points
+        if point.name not in GROUPS and point.name not in catalog.shipped() and point.name not in REFUSED
+    }
+
+
+@cache
+def _load(name: str) -> type:
+    point = _installed()[name]
+    try:
+        cls = point.load()
+    except Exception as error:
+        raise BrokenPlugin(f"{point.value} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
+        raise BrokenPlugin(f"{point.value} is no subclass of albumentations.BasicTransform")
+    return cls
+
+
+def names() -> tuple[str, ...]:
+    """Every class name that can be a step (groups not included), sorted. Imports no albumentations.
+
+    >>> "RandomCrop" in names(), "Lambda" in names()
+    (True, False)
+    """
+    return tuple(sorted({*catalog.shipped(), *_registered, *_installed()}))
+
+
+def get_class(name: str) -> type:
+    """The class behind a step's name.
+
+    Raises:
+        KeyError: no step has this name.
+        BrokenPlugin: a package announces it and it cannot be loaded.
+
+    >>> get_class("HorizontalFlip").__name__
+    'HorizontalFlip'
+    """
+    if name in _registered:
+        return _registered[name]
+    if name in _installed():
+        return _load(name)
+    if name in OWN:
+        module, _, attribute = OWN[name].partition(":")
+        return vars(import_module(module))[attribute]  # type: ignore[no-any-return]
+    if name not in catalog.shipped() or name in PAIR_STEPS:
+        raise KeyError(name)
+    return getattr(albumentations(), name)  # type: ignore[no-any-return]
+
+
+def arguments(name: str) -> Schema | None:
+    """JSON Schema of the arguments of the class `name` (`p` included), or None for an unknown name."""
+    shipped = catalog.shipped().get(name)
+    if shipped is not None:
+        return shipped
+    return _live_schema(name) if is_registered(name) else None
+
+
+@cache
+def _live_schema(name: str) -> Schema:
+    return class_schema(get_class(name))
+
+
+def default_p(name: str) -> float:
+    """The probability of a step that gives none: its class's, 1 for groups.
+
+    >>> default_p("HorizontalFlip"), default_p("RandomCrop"), default_p("OneOf")
+    (0.5, 1.0, 1.0)
+    """
+    schema = arguments(name)
+    if schema is None:
+        return 1.0
+    return float(schema["properties"].get("p", {}).get("default", 1.0))
+
+
+def effective(step: Step) -> dict[str, Any]:
+    """The step's arguments with defaults merged, constants by name, `p` last. Groups have no arguments but their own.
+
+    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> effective(Step("VerticalFlip"))
+    {'p': 0.5}
+    >>> effective(Step("Rotate", Arguments({"limit": 20, "border_mode": 4})))["border_mode"]
+    'reflect_101'
+    """
+    schema = arguments(step.name) or {"properties": {}}
+    merged = {name: part["default"] for name, part in schema["properties"].items() if "default" in part and name != "p"}
+    merged.update((name, to_name(name, value)) for name, value in step.args.plain().items())
+    merged["p"] = default_p(step.name) if step.p is None else step.p
+    return merged
+
+
+def construct(step: Step) -> Any:
+    """The transform of one step (no group), with constants as OpenCV's integers.
+
+    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error.
+
+    Raises:
+        RecipeError: the class does not take these arguments; or no class stands behind the step's name.
+
+    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
+    1.0
+    """
+    try:
+        cls = get_class(step.name)
+    except KeyError:
+        raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
+    except BrokenPlugin as error:
+        raise _error(step, "E302", "", str(error)) from error
+    keywords = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
+    if step.p is not None:
+        keywords["p"] = float(step.p)
+    try:
+        return build(cls, keywords)
+    except readable.Refusal as refusal:
+        raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
+
+
+def build(cls: type, keywords: Mapping[str, Any]) -> Any:
+    """An object of `cls`; whatever it raises or warns of becomes a Refusal with one readable line."""
+    strict = {"strict": True} if constructor_of(cls).__name__ == "custom_init" else {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            made = cls(**keywords, **strict)
+        except Exception as error:
+            raise readable.from_exception(error, tuple(keywords)) from error
+    for warning in caught:
+        message = str(warning.message)
+        if not readable.is_advice(message):
+            raise readable.from_warning(message, tuple(keywords))
+    return made
+
+
+def _error(step: Step, code: str, argument: str, message: str) -> RecipeError:
+    place = step.places.get(argument) or step.position
+    name = f"{step.name}.{argument}" if argument else step.name
+    return RecipeError(problems=[Diagnostic(message, place.line, place.col, code, name)])
+
+
+def tuples(value: Any) -> Any:
+    """Lists become tuples, as albumentations' annotations and defaults have them."""
+    if isinstance(value, list):
+        return tuple(tuples(item) for item in value)
+    return {key: tuples(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -1,0 +1,105 @@
+"""Verdicts of constructors, kept between runs in the user's cache directory.
+
+A file that is missing, broken, or cannot be written costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from augrecipes import __version__
+from augrecipes.ops.albumentations import installed_version
+from augrecipes.ops.readable import Refusal
+
+MOST = 2000
+MAX_BYTES = 4_000_000
+
+_kept: dict[Path, dict[str, list[str]]] = {}
+
+
+class Verdict(NamedTuple):
+    """What is known of one step: the refusal, or None where the class takes it."""
+
+    refusal: Refusal | None
+
+
+def directory() -> Path:
+    """Where augrecipes keeps what it can compute again: AUGRECIPES_CACHE, or augrecipes/ in the user's cache."""
+    given = os.environ.get("AUGRECIPES_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    if base and Path(base).is_absolute():
+        return Path(base) / "augrecipes"
+    try:
+        return Path.home() / ".cache" / "augrecipes"
+    except RuntimeError:  # no home directory
+        return Path(tempfile.gettempdir()) / "augrecipes"
+
+
+def file() -> Path:
+    """The file of the installed versions."""
+    return directory() / f"verdicts-{installed_version()}-{__version__}.json"
+
+
+def key(name: str, arguments: Mapping[str, Any], p: float | None, edition: str) -> str:
+    """A name for one class with one set of arguments."""
+    text = json.dumps([name, arguments, p, edition], sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def look_up(key: str) -> Verdict | None:
+    """What earlier runs found, or None."""
+    found = _read(file()).get(key)
+    if found is None:
+        return None
+    return Verdict(Refusal(found[0], found[1]) if found else None)
+
+
+def remember(key: str, refusal: Refusal | None) -> None:
+    """Keep a verdict for later runs; the oldest leave first."""
+    path = file()
+    kept = _read(path)
+    kept[key] = [] if refusal is None else [refusal.message, refusal.argument]
+    while len(kept) > MOST:
+        del kept[next(iter(kept))]
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside and renamed: a reader sees the old file or the new one.
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".verdicts-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                json.dump(kept, stream)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _read(path: Path) -> dict[str, list[str]]:
+    if path not in _kept:
+        _kept[path] = _load(path)
+    return _kept[path]
+
+
+def _load(path: Path) -> dict[str, list[str]]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return {}
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        key: value
+        for key, value in found.items()
+        if isinstance(value, list) and len(value) in (0, 2) and all(isinstance(item, str) for item in value)
+    }

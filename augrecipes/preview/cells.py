@@ -1,0 +1,79 @@
+"""Cells: a source, an output or a stage as a picture that fits the sheet, with what belongs over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.overlay import corners_px, draw_boxes, draw_keypoints, draw_mask
+from augrecipes.preview.samples import Sample
+from augrecipes.preview.sheet import Cell, Layout
+from augrecipes.recipe.model import Output, Recipe
+
+
+def cell_of_source(sample: Sample, recipe: Recipe, layout: Layout, classes: Sequence[str] = ()) -> Cell:
+    """The source as it was read, with its mask, boxes and keypoints."""
+    targets = {"mask": sample.mask, "boxes": sample.boxes, "labels": sample.labels, "keypoints": sample.keypoints}
+    return Cell(_decorated(picture_of_input(sample.image), targets, recipe, layout, classes), "source", quiet=True)
+
+
+def cell_of_output(
+    out: Mapping[str, Any], recipe: Recipe, layout: Layout, header: str, classes: Sequence[str] = ()
+) -> Cell:
+    """What a pipeline returned, with the targets that it returned."""
+    boxes = recipe.inputs.boxes
+    labels = out.get(boxes.labels, ()) if boxes and boxes.labels else ()
+    targets = {"mask": out.get("mask"), "boxes": out.get("boxes"), "labels": labels, "keypoints": out.get("keypoints")}
+    return Cell(_decorated(picture_of_output(out["image"], recipe.output), targets, recipe, layout, classes), header)
+
+
+def cell_of_stage(label: str, image: NDArray[Any], before: NDArray[Any], layout: Layout) -> Cell:
+    """The picture after one step; its header is grey where the step changed nothing."""
+    same = image.shape == before.shape and bool(np.array_equal(image, before))
+    picture, _ = fit_into(picture_of_input(image), layout.cell_height, layout.cell_width)
+    return Cell(picture, f"{short_label(label)} – unchanged" if same else short_label(label), quiet=same)
+
+
+def short_label(label: str) -> str:
+    """A step's label without the ordinal that says nothing.
+
+    >>> short_label("HorizontalFlip#1"), short_label("HorizontalFlip#2")
+    ('HorizontalFlip', 'HorizontalFlip#2')
+    """
+    return label.removesuffix("#1")
+
+
+def output_aspect(images: Sequence[NDArray[Any]], output: Output | None) -> tuple[float, int]:
+    """Height over width of a cell that suits these images, and the largest width (px) worth giving it.
+
+    Args:
+        images: outputs, or H×W×C images where `output` is None.
+        output: gives the layout of outputs.
+    """
+    first = 1 if output is not None and output.layout == "chw" else 0
+    sizes = np.array([image.shape[first : first + 2] for image in images], float)
+    aspect = float(np.clip(np.median(sizes[:, 0] / sizes[:, 1]), 0.5, 1.6))
+    return aspect, int(np.clip(sizes[:, 1].max(), 176, 256))
+
+
+def _decorated(
+    picture: Picture, targets: Mapping[str, Any], recipe: Recipe, layout: Layout, classes: Sequence[str]
+) -> Picture:
+    height, width = picture.shape[:2]
+    fitted, scale = fit_into(picture, layout.cell_height, layout.cell_width)
+    mask, boxes, points = targets["mask"], targets["boxes"], targets["keypoints"]
+    boxed = boxes is not None and recipe.inputs.boxes is not None
+    # Colours of ids under colours of boxes say nothing: a detector's picture shows the mask only if it needs it.
+    if mask is not None and (recipe.inputs.mask == "required" or not boxed):
+        draw_mask(fitted, np.asarray(mask))
+    if boxed and len(boxes) and recipe.inputs.boxes:
+        corners = corners_px(np.asarray(boxes), recipe.inputs.boxes.format, height, width)
+        draw_boxes(fitted, corners, list(targets["labels"]), scale, classes)
+    if points is not None and len(points) and recipe.inputs.keypoints:
+        xy = np.asarray(points, np.float32)[:, :2]
+        draw_keypoints(fitted, xy[:, ::-1] if recipe.inputs.keypoints.format == "yx" else xy, scale)
+    return fitted

@@ -1,0 +1,143 @@
+"""Masks, boxes and keypoints drawn over a picture."""
+
+from __future__ import annotations
+
+import colorsys
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.preview.display import Picture
+from augrecipes.preview.text import Colour, draw_text, width_px
+
+# Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
+_NAMED: tuple[Colour, ...] = (
+    (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167),
+)  # fmt: skip
+_OUTSIDE = 255  # what segmentation masks call pixels that do not count
+_FILL = 0.26
+_LABEL_PX = 11
+_LABELLED = 16  # with more boxes than this, text would hide the picture; colours and the legend remain
+
+
+def colour_of(number: int) -> Colour:
+    """A colour for an id or a class; the same number is always the same colour.
+
+    >>> colour_of(1), colour_of(1) == colour_of(2)
+    ((230, 159, 0), False)
+    """
+    if 0 < number <= len(_NAMED):
+        return _NAMED[number - 1]
+    red, green, blue = colorsys.hsv_to_rgb(number * 0.618034 % 1, 0.72, 0.95)  # golden-ratio steps never repeat
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def draw_mask(picture: Picture, mask: NDArray[Any]) -> None:
+    """Tint and outline every id of a mask, in place. 0 stays clear, and so does 255 where ids are 8 bit.
+
+    Args:
+        picture: uint8 H×W×3.
+        mask: integers H×W of any size; it is scaled to the picture by nearest neighbour.
+    """
+    height, width = picture.shape[:2]
+    ids = np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
+    rows = (np.arange(height) * ids.shape[0] // height)[:, None]
+    ids = ids[rows, np.arange(width) * ids.shape[1] // width]
+    names, places = np.unique(ids, return_inverse=True)
+    table = np.array([colour_of(int(n)) for n in names], np.float32)
+    clear = (names == 0) | ((names == _OUTSIDE) & (names.max(initial=0) <= _OUTSIDE))
+    places = places.reshape(ids.shape)
+    tint, shown = table[places], ~clear[places]
+    edge = np.zeros(ids.shape, bool)
+    for axis in (0, 1):
+        here, there = (np.s_[1:], np.s_[:-1]) if axis == 0 else (np.s_[:, 1:], np.s_[:, :-1])
+        differs = ids[here] != ids[there]
+        edge[here] |= differs
+        edge[there] |= differs
+    strength = np.where(shown, np.where(edge, np.float32(0.9), np.float32(_FILL)), np.float32(0))[..., None]
+    picture[...] = np.rint(picture + (tint - picture) * strength).astype(np.uint8)
+
+
+def draw_boxes(
+    picture: Picture, boxes: NDArray[Any], labels: Sequence[Any], scale: float, classes: Sequence[str] = ()
+) -> None:
+    """Draw boxes, and the labels of a few where there is room for them, in place.
+
+    Args:
+        picture: uint8 H×W×3.
+        boxes: float (n, 4): x_min, y_min, x_max, y_max in px of the picture before it was scaled.
+        labels: one a box, numbers or text, or none at all.
+        scale: factor that the picture was scaled by.
+        classes: names of the labels where they are numbers.
+    """
+    labels = labels if len(labels) == len(boxes) else [""] * len(boxes)
+    names = [_label_name(label, classes) for label in labels]
+    corners = [[round(float(v) * scale) for v in box[:4]] for box in boxes]
+    colours = [label_colour(label) for label in labels]
+    for (x0, y0, x1, y1), colour in zip(corners, colours, strict=True):
+        cv2.rectangle(picture, (x0, y0), (max(x1 - 1, x0), max(y1 - 1, y0)), colour, 1, cv2.LINE_8)
+    taken: list[tuple[int, int, int, int]] = []
+    for (x0, y0, x1, _), colour, name in zip(corners, colours, names, strict=True):
+        width = width_px(name, _LABEL_PX) + 6
+        if not name or len(names) > _LABELLED or width > max(1.6 * (x1 - x0), 24):
+            continue
+        x = min(max(x0, 0), picture.shape[1] - width)
+        y = y0 - 14 if y0 >= 14 else y0
+        place = x, y, x + width, y + 14
+        if x < 0 or place[3] > picture.shape[0] or any(_overlap(place, other) for other in taken):
+            continue
+        taken.append(place)
+        cv2.rectangle(picture, place[:2], (place[2] - 1, place[3] - 1), colour, -1)
+        dark = sum(colour) > 330
+        draw_text(picture, name, (x + 3, y + 11), size_px=_LABEL_PX, colour=(20, 20, 20) if dark else (255, 255, 255))
+
+
+def draw_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
+    """Draw a dot with a dark rim at every keypoint (x, y in px before scaling), in place."""
+    for number, point in enumerate(points, start=1):
+        # Pixel centres: x = 0 is the middle of the first column.
+        centre = tuple(round((float(v) + 0.5) * scale * 16 - 8) for v in point[:2])
+        cv2.circle(picture, centre, 4 * 16, (20, 20, 20), -1, cv2.LINE_AA, 4)
+        cv2.circle(picture, centre, 3 * 16, colour_of(number), -1, cv2.LINE_AA, 4)
+
+
+def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArray[np.float32]:
+    """Boxes of any of albumentations' formats as x_min, y_min, x_max, y_max in px.
+
+    >>> corners_px(np.array([[0.5, 0.5, 1.0, 1.0]]), "yolo", 10, 20).tolist()
+    [[0.0, 0.0, 20.0, 10.0]]
+    """
+    out = np.array(boxes, np.float32).reshape(len(boxes), -1)[:, :4].copy()
+    if form == "yolo":
+        out[:, :2] -= out[:, 2:] / 2
+    if form in {"yolo", "coco"}:
+        out[:, 2:] += out[:, :2]
+    if form in {"yolo", "albumentations"}:
+        out *= np.array([width, height, width, height], np.float32)
+    return out
+
+
+def label_colour(label: Any) -> Colour:
+    """The colour of a box's label: by its number, or by its text, so that it is the same in every picture.
+
+    >>> label_colour(0), label_colour("nucleus") == label_colour("nucleus")
+    ((230, 159, 0), True)
+    """
+    if isinstance(label, int | float | np.number):
+        return colour_of(int(label) + 1)
+    text = str(label)
+    return colour_of(zlib.crc32(text.encode("utf-8", "replace")) % 4093 + len(_NAMED) + 1) if text else _NAMED[0]
+
+
+def _label_name(label: Any, classes: Sequence[str]) -> str:
+    if classes and isinstance(label, int | float | np.number) and 0 <= int(label) < len(classes):
+        return classes[int(label)]
+    return str(label)
+
+
+def _overlap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

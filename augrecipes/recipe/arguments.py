@@ -1,0 +1,245 @@
+"""Values against the schema of a class's arguments, with exact messages and places. Imports no albumentations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from augrecipes.recipe import suggest
+from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
+
+Schema = Mapping[str, Any]
+
+_NOUNS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong: its code, its place, and a message without the argument's name."""
+
+    code: str
+    place: Place
+    message: str
+
+
+def check_value(schema: Schema, node: Node) -> list[Finding]:
+    """What is wrong with one value; nothing where the schema accepts it.
+
+    >>> here = Place("f", 3, 5)
+    >>> check_value({"type": "number", "minimum": 0}, Scalar("high", here))[0].message
+    "must be a number, got text 'high'"
+    >>> check_value({"type": "number", "minimum": 0}, Scalar(-1, here))[0].message
+    'must be at least 0, got -1'
+    """
+    if "anyOf" in schema:
+        return _check_union(schema, node)
+    if "enum" in schema:
+        return _check_enum(schema, node)
+    kinds = schema.get("type")
+    if kinds is None:
+        return []
+    if not any(_is(kind, node) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        return [_wrong_type(schema, node)]
+    if isinstance(node, Items):
+        return _check_items(schema, node)
+    if isinstance(node, Table):
+        return _check_table(schema, node)
+    return _check_bounds(schema, node)
+
+
+def _is(kind: str, node: Node) -> bool:
+    if isinstance(node, Items):
+        return kind == "array"
+    if isinstance(node, Table):
+        return kind == "object"
+    value = node.value
+    match kind:
+        case "null":
+            return value is None
+        case "boolean":
+            return isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return _number(value) and float(value).is_integer()
+        case "number":
+            return _number(value)
+    return False
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _wrong_type(schema: Schema, node: Node) -> Finding:
+    hint = ""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        hint = _hint_for_text(schema, node.value)
+    return Finding("E306", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")
+
+
+def _hint_for_text(schema: Schema, value: str) -> str:
+    """Text where something else is wanted: YAML 1.1's booleans, and numbers in quotes."""
+    kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
+    if "boolean" in kinds and value.lower() in ("yes", "on", "no", "off", "y", "n"):
+        return f"; write {'true' if value.lower() in ('yes', 'on', 'y') else 'false'}"
+    if kinds & {"number", "integer"}:
+        try:
+            float(value)
+        except ValueError:
+            return ""
+        return "; write it without quotes" if "_" not in value else "; write it without underscores"
+    return ""
+
+
+def _check_union(schema: Schema, node: Node) -> list[Finding]:
+    near: list[list[Finding]] = []
+    for part in schema["anyOf"]:
+        found = check_value(part, node)
+        if not found:
+            return []
+        # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
+        if all(finding.code != "E306" or finding.place != node.place for finding in found):
+            near.append(found)
+    values = [found for found in near if all(finding.code == "E307" for finding in found)]
+    if len(values or near) == 1:
+        return (values or near)[0]
+    if values:
+        return values[0]
+    return [_wrong_type(schema, node)]
+
+
+def _check_enum(schema: Schema, node: Node) -> list[Finding]:
+    choices = schema["enum"]
+    if isinstance(node, Scalar) and any(_same(choice, node.value) for choice in choices):
+        return []
+    texts = [choice for choice in choices if isinstance(choice, str)]
+    if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
+        hint = suggest.hint(node.value, texts)
+        return [Finding("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
+    code = "E307" if isinstance(node, Scalar) and any(_number(choice) for choice in choices) else "E306"
+    return [Finding(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
+
+
+def _same(a: Any, b: Any) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and a == b
+
+
+def _check_items(schema: Schema, node: Items) -> list[Finding]:
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    if len(node.items) < least or (most is not None and len(node.items) > most):
+        return [_wrong_type(schema, node)]
+    parts = schema.get("prefixItems") or [schema.get("items", {})] * len(node.items)
+    found = [finding for part, item in zip(parts, node.items, strict=False) for finding in check_value(part, item)]
+    if found or not schema.get("x-nondecreasing"):
+        return found
+    values = plain(node)
+    if len(values) == 2 and all(_number(value) for value in values) and values[0] > values[1]:
+        return [Finding("E307", node.place, f"the first value may not exceed the second, got {values}")]
+    return []
+
+
+def _check_table(schema: Schema, node: Table) -> list[Finding]:
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    found: list[Finding] = []
+    for key, place, value in node.pairs():
+        if key in properties:
+            found += check_value(properties[key], value)
+        elif others is False:
+            found.append(Finding("E304", place, f"unknown key {key!r}{suggest.hint(key, properties)}"))
+        elif isinstance(others, Mapping):
+            found += check_value(others, value)
+    missing = [key for key in schema.get("required", ()) if key not in node.entries]
+    return found + [Finding("E305", node.place, f"key {key!r} is missing") for key in missing]
+
+
+def _check_bounds(schema: Schema, node: Scalar) -> list[Finding]:
+    value = node.value
+    if not _number(value):
+        return []
+    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+    fine = (
+        (low is None or value >= low)
+        and (above is None or value > above)
+        and (high is None or value <= high)
+        and (below is None or value < below)
+    )
+    return [] if fine else [Finding("E307", node.place, f"must be {_bounds(schema)}, got {value!r}")]
+
+
+def _bounds(schema: Schema) -> str:
+    low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
+    high, below = schema.get("maximum"), schema.get("exclusiveMaximum")
+    if low is not None and high is not None:
+        return f"between {low} and {high}"
+    words = [
+        text
+        for bound, text in (
+            (low, f"at least {low}"),
+            (above, f"greater than {above}"),
+            (high, f"at most {high}"),
+            (below, f"less than {below}"),
+        )
+        if bound is not None
+    ]
+    return " and ".join(words)
+
+
+def expected(schema: Schema) -> str:
+    """What a schema accepts, in words.
+
+    >>> expected({"anyOf": [{"type": "number"}, {"type": "array", "prefixItems": [{"type": "number"}] * 2}]})
+    'a number or a pair of numbers'
+    >>> expected({"enum": ["linear", "nearest", 0, 1]})
+    'one of linear, nearest'
+    """
+    if "anyOf" in schema:
+        words: list[str] = []
+        for part in schema["anyOf"]:
+            word = expected(part)
+            if word not in words:
+                words.append(word)
+        # The plain value first, lists after it, as people think of them.
+        words.sort(key=lambda word: ("list" in word) + 2 * ("pair" in word) + 3 * (word == "null"))
+        return " or ".join(words)
+    if "enum" in schema:
+        texts = [choice for choice in schema["enum"] if isinstance(choice, str)]
+        texts = texts or [str(choice) for choice in schema["enum"]]
+        if any(choice is None for choice in schema["enum"]):
+            texts.append("null")
+        return f"one of {', '.join(texts)}" if len(texts) > 1 else texts[0]
+    kinds = schema.get("type", "any value")
+    kind = kinds if isinstance(kinds, str) else next(kind for kind in kinds if kind != "null")
+    match kind:
+        case "array":
+            return _expected_list(schema)
+        case "object":
+            keys = schema.get("properties")
+            return f"a mapping with {', '.join(keys)}" if keys else "a mapping"
+        case "null":
+            return "null"
+        case "boolean" | "string":
+            return _NOUNS[kind]
+        case "number" | "integer":
+            return f"a {_NOUNS[kind]}"
+    return str(kind)
+
+
+def _expected_list(schema: Schema) -> str:
+    parts = schema.get("prefixItems")
+    if parts is None:
+        item = schema.get("items", {})
+        return f"a list of {_plural(item)}"
+    nouns = _plural(parts[0])
+    return f"a pair of {nouns}" if len(parts) == 2 else f"a list of {len(parts)} {nouns}"
+
+
+def _plural(schema: Schema) -> str:
+    kind = schema.get("type")
+    if kind in ("number", "integer"):
+        return f"{_NOUNS[kind]}s"
+    if kind == "string":
+        return "texts"
+    if kind == "array":
+        return _expected_list(schema).replace("a pair", "pairs").replace("a list", "lists")
+    return "values"

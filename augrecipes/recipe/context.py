@@ -1,0 +1,69 @@
+"""What the parts of the language share while one recipe is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from augrecipes.recipe import suggest
+from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.model import NOWHERE, Kind, Position
+from augrecipes.recipe.nodes import Node, Place, Table
+from augrecipes.recipe.problems import Problems
+
+_IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\]]*)\]")
+
+
+@dataclass
+class Context:
+    """One recipe on its way.
+
+    Attributes:
+        problems: where findings go.
+        lines: the lines of every file that took part, by file name; comments are read from them.
+        file: the file that was asked for; others take part where it extends them.
+        extends: where it says so.
+        kind: of the recipe.
+        scales: relative grid by target (kind pair).
+        ids: where each id was given first.
+    """
+
+    problems: Problems
+    lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    file: str = "<recipe>"
+    extends: Position = NOWHERE
+    kind: Kind = "image"
+    scales: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, Place] = field(default_factory=dict)
+
+    def ignored(self, place: Place) -> frozenset[str]:
+        """Lint codes that a comment on the line of `place` silences."""
+        lines = self.lines.get(place.file, ())
+        if not 0 < place.line <= len(lines):
+            return frozenset()
+        match = _IGNORE.search(lines[place.line - 1])
+        return frozenset(code.strip() for code in match[1].split(",") if code.strip()) if match else frozenset()
+
+    def value(self, node: Node, schema: Mapping[str, Any], code: str, name: str) -> bool:
+        """Check one value; True when it is fine."""
+        found = check_value(schema, node)
+        for finding in found:
+            self.problems.add(code, finding.place, finding.message, name)
+        return not found
+
+    def keys(self, table: Table, valid: Sequence[str], code: str, name: str) -> None:
+        """Note the keys of `table` that are not among `valid`."""
+        for key, place, _ in table.pairs():
+            if key not in valid:
+                message = f"unknown key {key!r}{suggest.hint(key, valid)}; it takes {', '.join(valid)}"
+                self.problems.add(code, place, message, name)
+
+    def position(self, place: Place) -> Position:
+        """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""
+        return Position(place.line, place.col) if place.file == self.file else self.extends
+
+    def place(self, position: Position) -> Place:
+        """A place of the model, with its file."""
+        return Place(self.file, position.line, position.col)

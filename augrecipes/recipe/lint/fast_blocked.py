@@ -1,0 +1,116 @@
+"""L401: `optimize: fast`, and a step in the middle that keeps its neighbours from becoming one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.lint.arguments import arguments, chance, is_neutral, sections
+from augrecipes.recipe.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe, Step
+
+# Kernels of `fast`: one warp, or one table or colour matrix.
+_GEOMETRY = frozenset({"window", "dihedral", "warp"})
+_COLOUR = frozenset({"lookup", "matrix", "pointwise"})
+# `fast` approximates their colour part, though they read statistics.
+_APPROXIMATED = frozenset({"ColorJitter"})
+_REASONS = {
+    "reads statistics of the whole image": frozenset(
+        {"CLAHE", "Equalize", "AutoContrast", "FancyPCA", "HEStain", "PlasmaBrightnessContrast"}
+    ),
+    "bends the picture by a field, not by one matrix": frozenset(
+        {
+            "ElasticTransform", "GridDistortion", "GridElasticDeform", "OpticalDistortion", "PiecewiseAffine",
+            "ThinPlateSpline",
+        }
+    ),
+    "compresses the whole picture": frozenset({"ImageCompression", "Downscale"}),
+    "draws each pixel for itself": frozenset(
+        {"GaussNoise", "ISONoise", "AdditiveNoise", "ShotNoise", "SaltAndPepper", "PixelDropout"}
+    ),
+    "paints its own border": frozenset({"Pad", "PadIfNeeded", "CropAndPad"}),
+}  # fmt: skip
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Opaque steps of `steps` with something to fuse on both sides."""
+    if recipe.optimize != "fast":
+        return
+    for _, steps in sections(recipe):
+        fusable = [_fusable(step) for step in steps]
+        for place, step in enumerate(steps):
+            before, later = _nearest(fusable[:place]), _nearest(fusable[place + 1 :][::-1])
+            if fusable[place] is None and before is not None and before == later:
+                culprit = next((inner for inner in step.walk() if not inner.is_group and _kind(inner) is None), step)
+                yield Finding(
+                    f"{culprit.name} {_reason(culprit)}, so the {before} steps before and after it cannot become one "
+                    "kernel; move it to the end or the beginning",
+                    step,
+                )
+
+
+def _nearest(kinds: list[str | None]) -> str | None:
+    """The last known kind; a blocked neighbour ends the search."""
+    for kind in reversed(kinds):
+        if kind != "nothing":
+            return kind
+    return None
+
+
+def _fusable(step: Step) -> str | None:
+    """`geometry`, `colour`, `nothing` for a step that does nothing, or None where the step blocks."""
+    kinds = {_kind(inner) for inner in step.walk() if not inner.is_group}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind(step: Step) -> str | None:
+    if chance(step) <= 0 or is_neutral(step) or step.name == "NoOp":
+        return "nothing"
+    record = capability(step.name)
+    if record is None:
+        return None
+    if step.name in _APPROXIMATED:
+        return "colour"
+    kind = record.kind_for(arguments(step))
+    return "geometry" if kind in _GEOMETRY else "colour" if kind in _COLOUR else None
+
+
+def _reason(step: Step) -> str:
+    for reason, names in _REASONS.items():
+        if step.name in names:
+            return reason
+    record = capability(step.name)
+    if record is None:
+        return "is a class that the optimiser knows nothing of"
+    return "mixes neighbouring pixels or covers them"
+
+
+LINT = Lint(
+    code="L401",
+    name="fast-blocked",
+    severity="warning",
+    why="`fast` joins runs of geometry and runs of colour into one kernel each. A step in between that is neither "
+    "splits a run in two, and the picture is resampled, or read and written, twice.",
+    fix="Move the step to the end of the recipe (blur, noise, compression) or to its beginning.",
+    example="""
+version: 1
+recipe: example
+optimize: fast
+steps:
+  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
+  - GaussianBlur: {sigma_limit: [0.5, 1.5]}
+  - RandomResizedCrop: {size: [64, 64]}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+optimize: fast
+steps:
+  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
+  - RandomResizedCrop: {size: [64, 64]}
+  - GaussianBlur: {sigma_limit: [0.5, 1.5]}
+eval: []
+""",
+    check=check,
+)

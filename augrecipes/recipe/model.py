@@ -1,0 +1,328 @@
+"""The recipe as data: frozen, comparable, picklable. Parsing, checking and compiling live elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from augrecipes.compiler.pipeline import Pipeline
+
+Kind = Literal["image", "pair", "bag"]
+Optimize = Literal["none", "exact", "fast"]
+Mode = Literal["train", "eval"]
+Presence = Literal["absent", "optional", "required"]
+
+GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
+
+
+class Arguments(Mapping[str, Any]):
+    """An immutable, hashable mapping: the arguments of a step as they were written.
+
+    Lists become tuples and nested mappings become Arguments, so that two recipes compare by value.
+
+    >>> a = Arguments({"size": [224, 224]})
+    >>> a["size"], a == {"size": (224, 224)}
+    ((224, 224), True)
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Any] | None = None) -> None:
+        self._items = {key: _freeze(value) for key, value in (items or {}).items()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return f"Arguments({self._items})"
+
+    def __reduce__(self) -> tuple[type[Arguments], tuple[dict[str, Any]]]:
+        return Arguments, (self._items,)
+
+    def plain(self) -> dict[str, Any]:
+        """A fresh dict of plain lists and dicts, as YAML has them."""
+        return {key: _thaw(value) for key, value in self._items.items()}
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, Arguments):
+        return value
+    if isinstance(value, Mapping):
+        return Arguments(value)
+    return tuple(_freeze(v) for v in value) if isinstance(value, list | tuple) else value
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, Arguments):
+        return value.plain()
+    return [_thaw(v) for v in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a recipe file: 1-based line and column."""
+
+    line: int = 0
+    col: int = 0
+
+
+NOWHERE = Position()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step, or one group of steps.
+
+    Attributes:
+        name: the class's name, or a group's (`OneOf`, ...).
+        args: the class's arguments as written, without the reserved keys.
+        p: probability as written; None where the recipe leaves it to the class (a group: 1).
+        id: explicit name of the step's draws.
+        target: names of the targets that the step is limited to; empty means all (kind pair).
+        at: the target whose pixels the numbers count (kind pair); None is the coarsest.
+        share: `tile` or `bag` (kind bag); None inherits, and at the top means `tile`.
+        steps: the children of a group (or of Degrade).
+        site: label that keys the step's draws: its id, or group path, class name and ordinal.
+        position: where the step stands in its file.
+        places: where each argument stands, by its name.
+        ignored: lint codes silenced on the step's line.
+    """
+
+    name: str
+    args: Arguments = field(default_factory=Arguments)
+    p: float | None = None
+    id: str | None = None
+    target: tuple[str, ...] = ()
+    at: str | None = None
+    share: str | None = None
+    steps: tuple[Step, ...] = ()
+    site: str = ""
+    position: Position = field(default=NOWHERE, compare=False)
+    places: Arguments = field(default_factory=Arguments, compare=False)
+    ignored: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the step is one of the four groups of steps."""
+        return self.name in GROUPS
+
+    def walk(self) -> Iterator[Step]:
+        """The step and everything inside it, in file order."""
+        yield self
+        for child in self.steps:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
+
+    Attributes:
+        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
+        labels: name of the key that holds one label a box, or None.
+        min_area: boxes smaller than this after a step are dropped, px².
+        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
+        min_width: px.
+        min_height: px.
+        clip: clip boxes to the image before the first step.
+        presence: whether a sample must have boxes.
+    """
+
+    format: str = "pascal_voc"
+    labels: str | None = "box_labels"
+    min_area: float = 0.0
+    min_visibility: float = 0.0
+    min_width: float = 0.0
+    min_height: float = 0.0
+    clip: bool = False
+    presence: Presence = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """How keypoints arrive.
+
+    Attributes:
+        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
+        labels: name of the key that holds one label a point, or None.
+        remove_invisible: drop points that leave the image.
+        presence: whether a sample must have keypoints.
+    """
+
+    format: str = "xy"
+    labels: str | None = None
+    remove_invisible: bool = True
+    presence: Presence = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What arrives at the first step.
+
+    Attributes:
+        channels: of the image; None: whatever is given (Datasets decode to 3).
+        min_size: smallest (height, width) in px, or None.
+        mask: whether a sample has a mask.
+        boxes: None: a sample may not have boxes.
+        keypoints: None: a sample may not have keypoints.
+    """
+
+    channels: int | None = None
+    min_size: tuple[int, int] | None = None
+    mask: Presence = "optional"
+    boxes: Boxes | None = None
+    keypoints: Keypoints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize:
+    """Mean and standard deviation of values in 0..1, one number or one a channel each."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What leaves the last step.
+
+    Attributes:
+        dtype: `float32`, `float16` or `uint8`.
+        layout: `chw` or `hwc`.
+        normalize: None: scaled to `range` instead.
+        range: what 0 and full scale become without `normalize`.
+        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235) or `gray`.
+        where: `host`, or `device`: uint8 leaves the loader and a module on the device does the rest.
+    """
+
+    dtype: str = "float32"
+    layout: str = "chw"
+    normalize: Normalize | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+    color: str = "rgb"
+    where: str = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""
+
+    max_tiles: int | None = None
+    min_tiles: int = 1
+    pick: str = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A parsed and checked recipe: frozen, comparable by value, picklable.
+
+    Comparison and `digest` speak of what the recipe does: places, comments and key order do not count.
+
+    Attributes:
+        name: the `recipe:` line, `[a-z0-9-]`.
+        about: one sentence for people.
+        kind: `image`, `pair` or `bag`.
+        optimize: the recipe's own choice, `exact` unless it says otherwise.
+        inputs: what arrives.
+        steps: training steps.
+        eval: validation steps, or None where the recipe has none.
+        output: what leaves; for pairs the default of targets that `outputs` does not name.
+        outputs: output by target (kind pair).
+        scales: relative grid of each target (kind pair).
+        bag: tile picking (kind bag).
+        allow_resampling: let shared pair geometry resample.
+        file: where the recipe was read, for messages.
+    """
+
+    name: str
+    about: str = ""
+    kind: Kind = "image"
+    optimize: Optimize = "exact"
+    inputs: Inputs = field(default_factory=Inputs)
+    steps: tuple[Step, ...] = ()
+    eval: tuple[Step, ...] | None = None
+    output: Output = field(default_factory=Output)
+    outputs: Arguments = field(default_factory=Arguments)
+    scales: Arguments = field(default_factory=Arguments)
+    bag: Bag | None = None
+    allow_resampling: bool = False
+    file: str = field(default="<recipe>", compare=False)
+
+    @property
+    def digest(self) -> str:
+        """64 hex digits that name what the recipe does; equal recipes have equal digests.
+
+        The name, `about` and `optimize` do not count: they change no sample.
+        """
+        meaning = {k: v for k, v in _plain(self).items() if k not in {"name", "about", "optimize"}}
+        return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+    def walk(self) -> Iterator[Step]:
+        """Every step of both sections, groups before their children, in file order."""
+        for step in (*self.steps, *(self.eval or ())):
+            yield from step.walk()
+
+    def section(self, mode: Mode) -> tuple[Step, ...] | None:
+        """The steps of `mode`, or None where the recipe has no such section."""
+        return self.steps if mode == "train" else self.eval
+
+    def to_yaml(self) -> str:
+        """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""
+        from augrecipes.recipe.write import to_yaml
+
+        return to_yaml(self)
+
+    def compile(
+        self,
+        mode: Mode = "train",
+        optimize: Optimize | None = None,
+        seed: int = 0,
+        *,
+        save_applied_params: bool = False,
+    ) -> Pipeline:
+        """Turn the recipe into a callable albumentations Compose.
+
+        Args:
+            mode: `train` runs `steps`, `eval` runs `eval`.
+            optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
+            seed: any integer; with (epoch, index) it decides every draw.
+            save_applied_params: add `applied` to every sample: the draws that were made.
+
+        Raises:
+            LintError: a lint error that the recipe does not silence.
+            RecipeError: the recipe has no such section, or is of a kind that cannot be compiled.
+
+        >>> import numpy as np, augrecipes as ar
+        >>> pipeline = ar.load("folder-128").compile(seed=1)
+        >>> out = pipeline.at(index=7, epoch=0)(image=np.zeros((200, 300, 3), np.uint8))
+        >>> out["image"].shape, out["image"].dtype
+        ((3, 128, 128), dtype('float32'))
+        """
+        # The one doorway from the language to the compiler: everything else imports the other way.
+        from augrecipes.compiler.compile import compile_recipe
+
+        return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params)
+
+
+def _plain(value: Any) -> Any:
+    """Values as JSON has them; fields that do not compare are left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.compare}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,116 @@
+"""What a YAML file holds, with places: scalars, lists and mappings. No aliases, no tags, no objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: file as the user named it, 1-based line and column."""
+
+    file: str = "<recipe>"
+    line: int = 0
+    col: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Scalar:
+    """One value: text, number, boolean or null. `written` is its text in the file."""
+
+    value: Any
+    place: Place
+    written: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Items:
+    """A list."""
+
+    items: list[Node]
+    place: Place
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """A mapping: each key is a Scalar with text; `at` gives the key's place."""
+
+    entries: dict[str, Node]
+    place: Place
+    at: dict[str, Place] = field(default_factory=dict)
+
+    def pairs(self) -> Iterator[tuple[str, Place, Node]]:
+        """Key, its place, and its value, in file order."""
+        for key, node in self.entries.items():
+            yield key, self.at.get(key, node.place), node
+
+
+Node = Scalar | Items | Table
+
+
+def plain(node: Node) -> Any:
+    """The node as Python values.
+
+    >>> plain(Items([Scalar(1, Place()), Scalar("a", Place())], Place()))
+    [1, 'a']
+    """
+    match node:
+        case Scalar():
+            return node.value
+        case Items():
+            return [plain(item) for item in node.items]
+        case Table():
+            return {key: plain(value) for key, value in node.entries.items()}
+
+
+def from_value(value: Any, place: Place) -> Node:
+    """Python values as a node; every part stands at `place`.
+
+    Raises:
+        TypeError: a value that no recipe can hold.
+    """
+    if isinstance(value, Mapping):
+        return Table({str(key): from_value(item, place) for key, item in value.items()}, place)
+    if isinstance(value, list | tuple):
+        return Items([from_value(item, place) for item in value], place)
+    if value is None or isinstance(value, bool | int | float | str):
+        return Scalar(value, place, str(value))
+    raise TypeError(f"a recipe holds text, numbers, true, false, null, lists and mappings, not {type(value).__name__}")
+
+
+def describe(node: Node) -> str:
+    """A node in a few words, for messages.
+
+    >>> describe(Scalar("high", Place())), describe(Scalar(None, Place()))
+    ("text 'high'", 'nothing')
+    """
+    match node:
+        case Scalar():
+            return describe_value(node.value)
+        case Items():
+            return f"a list of {len(node.items)}" if node.items else "an empty list"
+        case Table():
+            return "a mapping"
+
+
+def describe_value(value: Any) -> str:
+    """A plain value in a few words, for messages."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"text {_short(value)!r}"
+        case int() | float():
+            return f"{value!r}"
+        case list() | tuple():
+            return f"a list of {len(value)}" if value else "an empty list"
+        case _:
+            return "a mapping"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,138 @@
+"""`output:`: what leaves the last step, for all targets or by target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augrecipes.recipe import suggest
+from augrecipes.recipe.context import Context
+from augrecipes.recipe.model import Normalize, Output
+from augrecipes.recipe.nodes import Items, Node, Scalar, Table, describe, plain
+
+# Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
+IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "dtype": ("float32", "float16", "uint8"),
+    "layout": ("chw", "hwc"),
+    "color": ("rgb", "bgr", "y", "gray"),
+    "where": ("host", "device"),
+}
+KEYS = ("dtype", "layout", "normalize", "range", "color", "where")
+_RANGES = ((0, 1), (0, 255), (-1, 1))
+
+
+def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str, Output]]:
+    """The output of all targets, and of each target that is named (kind pair)."""
+    if node is None:
+        return Output(), {}
+    if not isinstance(node, Table):
+        context.problems.add(
+            "E401", node.place, f"must be a mapping of {', '.join(KEYS)}; got {describe(node)}", "output"
+        )
+        return Output(), {}
+    by_target: dict[str, Output] = {}
+    own = Table({}, node.place)
+    for key, place, value in node.pairs():
+        if key in KEYS:
+            own.entries[key], own.at[key] = value, place
+        elif context.kind == "pair" and isinstance(value, Table):
+            if key in context.scales:
+                by_target[key] = _one(context, value, f"output.{key}")
+            else:
+                hint = suggest.hint(key, context.scales)
+                context.problems.add("E314", place, f"unknown target {key!r}{hint}", "output")
+        else:
+            hint = suggest.hint(key, KEYS)
+            context.problems.add("E401", place, f"unknown key {key!r}{hint}; it takes {', '.join(KEYS)}", "output")
+    return _one(context, own, "output"), by_target
+
+
+def _one(context: Context, node: Table, name: str) -> Output:
+    values: dict[str, Any] = {}
+    context.keys(node, KEYS, "E401", name)
+    for key, _, value in node.pairs():
+        label = f"{name}.{key}"
+        if key in _CHOICES:
+            if context.value(value, {"enum": list(_CHOICES[key])}, "E401", label):
+                values[key] = plain(value)
+        elif key == "normalize":
+            values[key] = _normalize(context, value, label)
+        elif key == "range" and (found := _range(context, value, label)):
+            values[key] = found
+    output = Output(**values)
+    _check_together(context, node, output, name)
+    return output
+
+
+def _check_together(context: Context, node: Table, output: Output, name: str) -> None:
+    """Keys that contradict one another."""
+    normalize = output.normalize
+    if normalize is not None and "range" in node.entries:
+        message = "normalize decides the range; leave one of them out"
+        context.problems.add("E401", node.at["range"], message, f"{name}.range")
+    if output.dtype == "uint8" and output.where == "host":
+        if normalize is not None:
+            message = "uint8 cannot hold normalised values; use dtype: float32"
+            context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
+        elif "range" in node.entries and output.range != (0.0, 255.0):
+            message = "uint8 has the range [0, 255]; use dtype: float32 for another"
+            context.problems.add("E401", node.at["range"], message, f"{name}.range")
+    if normalize is not None and output.color in ("y", "gray") and max(map(len, (normalize.mean, normalize.std))) > 1:
+        message = f"color: {output.color} has one channel, normalize has {len(normalize.mean)}; give one mean and std"
+        context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
+
+
+def _normalize(context: Context, node: Node, label: str) -> Normalize | None:
+    if isinstance(node, Scalar) and node.value in ("imagenet", "none"):
+        return IMAGENET if node.value == "imagenet" else None
+    if not isinstance(node, Table):
+        message = f"must be imagenet, none or {{mean: ..., std: ...}}, got {describe(node)}"
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            message += suggest.hint(node.value, ("imagenet", "none"))
+        context.problems.add("E401", node.place, message, label)
+        return None
+    context.keys(node, ("mean", "std"), "E401", label)
+    values: dict[str, tuple[float, ...]] = {}
+    for key in ("mean", "std"):
+        part = node.entries.get(key)
+        if part is None:
+            context.problems.add("E401", node.place, f"key {key!r} is missing", label)
+        elif found := _numbers(context, part, f"{label}.{key}"):
+            values[key] = found
+    if len(values) < 2:
+        return None
+    mean, std = values["mean"], values["std"]
+    if len(mean) != len(std) and 1 not in (len(mean), len(std)):
+        message = f"mean has {len(mean)} numbers and std has {len(std)}"
+        context.problems.add("E401", node.entries["std"].place, message, label)
+    if any(number <= 0 for number in std):
+        context.problems.add("E401", node.entries["std"].place, "std must be greater than 0", f"{label}.std")
+        return None
+    if any(abs(number) > 10 for number in mean) or any(number > 10 for number in std):
+        message = "mean and std are of values in 0..1; divide those of 0..255 by 255"
+        context.problems.add("E401", node.entries["mean"].place, message, label)
+    return Normalize(mean, std)
+
+
+def _numbers(context: Context, node: Node, label: str) -> tuple[float, ...]:
+    number = {"type": "number"}
+    schema = {"anyOf": [number, {"type": "array", "items": number}]}
+    if not context.value(node, schema, "E401", label):
+        return ()
+    if isinstance(node, Items) and not node.items:
+        context.problems.add("E401", node.place, "needs one number, or one a channel", label)
+        return ()
+    value = plain(node)
+    return tuple(float(item) for item in value) if isinstance(value, list) else (float(value),)
+
+
+def _range(context: Context, node: Node, label: str) -> tuple[float, float] | None:
+    schema = {"type": "array", "prefixItems": [{"type": "number"}] * 2, "minItems": 2, "maxItems": 2}
+    if not context.value(node, schema, "E401", label):
+        return None
+    low, high = plain(node)
+    if (low, high) not in _RANGES:
+        context.problems.add("E401", node.place, f"must be [0, 1], [0, 255] or [-1, 1], got [{low}, {high}]", label)
+        return None
+    return float(low), float(high)

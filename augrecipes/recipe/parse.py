@@ -1,0 +1,244 @@
+"""From bytes to a Recipe: limits, YAML events, nodes, and what they mean. The only reader of YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from augrecipes.errors import Diagnostic
+from augrecipes.recipe import limits
+from augrecipes.recipe.document import build
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, plain
+from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.scalars import NumberError, resolve
+from augrecipes.recipe.variants import Source, Variants
+
+# libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def parse_text(
+    text: str | bytes,
+    *,
+    file: str = "<recipe>",
+    root: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+) -> Recipe:
+    """A recipe from YAML text.
+
+    Args:
+        text: the recipe; bytes are UTF-8.
+        file: name shown in messages.
+        root: folder that paths of `extends:` stay inside and start from; None: only gallery names can be extended.
+        overrides: values by address, as in a variant's `set:`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+
+    Raises:
+        RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
+
+    >>> parse_text("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]").steps[0].site
+    'HorizontalFlip#1'
+    """
+    problems = Problems()
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    folder = None if root is None else root.resolve()
+    source = Source(file, None if folder is None else folder / Path(file).name, folder)
+    recipe = _parse(data, source, problems, overrides, without)
+    if recipe is None or problems:
+        raise problems.error()
+    return recipe
+
+
+def parse_file(
+    path: str | os.PathLike[str],
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
+    """A recipe from a file, and what is wrong with it; never raises on what the file holds.
+
+    Args:
+        path: of the file.
+        overrides: values by address, as in a variant's `set:`.
+        without: addresses of steps to leave out, as in a variant's `without:`.
+
+    >>> recipe, problems = parse_file("no-such-file.yaml")
+    >>> recipe is None, problems[0].code
+    (True, 'E101')
+    """
+    problems = Problems()
+    shown = os.fsdecode(path)
+    try:
+        data = limits.read_bytes(path, shown, problems)
+        real = Path(path).resolve()
+    except Stop:
+        return None, problems.all()
+    recipe = _parse(data, Source(shown, real, real.parent), problems, overrides, without)
+    return (None if problems else recipe), problems.all()
+
+
+def _parse(
+    data: bytes,
+    source: Source,
+    problems: Problems,
+    overrides: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
+) -> Recipe | None:
+    try:
+        resolved = Variants(read_nodes, problems).resolve(data, source, overrides, without)
+        return build(resolved, problems)
+    except Stop:
+        return None
+
+
+def parse_value(text: str) -> Any:
+    """One value as YAML reads it, for `--set KEY=VALUE`.
+
+    Raises:
+        RecipeError: it is no YAML value.
+
+    >>> parse_value("[128, 1e-3, no]")
+    [128, 0.001, 'no']
+    """
+    problems = Problems()
+    try:
+        node, _ = read_nodes(text.encode("utf-8", "surrogatepass"), "<value>", problems)
+    except Stop:
+        raise problems.error() from None
+    if problems:
+        raise problems.error()
+    return plain(node)
+
+
+def read_nodes(data: bytes, file: str, problems: Problems) -> tuple[Node, list[str]]:
+    """The one document of a file as nodes, and the file's lines. Linear in the file's size.
+
+    Raises:
+        Stop: nothing can be made of it; the problems are noted.
+    """
+    text = limits.decode(data, file, problems)
+    reader = _Reader(file, problems)
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            reader.take(event)
+    except yaml.YAMLError as error:
+        place, message = _syntax(error, text, file)
+        raise problems.stop("E105", place, message, "YAML") from None
+    if reader.top is None:
+        raise problems.stop("E114", Place(file, 1, 1), "the file is empty; a recipe starts with `version: 1`", "recipe")
+    return reader.top, limits.lines_of(text)
+
+
+class _Reader:
+    """Builds nodes from YAML events; notes what recipes do not allow, and stops at the limits."""
+
+    def __init__(self, file: str, problems: Problems) -> None:
+        self.file, self.problems = file, problems
+        self.top: Node | None = None
+        self._open: list[Items | Table] = []
+        self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
+        self._count = 0
+        self._documents = 0
+
+    def take(self, event: Any) -> None:
+        match event:
+            case yaml.DocumentStartEvent():
+                self._documents += 1
+                if self._documents > 1:
+                    raise self.problems.stop("E110", self._place(event), "one file holds one recipe", "---")
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self._keys.pop()
+                self._open.pop()
+            case yaml.NodeEvent():
+                self._node(event)
+
+    def _place(self, event: Any) -> Place:
+        mark = event.start_mark
+        return Place(self.file, mark.line + 1, mark.column + 1)
+
+    def _node(self, event: Any) -> None:
+        place = self._place(event)
+        self._count += 1
+        if self._count > limits.MAX_NODES:
+            raise self.problems.stop("E107", place, f"a recipe holds at most {limits.MAX_NODES:,} values", "recipe")
+        if isinstance(event, yaml.AliasEvent):
+            message = f"aliases are not allowed (*{event.anchor}); write the value out"
+            self.problems.add("E108", place, message, "alias")
+            self._add(Scalar(None, place))
+            return
+        if event.anchor is not None:
+            self.problems.add("E108", place, f"anchors are not allowed (&{event.anchor})", "anchor")
+        if event.tag is not None and not (isinstance(event, yaml.ScalarEvent) and event.tag == "!"):
+            self.problems.add("E109", place, f"tags are not allowed ({event.tag})", "tag")
+        if isinstance(event, yaml.ScalarEvent):
+            self._add(self._scalar(event, place))
+            return
+        if len(self._open) >= limits.MAX_DEPTH:
+            raise self.problems.stop("E106", place, f"a recipe nests at most {limits.MAX_DEPTH} levels", "recipe")
+        node: Items | Table = (
+            Items([], place) if isinstance(event, yaml.SequenceStartEvent) else Table({}, place, at={})
+        )
+        self._add(node)
+        self._open.append(node)
+        self._keys.append(None)
+
+    def _scalar(self, event: Any, place: Place) -> Scalar:
+        if not event.implicit[0]:  # quoted, or a block: text
+            return Scalar(event.value, place, event.value)
+        try:
+            return Scalar(resolve(event.value), place, event.value)
+        except NumberError as error:
+            self.problems.add("E115", place, str(error), "number")
+            return Scalar(0, place, event.value)
+
+    def _add(self, node: Node) -> None:
+        if not self._open:
+            self.top = node
+            return
+        parent = self._open[-1]
+        if isinstance(parent, Items):
+            parent.items.append(node)
+            return
+        key = self._keys[-1]
+        if key is None:
+            self._keys[-1] = self._key(node)
+            return
+        self._keys[-1] = None
+        if key.written.startswith("\0"):
+            return  # no name, noted already
+        if key.written == "<<" and key.value == "<<":
+            self.problems.add("E112", key.place, "merge keys are not allowed; write the keys out", "<<")
+        elif key.written in parent.entries:
+            first = parent.at[key.written].line
+            self.problems.add("E111", key.place, f"{key.written!r} is given twice; first in line {first}", key.written)
+        else:
+            parent.entries[key.written] = node
+            parent.at[key.written] = key.place
+
+    def _key(self, node: Node) -> Scalar:
+        if isinstance(node, Scalar) and (isinstance(node.value, str) or node.written):
+            return node
+        self.problems.add("E113", node.place, "a key is a plain name")
+        # A name that no other key has, so that reading goes on.
+        return Scalar("", node.place, f"\0{node.place.line}:{node.place.col}")
+
+
+def _syntax(error: yaml.YAMLError, text: str, file: str) -> tuple[Place, str]:
+    """Place and wording of a syntax error."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    message = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
+    if mark is None:
+        return Place(file, 1, 1), message
+    place = Place(file, mark.line + 1, mark.column + 1)
+    lines = limits.lines_of(text)
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    if "\t" in line[: mark.column + 1] and not line[: mark.column].strip():
+        return place, "a tab in the indentation; indent with spaces"
+    context = getattr(error, "context", None)
+    return place, f"{message} ({context})" if context else message

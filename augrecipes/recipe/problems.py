@@ -1,0 +1,60 @@
+"""The list that every part of the language writes its findings into, so that all of them are reported at once."""
+
+from __future__ import annotations
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.recipe.nodes import Place
+
+MOST = 100
+
+
+class Stop(Exception):  # noqa: N818 - control flow, never seen outside
+    """Nothing more can be found: the file cannot be read further."""
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+class Problems:
+    """Findings, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._found: list[Diagnostic] = []
+        self._full = False
+
+    def add(self, code: str, place: Place, message: str, name: str = "") -> None:
+        """Note one problem.
+
+        Raises:
+            Stop: there are too many; nobody reads on, and looking for likely names takes time.
+        """
+        found = Diagnostic(_short(message, 400), place.line, place.col, code, _short(name, 80), place.file)
+        if found in self._found:
+            return
+        if len(self._found) >= MOST:
+            self._full = True
+            raise Stop
+        self._found.append(found)
+
+    def stop(self, code: str, place: Place, message: str, name: str = "") -> Stop:
+        """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
+        self.add(code, place, message, name)
+        return Stop()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def all(self) -> tuple[Diagnostic, ...]:
+        """Every problem, in file order."""
+        found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
+        if self._full:
+            found.append(Diagnostic("more problems are not shown; mend these first", code="E116", file=found[0].file))
+        return tuple(found)
+
+    def error(self) -> RecipeError:
+        """All of them as one exception."""
+        return RecipeError(problems=self.all())

@@ -1,0 +1,238 @@
+"""Steps and groups: from nodes to the model, with every check that needs no other part of the recipe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from augrecipes.ops import judge, registry
+from augrecipes.ops.own import PAIR_STEPS
+from augrecipes.ops.refused import REFUSED
+from augrecipes.recipe import suggest
+from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.context import Context
+from augrecipes.recipe.groups import check_group
+from augrecipes.recipe.model import GROUPS, Arguments, Step
+from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
+
+RESERVED = ("p", "id", "target", "at", "share")
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_GROUP_KEYS = {"OneOf": (), "SomeOf": ("n", "replace"), "Sequential": (), "RandomOrder": ("n",)}
+_P: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Where a list of steps stands: the chain of names above it."""
+
+    names: tuple[str, ...] = ()
+
+    def under(self, name: str) -> Inside:
+        """One level further down."""
+        return Inside((*self.names, name))
+
+
+def build_steps(context: Context, node: Node, inside: Inside | None = None, key: str = "steps") -> tuple[Step, ...]:
+    """The steps of a list node; what is wrong is noted and left out."""
+    if not isinstance(node, Items):
+        context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
+        return ()
+    built = (_build(context, item, inside or Inside()) for item in node.items)
+    return tuple(step for step in built if step is not None)
+
+
+def _build(context: Context, node: Node, inside: Inside) -> Step | None:
+    place, name, body = _shape(context, node)
+    if not _usable_name(context, name, place, inside):
+        return None
+    if body is None:
+        body = Table({}, place)
+    if not isinstance(body, Table):
+        message = f"arguments are given by name, such as {name}: {{argument: value}}; got {describe(body)}"
+        context.problems.add("E301", body.place, message, name)
+        return None
+    before = len(context.problems)
+    reserved = _reserved(context, name, body)
+    takes_steps = name in GROUPS or name == "Degrade"
+    children: tuple[Step, ...] = ()
+    if takes_steps and "steps" in body.entries:
+        children = build_steps(context, body.entries["steps"], inside.under(name), f"{name}.steps")
+    args = _arguments(context, name, body, place)
+    step = Step(
+        name,
+        args=Arguments({key: plain(value) for key, value in args.entries.items()}),
+        steps=children,
+        position=context.position(place),
+        places=Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries}),
+        ignored=context.ignored(place),
+        **reserved,
+    )
+    if takes_steps:
+        check_group(context, step, body, place)
+    elif len(context.problems) == before and name not in PAIR_STEPS:
+        _ask_judge(context, step, body, place)
+    return step
+
+
+def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
+    """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
+    problems = context.problems
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
+        return node.place, node.value, None
+    if not isinstance(node, Table) or not node.entries:
+        problems.add("E301", node.place, f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}", "step")
+        return node.place, "", None
+    name, place, body = next(node.pairs())
+    if len(node.entries) > 1:
+        others = ", ".join(list(node.entries)[1:4])
+        if isinstance(body, Scalar) and body.value is None:
+            message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
+        else:
+            message = f"a step has one key, got {len(node.entries)}; start each step with its own `- `"
+        problems.add("E301", place, message, name)
+        return place, "", None
+    return place, name, None if isinstance(body, Scalar) and body.value is None else body
+
+
+def _usable_name(context: Context, name: str, place: Place, inside: Inside) -> bool:
+    if not name:
+        return False
+    problems = context.problems
+    if name in GROUPS or name == "Degrade":
+        if name == "Degrade" and context.kind != "pair":
+            problems.add("E207", place, "makes one target out of another, which only recipes of kind pair have", name)
+        elif name == "Degrade" and "Degrade" in inside.names:
+            problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
+        return True
+    if name == "ResizeToTarget" and "Degrade" not in inside.names:
+        problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
+        return True
+    try:
+        if registry.arguments(name) is not None:
+            return True
+    except registry.BrokenPlugin as error:
+        problems.add("E302", place, str(error), name)
+        return False
+    if name in REFUSED:
+        problems.add("E303", place, REFUSED[name], name)
+    elif "." in name:
+        message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
+        last = name.rsplit(".", 1)[1]
+        hint = f"; write {last!r}" if last in registry.names() else ""
+        problems.add("E302", place, message + hint, name)
+    else:
+        valid = (*registry.names(), *GROUPS)
+        problems.add("E302", place, f"unknown step{suggest.step(name, valid)}", name)
+    return False
+
+
+def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
+    """The reserved keys of a step as keyword arguments of the model."""
+    found: dict[str, Any] = {}
+    for key in RESERVED:
+        node = body.entries.get(key)
+        if node is None or (name == "Degrade" and key == "target"):
+            continue
+        label = f"{name}.{key}"
+        match key:
+            case "p":
+                if context.value(node, _P, "E309", label) and isinstance(node, Scalar):
+                    found["p"] = float(node.value)
+            case "id":
+                if _good_id(context, node, label):
+                    found["id"] = plain(node)
+            case "target" | "at":
+                names = _targets(context, node, label, body.at.get(key, node.place), one=key == "at")
+                if names:
+                    found[key] = names[0] if key == "at" else names
+            case "share":
+                if context.kind != "bag":
+                    context.problems.add("E207", body.at.get(key, node.place), "belongs to recipes of kind bag", label)
+                elif context.value(node, {"enum": ["tile", "bag"]}, "E309", label):
+                    found["share"] = plain(node)
+    return found
+
+
+def _good_id(context: Context, node: Node, label: str) -> bool:
+    value = plain(node)
+    problems = context.problems
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        problems.add("E311", node.place, "an id starts with a letter and holds letters, digits, - and _", label)
+    elif value in GROUPS or value in REFUSED or value in registry.names():
+        problems.add("E311", node.place, f"{value!r} is the name of a class; choose another id", label)
+    elif value in context.ids:
+        first = context.ids[value]
+        problems.add("E311", node.place, f"id {value!r} is taken by the step in line {first.line}", label)
+    else:
+        context.ids[value] = node.place
+        return True
+    return False
+
+
+def _targets(context: Context, node: Node, label: str, place: Place, *, one: bool) -> tuple[str, ...]:
+    if context.kind != "pair":
+        context.problems.add("E207", place, "belongs to recipes of kind pair", label)
+        return ()
+    items = [node] if isinstance(node, Scalar) else node.items if isinstance(node, Items) and not one else []
+    names: list[str] = []
+    if not items:
+        wanted = "the name of one target" if one else "a target's name or a list of them"
+        context.problems.add("E309", node.place, f"must be {wanted}, got {describe(node)}", label)
+    for item in items:
+        value = plain(item)
+        if not isinstance(value, str):
+            context.problems.add("E309", item.place, f"must be a target's name, got {describe(item)}", label)
+        elif value not in context.scales:
+            valid = list(context.scales)
+            message = (
+                f"unknown target {value!r}{suggest.hint(value, valid)}; `scales:` has {', '.join(valid) or 'none'}"
+            )
+            context.problems.add("E314", item.place, message, label)
+        elif value not in names:
+            names.append(value)
+    return tuple(names)
+
+
+def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
+    """The arguments that are not reserved, checked against the class's schema."""
+    schema = registry.arguments(name) or {"properties": {key: {} for key in _GROUP_KEYS.get(name, ())}}
+    properties: Mapping[str, Any] = schema["properties"]
+    inner = ("steps",) if name in GROUPS else ("steps", "target") if name == "Degrade" else ()
+    valid = [key for key in properties if key != "p"]
+    open_ended = schema.get("additionalProperties", True) is True and name not in GROUPS
+    taken: dict[str, Node] = {}
+    for key, at, node in body.pairs():
+        if key == "steps" and "steps" in inner:
+            continue
+        if key in inner:
+            taken[key] = node
+        elif key in RESERVED:
+            continue
+        elif key in properties:
+            for finding in () if name in GROUPS else check_value(properties[key], node):
+                why = suggest.value(name, key) if finding.code == "E307" else ""
+                context.problems.add(finding.code, finding.place, finding.message + why, f"{name}.{key}")
+            taken[key] = node
+        elif key in schema.get("x-python", ()):
+            context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
+        elif not open_ended:
+            hint = suggest.argument(name, key, [*valid, *inner, *RESERVED[:2]])
+            takes = f"; it takes {', '.join([*valid, *inner, 'p'])}" if not hint else ""
+            context.problems.add("E304", at, f"unknown argument {key!r}{hint}{takes}", name)
+    if name not in GROUPS and name != "Degrade":
+        for key in schema.get("required", ()):
+            if key not in body.entries:
+                context.problems.add("E305", place, f"{key!r} is required", name)
+    return Table(taken, body.place, body.at)
+
+
+def _ask_judge(context: Context, step: Step, body: Table, place: Place) -> None:
+    refusal = judge.verdict(step)
+    if refusal is None:
+        return
+    node = body.entries.get(refusal.argument)
+    where = node.place if node is not None else body.at.get(refusal.argument, place)
+    name = f"{step.name}.{refusal.argument}" if refusal.argument else step.name
+    context.problems.add("E308", where, refusal.message, name)

@@ -1,0 +1,201 @@
+"""Variants: `extends`, `set` and `without`, carried out on nodes, so that every message keeps its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augrecipes.recipe import gallery, limits, suggest
+from augrecipes.recipe.addresses import Found, assign, find_step, remove, steps_of
+from augrecipes.recipe.model import NOWHERE, Position
+from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, from_value
+from augrecipes.recipe.problems import Problems, Stop
+
+OVERRIDES = "<overrides>"
+_OWN_KEYS = ("extends", "set", "without")
+# Reads the bytes of one file into nodes and lines; given by the parser, which alone knows YAML.
+Read = Callable[[bytes, str, Problems], tuple[Node, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One mapping without `extends`, `set` and `without`.
+
+    Attributes:
+        top: the mapping.
+        lines: the lines of every file that took part, by file name.
+        file: the file that was asked for.
+        extends: where it says what it extends.
+        partial: what it extends could not be read, so keys may be missing.
+    """
+
+    top: Table
+    lines: Mapping[str, Sequence[str]]
+    file: str
+    extends: Position = NOWHERE
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of the chain.
+
+    Attributes:
+        shown: as messages name it.
+        path: resolved; None for text that came from no file.
+        root: resolved folder that paths stay inside; None: no paths at all.
+    """
+
+    shown: str
+    path: Path | None
+    root: Path | None
+
+
+class Variants:
+    """Follows the chain of `extends` from one file.
+
+    Args:
+        read: reads bytes into nodes.
+        problems: where findings go.
+    """
+
+    def __init__(self, read: Read, problems: Problems) -> None:
+        self._read, self._problems = read, problems
+        self._lines: dict[str, Sequence[str]] = {}
+        self._partial = False
+
+    def resolve(
+        self, data: bytes, source: Source, overrides: Mapping[str, Any] | None = None, without: Sequence[str] = ()
+    ) -> Resolved:
+        """The recipe of `data` with everything that it extends, and the caller's own changes.
+
+        Raises:
+            Stop: a file of the chain cannot be read; the problem is noted.
+        """
+        top = self._one(data, source, ())
+        said = top.at.get("extends", Place())
+        extends = Position(said.line, said.col)
+        if self._partial:  # addresses would be looked for in vain
+            return Resolved(top, self._lines, source.shown, extends, partial=True)
+        here = Place(OVERRIDES)
+        values: dict[str, tuple[Place, Node]] = {}
+        for address, value in (overrides or {}).items():
+            try:
+                values[str(address)] = (here, from_value(value, here))
+            except TypeError as error:  # noqa: PERF203 - every wrong value is reported
+                self._problems.add("E507", here, str(error), str(address))
+        self._change(top, values, [(str(address), here) for address in without])
+        return Resolved(top, self._lines, source.shown, extends)
+
+    def _one(self, data: bytes, source: Source, chain: tuple[Source, ...]) -> Table:
+        problems = self._problems
+        top, self._lines[source.shown] = self._read(data, source.shown, problems)
+        if not isinstance(top, Table):
+            message = f"a recipe is a mapping of keys such as `version: 1`, got {describe(top)}"
+            raise problems.stop("E201", top.place, message, "recipe")
+        changes = {key: top.entries.pop(key) for key in _OWN_KEYS if key in top.entries}
+        if "extends" in changes:
+            try:
+                parent = self._parent(changes["extends"], source, (*chain, source))
+            except Stop:
+                self._partial = True
+                return top
+            for key, place, node in parent.pairs():
+                # What the variant says itself replaces; its version counts too, so a missing one is noticed.
+                if key not in top.entries and key != "version":
+                    top.entries[key], top.at[key] = node, place
+        elif changes:
+            key = next(iter(changes))
+            problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
+        self._change(top, self._set(changes.get("set")), self._without(changes.get("without")))
+        return top
+
+    def _parent(self, node: Node, source: Source, chain: tuple[Source, ...]) -> Table:
+        problems = self._problems
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value:
+            message = f"must be a gallery name or a path, got {describe(node)}"
+            raise problems.stop("E501", node.place, message, "extends")
+        parent = self._locate(node.value, node.place, source)
+        same = [index for index, link in enumerate(chain) if link.path == parent.path]
+        if same:
+            circle = " → ".join(link.shown for link in (*chain[same[0] :], parent))
+            raise problems.stop("E503", node.place, f"a circle: {circle}", "extends")
+        if len(chain) >= limits.MAX_VARIANTS:
+            message = f"more than {limits.MAX_VARIANTS} recipes extend one another"
+            raise problems.stop("E504", node.place, message, "extends")
+        data = limits.read_bytes(str(parent.path), parent.shown, problems)
+        return self._one(data, parent, chain)
+
+    def _locate(self, name: str, place: Place, source: Source) -> Source:
+        """The file that `extends: name` means."""
+        problems = self._problems
+        if name in gallery.names():
+            path = gallery.path(name).resolve()
+            return Source(str(path), path, path.parent)
+        if source.root is None or source.path is None:
+            message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
+            raise problems.stop("E501", place, message + suggest.hint(name, gallery.names()), "extends")
+        try:
+            path = (source.path.parent / name).resolve()
+            if not path.exists() and not path.suffix:
+                path = path.with_name(f"{path.name}{gallery.SUFFIX}")
+            inside, there = path.is_relative_to(source.root), path.is_file()
+        except (OSError, ValueError, RuntimeError) as error:  # a null byte, too long a name, a loop of links
+            raise problems.stop("E501", place, f"{name[:80]!r} cannot be read: {error}", "extends") from None
+        if not inside:
+            message = f"{name!r} leads out of {source.root.name or source.root}/; only files inside it can be extended"
+            raise problems.stop("E502", place, message, "extends")
+        if not there:
+            hint = suggest.hint(name, gallery.names())
+            message = f"{name!r} is neither a recipe of the gallery nor a file beside this one{hint}"
+            raise problems.stop("E501", place, message, "extends")
+        shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
+        return Source(shown, path, source.root)
+
+    def _set(self, node: Node | None) -> dict[str, tuple[Place, Node]]:
+        if node is None:
+            return {}
+        if not isinstance(node, Table):
+            message = f"must be a mapping such as {{RandomCrop.height: 64}}, got {describe(node)}"
+            self._problems.add("E507", node.place, message, "set")
+            return {}
+        return {key: (place, value) for key, place, value in node.pairs()}
+
+    def _without(self, node: Node | None) -> list[tuple[str, Place]]:
+        if node is None:
+            return []
+        items = node.items if isinstance(node, Items) else [node]
+        found = []
+        for item in items:
+            if isinstance(item, Scalar) and isinstance(item.value, str):
+                found.append((item.value, item.place))
+            else:
+                self._problems.add("E507", item.place, f"must be a step's name or id, got {describe(item)}", "without")
+        return found
+
+    def _change(
+        self, top: Table, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
+    ) -> None:
+        """Carry out `set` and `without`. Both count steps as they stood before either."""
+        if not values and not without:
+            return
+        steps = steps_of(top)
+        gone: dict[int, tuple[Found, Place]] = {}
+        for address, place in without:
+            found = find_step(steps, address, place, self._problems)
+            if found is None:
+                continue
+            step, rest = found
+            if rest:
+                self._problems.add("E507", place, "leaves out whole steps; an argument is changed with `set:`", address)
+            else:
+                gone[id(step)] = step, place
+        for address, (place, value) in values.items():
+            assign(top, steps, address, place=place, value=value, problems=self._problems)
+        for step, place in gone.values():
+            remove(step)
+            if not step.parent.items:  # a group that this leaves empty is an error of the variant
+                step.parent.place = place

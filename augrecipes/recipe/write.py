@@ -1,0 +1,146 @@
+"""A recipe as YAML that loads to an equal recipe."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+import yaml
+
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.outputs import IMAGENET
+from augrecipes.recipe.scalars import NumberError, resolve
+
+
+def to_yaml(recipe: Recipe) -> str:
+    """The recipe as YAML: variants resolved, comments gone, defaults left out.
+
+    >>> from augrecipes.recipe.model import Recipe, Step
+    >>> print(to_yaml(Recipe("tiny", steps=(Step("HorizontalFlip", p=0.2),))), end="")
+    version: 1
+    recipe: tiny
+    steps:
+      - HorizontalFlip: {p: 0.2}
+    """
+    default = Recipe("")
+    top: list[tuple[str, str]] = [("version", "1"), ("recipe", _flow(recipe.name))]
+    if recipe.about:
+        top.append(("about", _flow(recipe.about)))
+    if recipe.kind != default.kind:
+        top.append(("kind", recipe.kind))
+    if recipe.optimize != default.optimize:
+        top.append(("optimize", recipe.optimize))
+    lines = [f"{key}: {value}" for key, value in top]
+    for key, value in (
+        ("scales", recipe.scales.plain()),
+        ("allow_resampling", recipe.allow_resampling),
+        ("bag", None if recipe.bag is None else asdict(recipe.bag)),
+        ("inputs", _inputs(recipe.inputs)),
+    ):
+        if value or (key == "bag" and value is not None):
+            lines.append(f"{key}: {_flow(value)}")
+    lines += _section("steps", recipe.steps)
+    if recipe.eval is not None:
+        lines += _section("eval", recipe.eval)
+    lines += _outputs(recipe)
+    return "\n".join(lines) + "\n"
+
+
+def _section(key: str, steps: tuple[Step, ...], indent: str = "") -> list[str]:
+    if not steps:
+        return [f"{indent}{key}: []"]
+    lines = [f"{indent}{key}:"]
+    for step in steps:
+        lines += _step(step, indent + "  ")
+    return lines
+
+
+def _step(step: Step, indent: str) -> list[str]:
+    arguments = step.args.plain()
+    for key, value in (("target", list(step.target)), ("at", step.at), ("share", step.share), ("id", step.id)):
+        if value:
+            arguments[key] = value
+    if step.p is not None:
+        arguments["p"] = step.p
+    if not step.steps:
+        text = f": {_flow(arguments)}" if arguments else ""
+        return [f"{indent}- {_flow(step.name)}{text}"]
+    lines = [f"{indent}- {step.name}:"]
+    inner = indent + "    "
+    lines += [f"{inner}{_flow(key)}: {_flow(value)}" for key, value in arguments.items()]
+    return lines + _section("steps", step.steps, inner)
+
+
+def _inputs(inputs: Inputs) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    image = {"channels": inputs.channels, "min_size": inputs.min_size and list(inputs.min_size)}
+    image = {key: value for key, value in image.items() if value is not None}
+    if image:
+        found["image"] = image
+    if inputs.mask != "optional":
+        found["mask"] = inputs.mask
+    for key, value in (("boxes", inputs.boxes), ("keypoints", inputs.keypoints)):
+        if value is not None:
+            found[key] = _changed(value) or {"format": value.format}
+    return found
+
+
+def _changed(value: Boxes | Keypoints) -> dict[str, Any]:
+    default = type(value)()
+    return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
+
+
+def _outputs(recipe: Recipe) -> list[str]:
+    default = _output(recipe.output)
+    by_target = {target: _output(output) for target, output in recipe.outputs.items()}
+    if not default and not by_target:
+        return []
+    return [f"output: {_flow({**default, **by_target})}"]
+
+
+def _output(output: Output) -> dict[str, Any]:
+    default = Output()
+    found: dict[str, Any] = {
+        key: getattr(output, key)
+        for key in ("dtype", "layout", "color", "where")
+        if getattr(output, key) != getattr(default, key)
+    }
+    if output.range != default.range:
+        found["range"] = [int(bound) for bound in output.range]
+    if output.normalize == IMAGENET:
+        found["normalize"] = "imagenet"
+    elif output.normalize is not None:
+        found["normalize"] = {"mean": list(output.normalize.mean), "std": list(output.normalize.std)}
+    return found
+
+
+def _flow(value: Any) -> str:
+    """One value on one line, as YAML 1.2 reads it back."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return _text(value)
+        case Arguments():
+            return _flow(value.plain())
+        case dict():
+            return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        case _:
+            return "[" + ", ".join(_flow(item) for item in value) + "]"
+
+
+def _text(text: str) -> str:
+    """Text bare where it is safe, otherwise in double quotes."""
+    try:
+        bare = resolve(text) == text and isinstance(resolve(text), str)
+    except NumberError:
+        bare = False
+    safe = text and all(c.isascii() and (c.isalnum() or c in "_-./ ") for c in text) and text[0].isalnum()
+    if bare and safe and text[-1] != " " and "  " not in text:
+        return text
+    quoted = yaml.dump(text, default_style='"', width=float("inf"), allow_unicode=True)
+    return quoted.rstrip("\n")

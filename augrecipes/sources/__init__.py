@@ -1,0 +1,1 @@
+"""Where pixels come from: files read with care, folders listed, paths kept small."""

@@ -1,0 +1,203 @@
+"""Pictures and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
+
+Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
+is applied here for every format alike. Colour profiles are not: samples are taken as sRGB.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.headers import FORMATS, read_header, sniff
+from augrecipes.sources.raster import as_image, as_mask
+
+PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Exif = Literal["apply", "ignore"]
+
+MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
+MAX_BYTES = 2**30
+
+
+def read_image(
+    path: PathLike,
+    *,
+    channels: int | None = 3,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+    max_bytes: int = MAX_BYTES,
+) -> NDArray[np.uint8]:
+    """Reads a picture as uint8 H×W×C in RGB order, 0 to 255.
+
+    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000 and AVIF, told apart by content. Palettes are expanded, grey is
+    repeated, CMYK is converted, 16 bits keep their high byte, the first frame or page is taken.
+
+    Args:
+        path: the file; text, bytes or a path object.
+        channels: 3; 1 for grey; 4 to keep alpha; None for what is stored (1, 3 or 4).
+        exif: whether to turn the picture as its EXIF orientation says.
+        max_pixels: width times height that is still decoded; checked before anything is.
+        max_bytes: file size that is still read.
+
+    Returns:
+        A C-contiguous, writable array that owns its memory.
+
+    Raises:
+        DataError: the file cannot be read, or is not a whole picture; names the file.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "two.ppm")
+    ...     _ = file.write_bytes(b"P6 2 1 255\\n" + bytes([255, 0, 0, 0, 0, 255]))
+    ...     read_image(file).tolist()
+    [[[255, 0, 0], [0, 0, 255]]]
+    """
+    name = os.fsdecode(path)
+    try:
+        data = _read_bytes(path, max_bytes)
+    except UnreadableError as error:
+        raise DataError(str(error), path=name) from None
+    return decode_image(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels)
+
+
+def decode_image(
+    data: bytes,
+    *,
+    name: str,
+    channels: int | None = 3,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+) -> NDArray[np.uint8]:
+    """Decodes the bytes of a picture; everything else as `read_image`.
+
+    >>> decode_image(b"P2 3 1 255 0 128 255", name="ramp", channels=1)[:, :, 0].tolist()
+    [[0, 128, 255]]
+    >>> decode_image(b"", name="photo.jpg")
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: photo.jpg: the file is empty
+    """
+    if channels not in (1, 3, 4, None):
+        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
+    turn = _applies(exif)
+    try:
+        header = _checked_header(data, max_pixels)
+        raster = FORMATS[header.format].decode(data, header, channels)
+        return as_image(raster, channels, header.orientation if turn else 1)
+    except UnreadableError as error:
+        raise DataError(str(error), path=name) from None
+    except MemoryError:
+        raise DataError("not enough memory to decode it", path=name) from None
+
+
+def read_mask(
+    path: PathLike, *, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, max_bytes: int = MAX_BYTES
+) -> NDArray[Any]:
+    """Reads a mask of label ids as H×W: uint8, uint16 (16-bit files) or int32 (TIFF).
+
+    Ids are what the file stores: indices of a palette, not its colours; samples of grey files unscaled, those of 1, 2
+    and 4 bits too (0 to 2**bits - 1). Colour is refused unless the three channels are equal; alpha is dropped.
+
+    Args:
+        path: the file; text, bytes or a path object.
+        exif: whether to turn the mask as its EXIF orientation says.
+        max_pixels: width times height that is still decoded; checked before anything is.
+        max_bytes: file size that is still read.
+
+    Raises:
+        DataError: the file cannot be read, or is not a mask; names the file.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "ids.pgm")
+    ...     _ = file.write_text("P2 3 1 9  0 7 9")
+    ...     read_mask(file).tolist()
+    [[0, 7, 9]]
+    """
+    name = os.fsdecode(path)
+    try:
+        data = _read_bytes(path, max_bytes)
+    except UnreadableError as error:
+        raise DataError(str(error), path=name) from None
+    return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels)
+
+
+def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
+    """Decodes the bytes of a mask; everything else as `read_mask`.
+
+    >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
+    dtype('uint16')
+    """
+    turn = _applies(exif)
+    try:
+        header = _checked_header(data, max_pixels)
+        how = FORMATS[header.format]
+        raster = how.mask(data, header) if how.mask else how.decode(data, header, None)
+        return as_mask(raster, header.orientation if turn else 1)
+    except UnreadableError as error:
+        raise DataError(str(error), path=name) from None
+    except MemoryError:
+        raise DataError("not enough memory to decode it", path=name) from None
+
+
+def _applies(exif: str) -> bool:
+    if exif not in ("apply", "ignore"):
+        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
+    return exif == "apply"
+
+
+def _checked_header(data: bytes, max_pixels: int) -> ImageHeader:
+    header = read_header(data)
+    if header.width * header.height > max_pixels:
+        raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
+    return header
+
+
+def _read_bytes(path: PathLike, max_bytes: int) -> bytes:
+    # Opened without blocking: a pipe without a writer would otherwise wait for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(path, flags)
+    except ValueError as error:  # a zero byte in the name
+        raise UnreadableError(f"cannot be opened: {error}") from None
+    except OSError as error:
+        raise UnreadableError(_why(error)) from None
+    try:
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise UnreadableError("not a regular file")
+            if about.st_size > max_bytes:
+                raise UnreadableError(f"{about.st_size:,} bytes are more than the limit of {max_bytes:,}")
+            return _all(file, about.st_size)
+    except OSError as error:
+        raise UnreadableError(_why(error)) from None
+
+
+def _all(file: Any, size: int) -> bytes:
+    # What is no picture is not read whole.
+    first = file.read(min(size, 65_536)) or b""
+    if len(first) == size or sniff(first) is None:
+        return bytes(first)
+    rest = bytearray(first)
+    while len(rest) < size and (part := file.read(size - len(rest))):
+        rest += part
+    return bytes(rest)
+
+
+def _why(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOENT:
+            return "no such file"
+        case errno.EACCES | errno.EPERM:
+            return "no permission to read it"
+        case errno.EISDIR:
+            return "a folder, not a file"
+        case _:
+            return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,41 @@
+"""What is known of a picture before any pixel is decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
+
+
+class UnreadableError(ValueError):
+    """A picture cannot be read; the text is the reason. Callers who know the file's name make a DataError of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageHeader:
+    """The first bytes of a picture, understood. The file's name and extension play no part.
+
+    Attributes:
+        format: ``jpeg``, ``png``, ``tiff``, ``bmp``, ``webp``, ``gif``, ``pnm``, ``jp2`` or ``avif``.
+        width: stored width in pixels, before any EXIF rotation.
+        height: stored height in pixels, before any EXIF rotation.
+        bits: bits per sample as stored (palette: per index).
+        color: how samples are to be understood; a JPEG's YCbCr counts as ``rgb``, its YCCK as ``cmyk``.
+        alpha: the picture has an alpha channel, or a transparent colour.
+        orientation: EXIF orientation, 1 (upright) to 8; anything else in a file counts as 1.
+        frames: pictures in the file where the header tells (TIFF pages are not counted past two).
+    """
+
+    format: str
+    width: int
+    height: int
+    bits: int = 8
+    color: Color = "rgb"
+    alpha: bool = False
+    orientation: int = 1
+    frames: int = 1
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.height < 1:
+            raise UnreadableError(f"its header says {self.width}×{self.height} pixels")

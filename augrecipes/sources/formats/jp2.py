@@ -1,0 +1,62 @@
+"""JPEG 2000, boxed (JP2) or bare: the size read here, pixels by OpenCV's OpenJPEG."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+
+BARE = b"\xff\x4f\xff\x51"
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of a JPEG 2000 file, from its code stream. Raises UnreadableError."""
+    at = 0 if data.startswith(BARE) else _code_stream(data)
+    if at + 43 > len(data):
+        raise UnreadableError("truncated in its JPEG 2000 header")
+    right, bottom, left, top = struct.unpack_from(">IIII", data, at + 8)
+    components, depth = struct.unpack_from(">HB", data, at + 40)
+    if right <= left or bottom <= top or depth & 0x80:
+        raise UnreadableError("a JPEG 2000 header that OpenCV cannot follow")
+    grey = components <= 2
+    return ImageHeader("jp2", right - left, bottom - top, depth + 1, "grey" if grey else "rgb", components in (2, 4))
+
+
+def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
+    """Pixels, uint8, H×W, H×W×3 or H×W×4; more than 8 bits are shifted down. Raises UnreadableError."""
+    out = decode_mask(data, info)
+    shift = info.bits - 8
+    return (out >> shift).clip(0, 255).astype(np.uint8) if shift > 0 else out
+
+
+def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
+    """Samples as stored, uint8 or uint16. Raises UnreadableError."""
+    if b"\xff\xd9" not in data[-64:]:
+        raise UnreadableError("truncated: its JPEG 2000 data has no end marker")
+    out = opencv.imdecode(data, info, color=False)
+    if out.dtype not in (np.uint8, np.uint16):
+        raise UnreadableError(f"JPEG 2000 samples of type {out.dtype}")
+    return out
+
+
+def _code_stream(data: bytes) -> int:
+    at = 0
+    while at + 8 <= len(data):
+        size, name = struct.unpack_from(">I4s", data, at)
+        start = at + 8
+        if size == 1 and at + 16 <= len(data):
+            (size,) = struct.unpack_from(">Q", data, start)
+            start += 8
+        if name == b"jp2c":
+            if data[start : start + 4] != BARE:
+                break
+            return start
+        if size < 8:
+            break
+        at += size
+    raise UnreadableError("a JPEG 2000 file without a code stream")

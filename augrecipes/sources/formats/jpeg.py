@@ -1,0 +1,139 @@
+"""JPEG: markers walked here, pixels by simplejpeg, which says what went wrong where OpenCV returns grey rows."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import simplejpeg
+from numpy.typing import NDArray
+
+from augrecipes.sources.formats import exif
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+
+_SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
+_FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
+_BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
+_ARITHMETIC = range(0xC9, 0xD0)
+_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
+
+# A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
+_MOST_PIXELS_PER_BYTE = 8 * 64 * 4
+# libjpeg decodes the whole picture once a scan: real progressive files have about ten.
+_MOST_SCANS = 100
+
+# What libjpeg warns of although every pixel is there: junk between segments or in front of the end marker,
+# a damaged ICC profile, unusual but harmless parameters. Restart markers (D0 to D7) mean lost data instead.
+_HARMLESS = re.compile(
+    r"extraneous bytes before marker 0x(?!d[0-7])|bad ICC marker|Inconsistent progression sequence"
+    r"|unknown JFIF revision|Unknown Adobe color transform|Invalid SOS parameters"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segments:
+    frame: int  # the SOF marker
+    width: int
+    height: int
+    bits: int
+    components: int
+    orientation: int
+    scan: int  # where the first SOS marker starts; 0 if the data ends before it
+    kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
+    s = _walk(data)
+    color = {1: "grey", 3: "rgb", 4: "cmyk"}.get(s.components, "other")
+    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation)  # type: ignore[arg-type]
+
+
+def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
+    """Pixels, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError, also if truncated."""
+    s = _walk(data)
+    if info.bits != 8:
+        raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
+    if not s.scan:
+        raise UnreadableError("truncated: its JPEG data ends before the picture")
+    if s.frame not in _ARITHMETIC and info.width * info.height > _MOST_PIXELS_PER_BYTE * len(data):
+        raise UnreadableError(f"truncated: {len(data)} bytes cannot hold {info.width}×{info.height} pixels")
+    if s.frame in _PROGRESSIVE and data.count(b"\xff\xda", s.scan) > _MOST_SCANS:
+        raise UnreadableError(f"a JPEG of more than {_MOST_SCANS} scans")
+    if info.color == "cmyk":
+        return _cmyk_to_rgb(_decode(data, s, "CMYK"))
+    if info.color == "other":
+        raise UnreadableError(f"a JPEG of {s.components} components")
+    wanted = channels or s.components
+    return _decode(data, s, {1: "GRAY", 3: "RGB", 4: "RGBA"}[wanted])
+
+
+def _walk(data: bytes) -> _Segments:
+    at, kept, frame, turn = 2, [(0, 2)], None, 1
+    while (at := data.find(b"\xff", at)) >= 0 and at + 4 <= len(data):
+        marker = data[at + 1]
+        if marker in (0x00, 0xFF) or marker in _BARE:  # stuffing, fill, or junk between segments
+            at += 1 if marker == 0xFF else 2
+            continue
+        if marker == 0xD9:
+            break
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        end = at + 2 + length
+        if length < 2:
+            raise UnreadableError(f"a JPEG segment of {length} bytes")
+        if marker in _FRAMES and frame is None:
+            if length < 8 or end > len(data):
+                raise UnreadableError("truncated in its JPEG header")
+            bits, height, width, components = struct.unpack_from(">BHHB", data, at + 4)
+            frame = marker, width, height, bits, components
+        elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1:
+            turn = exif.orientation(data[at + 4 : end])
+        if marker == _SOS:
+            break
+        if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
+            kept.append((at, end))
+        at = end
+    if frame is None:
+        raise UnreadableError("truncated in its JPEG header, or a JPEG without one")
+    scan = at if at >= 0 and data[at + 1 : at + 2] == bytes([_SOS]) else 0
+    return _Segments(*frame, turn, scan, tuple(kept))
+
+
+def _decode(data: bytes, s: _Segments, colorspace: str) -> NDArray[np.uint8]:
+    try:
+        return simplejpeg.decode_jpeg(data, colorspace)  # type: ignore[no-any-return]
+    except (ValueError, MemoryError) as error:
+        if not _HARMLESS.search(str(error)):
+            _refuse(error)
+    # libjpeg reports its first warning only, and a worse one may hide behind it. Without the segments that decoding
+    # does not need, and without the junk between them, most files pass the strict decoder.
+    clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
+    try:
+        return simplejpeg.decode_jpeg(clean, colorspace)  # type: ignore[no-any-return]
+    except (ValueError, MemoryError) as error:
+        if not _HARMLESS.search(str(error)):
+            _refuse(error)
+    if data.rfind(b"\xff\xd9") < s.scan:
+        raise UnreadableError("truncated: its JPEG data has no end marker")
+    try:
+        return simplejpeg.decode_jpeg(clean, colorspace, strict=False)  # type: ignore[no-any-return]
+    except (ValueError, MemoryError) as error:
+        _refuse(error)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    text = str(error)
+    if "Premature end" in text or "premature end" in text:
+        raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
+    if "subsampling level" in text:
+        raise UnreadableError("a JPEG of unusual chroma subsampling; save it again as 4:4:4 or 4:2:0") from None
+    raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
+
+
+def _cmyk_to_rgb(cmyk: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    # Every writer that matters follows Adobe and stores 255 minus the ink, and OpenCV and Pillow read all files so.
+    wide = cmyk.astype(np.uint16)
+    return ((wide[:, :, :3] * wide[:, :, 3:] + 127) // 255).astype(np.uint8)

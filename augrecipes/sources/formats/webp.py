@@ -1,0 +1,55 @@
+"""WebP: the RIFF container read here, pixels by OpenCV's libwebp. Of an animation, the first frame."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from numpy.typing import NDArray
+
+from augrecipes.sources.formats import exif, opencv
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+
+_ANIMATED, _ALPHA = 0x02, 0x10
+
+
+def header(data: bytes) -> ImageHeader:
+    """The header of a WebP; the data may end after the first chunk's own header. Raises UnreadableError."""
+    if len(data) < 30:
+        raise UnreadableError("truncated in its WebP header")
+    name = data[12:16]
+    if name == b"VP8X":
+        flags = data[20]
+        width, height = 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+        frames = 2 if flags & _ANIMATED else 1
+        return ImageHeader("webp", width, height, 8, "rgb", bool(flags & _ALPHA), _orientation(data), frames)
+    if name == b"VP8L":
+        (packed,) = struct.unpack_from("<I", data, 21)
+        if data[20] != 0x2F:
+            raise UnreadableError("a damaged WebP header")
+        width, height = 1 + (packed & 0x3FFF), 1 + (packed >> 14 & 0x3FFF)
+        return ImageHeader("webp", width, height, 8, "rgb", bool(packed >> 28 & 1))
+    if name == b"VP8 ":
+        if data[23:26] != b"\x9d\x01\x2a":
+            raise UnreadableError("a damaged WebP header")
+        width, height = struct.unpack_from("<HH", data, 26)
+        return ImageHeader("webp", width & 0x3FFF, height & 0x3FFF, 8, "rgb")
+    raise UnreadableError(f"a WebP whose first chunk is {name!r}")
+
+
+def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
+    """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError, also if truncated."""
+    (size,) = struct.unpack_from("<I", data, 4)
+    if size + 8 > len(data) + 1:  # some writers count the padding byte and leave it out
+        raise UnreadableError(f"truncated: {len(data)} of {size + 8} bytes of WebP data")
+    return opencv.imdecode(data, info, color=not (info.alpha and channels in (None, 4)))
+
+
+def _orientation(data: bytes) -> int:
+    at = 12
+    while at + 8 <= len(data):
+        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
+        if name == b"EXIF":
+            return exif.orientation(data[at + 8 : at + 8 + size])
+        at += 8 + size + (size & 1)
+    return 1

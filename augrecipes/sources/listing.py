@@ -1,0 +1,202 @@
+"""The pictures below a folder, and the classes that its subfolders make.
+
+Two layouts: *class folders*, ``root/<class>/**/picture``, where each folder directly below the root is a class, even
+an empty one (so that the numbers of a class do not depend on which split is listed); or *flat*, pictures directly in
+the root and no classes. A root with both is refused, because it does not say which of the two was meant.
+
+Pictures are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
+Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
+into a folder that they lie in.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.sources import folder_cache
+from augrecipes.sources.folder_cache import Scan
+from augrecipes.sources.paths import PathLike, PathTable
+
+EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif".split())
+Layout = Literal["auto", "classes", "flat"]
+
+_SKIPPED = (b"__MACOSX",)
+_RULES = b" ".join(sorted(EXTENSIONS))
+_MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Pictures found below one or more folders.
+
+    Attributes:
+        paths: of the pictures.
+        labels: int64, the class number of each picture; None in a flat folder.
+        classes: class names, sorted as bytes; None in a flat folder.
+    """
+
+    paths: PathTable
+    labels: NDArray[np.int64] | None = None
+    classes: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def class_to_idx(self) -> dict[str, int] | None:
+        """Class names to their numbers; None in a flat folder."""
+        return None if self.classes is None else {name: i for i, name in enumerate(self.classes)}
+
+
+def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") -> Listing:
+    """The pictures below `root`.
+
+    Args:
+        root: a folder.
+        cache: remember what was found, in ``root/.augrecipes-index`` or, if that cannot be written, in the user's
+            cache folder. Every folder's times are still checked, so a file that comes or goes is noticed.
+        layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
+            classes, pictures of all folders together; ``auto``: what the root looks like, or an error if it looks
+            like both.
+
+    Raises:
+        DataError: the folder is missing, unreadable, without pictures, or of both layouts; names it.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     for name in ("dog/2.PNG", "cat/1.jpg", "cat/notes.txt"):
+    ...         file = pathlib.Path(root, name)
+    ...         file.parent.mkdir(exist_ok=True)
+    ...         file.touch()
+    ...     found = list_folder(root)
+    >>> found.classes, found.labels.tolist(), found.paths.name(0).replace(os.sep, "/")
+    (('cat', 'dog'), [0, 1], 'cat/1.jpg')
+    """
+    return list_folders([root], cache=cache, layout=layout)
+
+
+def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Listing:
+    """The pictures below several folders, one after another; folders of equal names are one class.
+
+    Args:
+        roots: folders; see `list_folder` for these and the other arguments.
+        cache: see `list_folder`.
+        layout: see `list_folder`.
+
+    Raises:
+        DataError: as for `list_folder`, or if some roots have class folders and others have not.
+    """
+    if layout not in ("auto", "classes", "flat"):
+        raise ValueError(f"layout must be 'auto', 'classes' or 'flat', not {layout!r}")
+    encoded = [os.fsencode(root) for root in roots]
+    if not encoded:
+        raise DataError("no folder was given")
+    found = [_list_one(root, cache=cache, layout=layout) for root in encoded]
+    flat = [classes is None for classes, _ in found]
+    if any(flat) and not all(flat):
+        at = flat.index(True)
+        raise DataError("has no class folders, but another root has", path=os.fsdecode(encoded[at]))
+    tables = [
+        PathTable.from_names([n for _, n in files], root=root) for root, (_, files) in zip(encoded, found, strict=True)
+    ]
+    paths = PathTable.concat(tables)
+    if any(flat):
+        return Listing(paths)
+    classes = sorted({name for names, _ in found for name in names or ()})
+    number = {name: i for i, name in enumerate(classes)}
+    labels = np.array([number[name] for _, files in found for name, _ in files], np.int64)
+    return Listing(paths, labels, tuple(os.fsdecode(name) for name in classes))
+
+
+def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] | None, list[tuple[bytes, bytes]]]:
+    """Class names (None if flat), and (class, path below the root) of each picture, in order."""
+    here: list[bytes] = []
+    below: dict[bytes, list[bytes]] = {}
+    for path, scan in _walk(root, cache=cache):
+        if not path:
+            here = list(scan.files)
+            below = {name: [] for name in scan.folders}
+        else:
+            below[path.split(b"/", 1)[0]].extend(path + b"/" + name for name in scan.files)
+    deeper = sum(map(len, below.values()))
+    name = os.fsdecode(root)
+    if layout == "auto" and here and deeper:
+        raise DataError(
+            f"{len(here):,} pictures directly in this folder and {deeper:,} in its subfolders: "
+            "are the subfolders classes? Move the pictures, or list with layout='classes' or layout='flat'",
+            path=name,
+        )
+    flat = layout == "flat" or (layout == "auto" and not deeper)
+    if not (here or deeper if flat else deeper):
+        raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
+    if flat:
+        return None, [(b"", path) for path in sorted([*here, *(p for paths in below.values() for p in paths)])]
+    return sorted(below), [(c, path) for c in sorted(below) for path in sorted(below[c])]
+
+
+def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
+    """(path below the root, scan) of every folder; parents before children."""
+    known = folder_cache.load(root, _RULES) if cache else {}
+    found: list[tuple[bytes, Scan]] = []
+    trusted: dict[bytes, Scan] = {}
+    news = False
+    todo: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
+    while todo:
+        path, above = todo.pop()
+        full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
+        try:
+            now, about = folder_cache.now_ns(), os.stat(full)  # noqa: PTH116
+            identity = (about.st_dev, about.st_ino)
+            if identity in above:  # a link back up
+                continue
+            scan = known.get(path)
+            if scan is not None and scan.matches(about):
+                trusted[path] = scan
+            else:
+                scan, news = _scan(full, about), True
+                if scan.settled(now):
+                    trusted[path] = scan
+        except OSError as error:
+            raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
+        found.append((path, scan))
+        if len(found) > _MOST_FOLDERS:
+            raise DataError(f"more than {_MOST_FOLDERS:,} folders", path=os.fsdecode(root))
+        inside = above | {identity}
+        todo += [(path + b"/" + name if path else name, inside) for name in scan.folders]
+    if cache and news and trusted:
+        folder_cache.save(root, _RULES, trusted)
+    return found
+
+
+def _scan(full: bytes, about: os.stat_result) -> Scan:
+    files, folders = [], []
+    with os.scandir(full) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith(b".") or name in _SKIPPED:
+                continue
+            if entry.is_dir():
+                folders.append(name)
+            elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:
+                files.append(name)
+    return Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, tuple(sorted(files)), tuple(sorted(folders)))
+
+
+def _why(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOENT:
+            return "no such folder"
+        case errno.ENOTDIR:
+            return "it is not a folder"
+        case errno.EACCES | errno.EPERM:
+            return "no permission to read it"
+        case _:
+            return error.strerror or str(error)

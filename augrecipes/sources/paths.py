@@ -1,0 +1,138 @@
+"""Many file names in little memory.
+
+A Python list of 500,000 paths costs every forked worker tens of megabytes, because counting references writes to the
+pages that hold the strings, and it pickles slowly. A table holds one blob of bytes and one array of offsets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathTable:
+    """An immutable sequence of paths: roots, and names below them.
+
+    ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive), slices and index arrays give tables, ``+``
+    joins. Pickles to little more than the names' bytes.
+
+    Attributes:
+        roots: the folders that names are relative to, as bytes; may be one empty root.
+        blob: the names, one after another.
+        offsets: int64, one more than there are names: name i is ``blob[offsets[i]:offsets[i + 1]]``.
+        root_of: int32, the root of each name.
+
+    >>> table = PathTable.from_paths(["cat/1.jpg", "cat/2.jpg", "dog/1.jpg"], root="pets")
+    >>> len(table), table[2].replace(os.sep, "/"), table.name(0)
+    (3, 'pets/dog/1.jpg', 'cat/1.jpg')
+    >>> [len(t) for t in (table[1:], table.take([0, 0]), table + table)]
+    [2, 2, 6]
+    """
+
+    roots: tuple[bytes, ...]
+    blob: bytes
+    offsets: NDArray[np.int64]
+    root_of: NDArray[np.int32]
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[PathLike], *, root: PathLike = b"") -> PathTable:
+        """A table of `paths`, each joined to `root` (absolute ones stay themselves). A zero byte is a ValueError."""
+        names = [os.fsencode(path) for path in paths]
+        if any(b"\0" in name for name in names):
+            raise ValueError("a path contains a zero byte")
+        return cls.from_names(names, root=os.fsencode(root))
+
+    @classmethod
+    def from_names(cls, names: Sequence[bytes], *, root: bytes = b"") -> PathTable:
+        """A table of encoded names below one root."""
+        offsets = np.zeros(len(names) + 1, np.int64)
+        np.cumsum([len(name) for name in names], out=offsets[1:])
+        return cls((root,), b"".join(names), offsets, np.zeros(len(names), np.int32))
+
+    @classmethod
+    def concat(cls, tables: Sequence[PathTable]) -> PathTable:
+        """The tables one after another; equal roots are kept once."""
+        roots = tuple(dict.fromkeys(root for table in tables for root in table.roots)) or (b"",)
+        number = {root: i for i, root in enumerate(roots)}
+        starts, root_of, at = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
+        for table in tables:
+            starts.append(table.offsets[1:] + at)
+            at += len(table.blob)
+            root_of.append(np.array([number[root] for root in table.roots], np.int32)[table.root_of])
+        return cls(roots, b"".join(table.blob for table in tables), np.concatenate(starts), np.concatenate(root_of))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> PathTable: ...
+    def __getitem__(self, index: int | slice) -> str | PathTable:
+        if isinstance(index, slice):
+            return self.take(range(*index.indices(len(self))))
+        return os.fsdecode(self.encoded(index))
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[i] for i in range(len(self)))
+
+    def __add__(self, other: PathTable) -> PathTable:
+        return PathTable.concat([self, other])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PathTable):
+            return NotImplemented
+        return len(self) == len(other) and all(self.encoded(i) == other.encoded(i) for i in range(len(self)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PathTable({len(self):,} paths below {[os.fsdecode(root) for root in self.roots]})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PathTable, (self.roots, self.blob, self.offsets, self.root_of)
+
+    def encoded(self, index: int) -> bytes:
+        """Path `index`, root included, as the bytes that the system knows it by."""
+        i = self._checked(index)
+        return os.path.join(self.roots[self.root_of[i]], self._name(i))  # noqa: PTH118 (pathlib has no bytes)
+
+    def name(self, index: int) -> str:
+        """Path `index` without its root."""
+        return os.fsdecode(self._name(self._checked(index)))
+
+    def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
+        """A table of some of the paths, in the order given, repeats allowed."""
+        chosen = np.asarray(indices if isinstance(indices, np.ndarray | Sequence) else list(indices))
+        if chosen.dtype == np.bool_:
+            if len(chosen) != len(self):
+                raise IndexError(f"{len(chosen)} marks for {len(self)} paths")
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(np.int64)
+        if chosen.size and not (-len(self) <= chosen.min() and chosen.max() < len(self)):
+            raise IndexError(f"a path index out of range for {len(self)} paths")
+        chosen = np.where(chosen < 0, chosen + len(self), chosen)
+        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
+        offsets = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        # Where each byte of the new blob comes from: a start per name, plus a count from zero within the name.
+        source = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        blob = np.frombuffer(self.blob, np.uint8)[source].tobytes()
+        return PathTable(self.roots, blob, offsets, self.root_of[chosen])
+
+    def _checked(self, index: int) -> int:
+        i = int(index)
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"path {i} of {len(self)}")
+        return i % len(self)
+
+    def _name(self, i: int) -> bytes:
+        return self.blob[self.offsets[i] : self.offsets[i + 1]]

@@ -1,0 +1,51 @@
+"""A command line to call in this process, and one as a user starts it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from augrecipes.cli.app import app
+
+GOOD = "version: 1\nrecipe: good\nsteps:\n  - HorizontalFlip\neval: []\n"
+WARNS = "version: 1\nrecipe: warns\nsteps:\n  - HorizontalFlip\n"
+LINTS = "version: 1\nrecipe: lints\nsteps: []\neval:\n  - HorizontalFlip\n"
+BROKEN = "version: 1\nrecipe: broken\nsteps:\n  - HorizontalFlop\n  - Rotate: {limt: 3}\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call the command line in a fresh folder: `run("check", "x.yaml").exit_code`."""
+    monkeypatch.chdir(tmp_path)
+    # The blocked import of torch is for a process of its own; this one goes on to other tests.
+    monkeypatch.setattr("augrecipes.ops.albumentations.without_torch", lambda: None)
+    runner = CliRunner()
+    return lambda *args, stdin=None: runner.invoke(app, list(args), input=stdin, prog_name="augrecipes")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file: `write("x.yaml", text)` -> its path."""
+
+    def _write(name: str, text: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return _write
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Start the command line as a user does, in a fresh folder."""
+
+    def _process(*args: str, **more) -> subprocess.CompletedProcess:
+        env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **more.pop("env", {})}
+        command = [sys.executable, "-m", "augrecipes", *args]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False, **more)
+
+    return _process

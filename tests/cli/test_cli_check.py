@@ -1,0 +1,127 @@
+"""`augrecipes check`: what it prints, and its exit status."""
+
+import json
+
+import pytest
+from conftest import BROKEN, GOOD, LINTS, WARNS
+
+from augrecipes.recipe.codes import CODES
+from augrecipes.recipe.gallery import names
+from augrecipes.recipe.lint import lints
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "strict"),
+    [(GOOD, 0, 0), (WARNS, 0, 1), (LINTS, 1, 1), (BROKEN, 2, 2), ("", 2, 2), (b"\x89PNG\x00", 2, 2)],
+)
+def test_exit_status(run, write, text, plain, strict):
+    write("x.yaml", text)
+    assert run("check", "x.yaml").exit_code == plain
+    assert run("check", "x.yaml", "--strict").exit_code == strict
+
+
+def test_every_problem_of_every_file_at_once(run, write):
+    write("a.yaml", BROKEN)
+    write("b.yaml", LINTS)
+    result = run("check", "a.yaml", "b.yaml")
+    lines = result.stdout.splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["a.yaml:4:5:", "a.yaml:5:14:", "b.yaml:5:5:"]
+    assert "did you mean 'HorizontalFlip'" in lines[0]
+    assert "did you mean 'limit'" in lines[1]
+    assert lines[2].split(" ")[1:3] == ["L101", "random-in-eval:"]
+    assert "3 errors" in result.stderr
+    assert result.exit_code == 2
+
+
+def test_folders_patterns_and_gallery_names(run, write):
+    write("some/a.yaml", GOOD)
+    write("some/deep/b.yml", WARNS)
+    write("some/.hidden/c.yaml", BROKEN)
+    write("some/notes.txt", BROKEN)
+    result = run("check", "some")
+    assert result.stdout.splitlines()[0].startswith("some/deep/b.yml:4:5: L102")
+    assert len(result.stdout.splitlines()) == 1
+    assert run("check", "some/*.yaml", "--strict").exit_code == 0
+    assert run("check", "some/**/*.yml", "--strict").exit_code == 1
+    assert run("check", "folder-128", "some/a.yaml", "some").stderr.startswith("3 recipes")
+
+
+def test_gallery_is_clean(run):
+    result = run("check", "--strict", *names())
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert len(names()) >= 6
+
+
+@pytest.mark.parametrize("given", ["missing.yaml", "missing", "no*.yaml", "empty"])
+def test_what_leads_nowhere(run, tmp_path, given):
+    (tmp_path / "empty").mkdir()
+    result = run("check", given)
+    assert result.exit_code == 2
+    assert result.stdout.startswith(f"{given}: E101 ")
+
+
+def test_standard_input(run):
+    result = run("check", "-", stdin=BROKEN)
+    assert result.exit_code == 2
+    assert result.stdout.startswith("<stdin>:4:5: E302 HorizontalFlop: ")
+    assert run("check", "-", "--strict", stdin=GOOD).exit_code == 0
+    assert run("check", "-", "--set", "a.b=1", stdin=GOOD).exit_code == 2
+
+
+def test_json(run, write):
+    write("x.yaml", LINTS)
+    result = run("check", "x.yaml", "--json")
+    assert result.exit_code == 1
+    (problem,) = json.loads(result.stdout)
+    assert problem.pop("message").startswith("HorizontalFlip acts with p = 0.5")
+    assert problem == {
+        "file": "x.yaml", "line": 5, "col": 5, "code": "L101", "name": "random-in-eval", "severity": "error",
+    }  # fmt: skip
+    assert run("check", "x.yaml", "--format", "json").stdout == result.stdout
+    write("x.yaml", GOOD)
+    assert json.loads(run("check", "x.yaml", "--json").stdout) == []
+
+
+def test_github(run, write):
+    write("x.yaml", WARNS)
+    result = run("check", "x.yaml", "--format", "github")
+    assert result.stdout.startswith("::warning file=x.yaml,line=4,col=5,title=L102 missing-eval::no `eval:`")
+    assert result.exit_code == 0
+
+
+def test_set_and_without(run, write):
+    write("x.yaml", "version: 1\nrecipe: x\nsteps:\n  - Rotate: {limit: 0}\neval: []\n")
+    assert run("check", "x.yaml", "--strict").exit_code == 1
+    assert run("check", "x.yaml", "--strict", "--set", "Rotate.limit=[-9, 9]").exit_code == 0
+    assert run("check", "x.yaml", "--strict", "--without", "Rotate").exit_code == 0
+    assert run("check", "x.yaml", "--set", "Rotate.limt=9").exit_code == 2
+    assert "KEY=VALUE" in run("check", "x.yaml", "--set", "Rotate").stderr
+
+
+@pytest.mark.parametrize("code", [*CODES, *lints()])
+def test_every_code_is_explained(run, code):
+    result = run("check", "--explain", code)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(code)
+    assert "Why: " in result.stdout
+    assert "Fix: " in result.stdout
+
+
+def test_a_lint_is_explained_by_its_name(run):
+    assert run("check", "--explain", "random-in-eval").stdout == run("check", "--explain", "l101").stdout
+    assert run("check", "--explain", "L999").exit_code == 2
+
+
+@pytest.mark.parametrize("args", [(), ("--format", "xml", "x.yaml"), ("--nope",)])
+def test_usage(run, args):
+    result = run("check", *args)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_control_characters_do_not_reach_the_terminal(run, write):
+    write("x.yaml", 'version: 1\nrecipe: x\nsteps: ["\\u001b[31mred\\u0007"]\n')
+    result = run("check", "x.yaml")
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stdout
+    assert "\x07" not in result.stdout
+    assert len(result.stdout.splitlines()) == 1

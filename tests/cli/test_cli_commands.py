@@ -1,0 +1,204 @@
+"""The other commands, and what holds for all of them."""
+
+import importlib
+import json
+import signal
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from conftest import BROKEN, LINTS
+
+from augrecipes import __version__
+from augrecipes.cli.app import app
+from augrecipes.cli.tables import render
+from augrecipes.recipe.gallery import names
+
+COMMANDS = ("list", "check", "explain", "preview", "schema", "demo")
+
+
+def test_every_command_has_a_file():
+    registered = {command.name for command in app.registered_commands}
+    assert registered == set(COMMANDS)
+    for name in COMMANDS:
+        assert importlib.import_module(f"augrecipes.cli.{name}").__doc__.startswith(f"`augrecipes {name}`")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"  augrecipes {command}" in result.stdout
+    assert "\b" not in result.stdout
+
+
+def test_help_of_the_whole(run):
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(f"  {command} " in result.stdout for command in COMMANDS)
+    assert "Exit status" in result.stdout
+
+
+def test_version(run):
+    assert run("--version").stdout == f"augrecipes {__version__}\n"
+
+
+def test_a_mistyped_command(run):
+    result = run("chek")
+    assert result.exit_code == 2
+    assert "'check'" in result.stderr
+
+
+def test_list(run):
+    result = run("list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == list(names())
+    rows = json.loads(run("list", "--json").stdout)
+    assert [row["name"] for row in rows] == list(names())
+    assert all(row["kind"] == "image" and row["about"] and Path(row["file"]).is_file() for row in rows)
+
+
+def test_schema_is_the_shipped_file(process):
+    result = process("schema")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout == (files("augrecipes") / "schema" / "recipe.schema.json").read_bytes()
+
+
+@pytest.mark.parametrize("command", [("explain",), ("preview", "data")])
+def test_an_invalid_recipe_is_no_traceback(process, write, command):
+    write("x.yaml", BROKEN)
+    name, *rest = command
+    result = process(name, "x.yaml", *rest)
+    lines = result.stderr.decode().splitlines()
+    assert result.returncode == 2
+    assert [line.split(" ")[0] for line in lines] == ["x.yaml:4:5:", "x.yaml:5:14:"]
+
+
+def test_a_lint_error_is_status_1(process, write):
+    write("x.yaml", LINTS)
+    result = process("explain", "x.yaml", "--mode", "eval")
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"x.yaml:5:5: L101 random-in-eval: ")
+
+
+@pytest.mark.parametrize("option", [("--mode", "test"), ("--optimize", "best"), ("--set", "x")])
+def test_wrong_options(run, option):
+    result = run("explain", "folder-128", *option)
+    assert result.exit_code == 2
+    assert option[0] in result.stderr
+
+
+def test_explain(run):
+    told = json.loads(run("explain", "folder-128", "--json", "--optimize", "none").stdout)
+    text = run("explain", "folder-128", "--optimize", "none").stdout
+    assert "RandomCrop" in json.dumps(told)
+    assert "RandomCrop" in text
+    assert "128" in text
+
+
+def test_preview(run, write, tmp_path):
+    import cv2
+    import numpy as np
+
+    ramp = np.linspace(0, 255, 90 * 120 * 3).reshape(90, 120, 3).astype(np.uint8)
+    write("photos/ramp.png", cv2.imencode(".png", ramp)[1].tobytes())
+    result = run("preview", "folder-128", "photos", "-o", "out/grid.png", "--rows", "1", "--columns", "2")
+    assert (result.exit_code, result.stdout) == (0, "out/grid.png\n")
+    assert cv2.imdecode(np.fromfile(tmp_path / "out/grid.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
+    assert run("preview", "folder-128", "missing").exit_code == 2
+    assert run("preview", "folder-128", "photos", "-o", "grid.txt").exit_code == 2
+
+
+def test_check_needs_neither_torch_nor_albumentations_for_the_gallery():
+    script = (
+        "import sys\n"
+        "from augrecipes.cli import main\n"
+        "try:\n"
+        "    main(['list'])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0\n"
+        "assert not {'albumentations', 'torch', 'cv2', 'numpy', 'rich'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_check_never_imports_torch(process, write):
+    script = (
+        "import sys\n"
+        "from augrecipes.cli import main\n"
+        "try:\n"
+        "    main(['check', '--strict', 'stained-tissue'])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0, end.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_no_colour_without_a_terminal(process, write):
+    write("x.yaml", BROKEN)
+    result = process("check", "x.yaml", env={"FORCE_COLOR": ""})
+    assert b"\x1b" not in result.stdout + result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize(("env", "colour"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colour_on_a_terminal(monkeypatch, env, colour):
+    import os
+    import pty
+
+    from augrecipes.cli.terminal import paint
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for key, value in env.items():
+        monkeypatch.setenv(key, value)
+    leader, follower = pty.openpty()
+    try:
+        with os.fdopen(follower, "w") as terminal:
+            assert ("\x1b" in paint("text", "error", terminal)) is colour
+    finally:
+        os.close(leader)
+
+
+def test_a_reader_that_leaves(tmp_path):
+    command = f"{sys.executable} -m augrecipes list --json; echo status $? >&2"
+    env = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"}
+    done = subprocess.run(["sh", "-c", f"({command}) | true"], capture_output=True, text=True, env=env, check=False)
+    # Either it was done before the reader left, or it ended like a program that SIGPIPE ended: quietly.
+    assert done.stderr in ("status 0\n", "status 141\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_interrupted_is_quiet(tmp_path):
+    code = (
+        "import os, signal, augrecipes.cli.list as command\n"
+        "command._rows = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from augrecipes.cli import main\n"
+        "main(['list'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux'")
+def test_file_names_that_are_no_text(process, tmp_path):
+    import os
+
+    folder = tmp_path / os.fsdecode(b"\xff\xfe")
+    folder.mkdir()
+    (folder / os.fsdecode(b"x\xff.yaml")).write_text(BROKEN)
+    result = process("check", ".")
+    assert result.returncode == 2
+    assert len(result.stdout.splitlines()) == 2
+    assert b"Traceback" not in result.stderr
+
+
+def test_tables():
+    assert render({"a": 1, "plan": []}) == "a: 1\n\nPlan\n  none"
+    rows = [{"step": "x", "args": {"size": [1, 2], "on": True}}, {"step": "longer", "args": {}}]
+    assert render({"steps": rows}).splitlines()[1:] == ["  x       size: [1, 2], on: true", "  longer"]

@@ -1,0 +1,182 @@
+"""CSV files of samples."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pictures import RECIPE, draw
+
+from augrecipes.data.csvfile import read_rows
+from augrecipes.data.folder import ImageFolder
+from augrecipes.data.loader import loader
+from augrecipes.errors import DataError
+from augrecipes.recipe.parse import parse_text
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for i in range(4):
+        draw(tmp_path / "images" / f"{i}.png", i)
+        cv2.imwrite(str(tmp_path / f"{i}_mask.png"), np.full((32, 28), i, np.uint8))
+    return tmp_path
+
+
+def table(folder: Path, text: str | bytes, name: str = "list.csv", **options: Any) -> ImageFolder:
+    data = text.encode() if isinstance(text, str) else text
+    (folder / name).write_bytes(data)
+    return ImageFolder(files=folder / name, recipe=parse_text(RECIPE), **{"mode": "train", **options})
+
+
+FULL = """image,mask,label,split,group,weight
+images/0.png,0_mask.png,stroma,train,p1,1
+images/1.png,1_mask.png,tumour,train,p2,2.5
+
+images/2.png,2_mask.png,stroma,val,p1,1
+images/3.png,3_mask.png,necrosis,val,p3,0
+"""
+
+
+def test_every_column(folder: Path) -> None:
+    ds = table(folder, FULL)
+    assert len(ds) == 4
+    assert ds.classes == ["necrosis", "stroma", "tumour"]
+    assert ds.labels is not None
+    assert ds.labels.tolist() == [1, 2, 1, 0]
+    assert ds.groups is not None
+    assert ds.groups.tolist() == ["p1", "p2", "p1", "p3"]
+    assert ds.weights is not None
+    assert ds.weights.tolist() == [1, 2.5, 1, 0]
+    sample = ds[3]
+    assert (sample["mask"] == 3).all()
+    assert (sample["label"], sample["path"]) == (0, str(folder / "images" / "3.png"))
+
+
+def test_splits_number_their_classes_alike(folder: Path) -> None:
+    train, val = table(folder, FULL, split="train"), table(folder, FULL, split="val")
+    assert train.classes == val.classes
+    assert train.labels is not None
+    assert val.labels is not None
+    assert (train.labels.tolist(), val.labels.tolist()) == ([1, 2], [1, 0])
+    with pytest.raises(DataError, match="no row of split 'test'; the file has train, val"):
+        table(folder, FULL, split="test")
+    with pytest.raises(DataError, match="needs a column `split`"):
+        table(folder, "image\nimages/0.png\n", split="train")
+
+
+@pytest.mark.parametrize("encode", [lambda t: t, lambda t: "\ufeff" + t, lambda t: t.replace(",", ";"),
+                                    lambda t: t.replace(",", "\t"), lambda t: t.replace("\n", "\r\n")])  # fmt: skip
+def test_dialects(folder: Path, encode: Any) -> None:
+    ds = table(folder, encode(FULL))
+    assert [Path(ds.path(i)).name for i in range(4)] == ["0.png", "1.png", "2.png", "3.png"]
+    assert ds.class_to_idx == {"necrosis": 0, "stroma": 1, "tumour": 2}
+
+
+def test_integer_labels_are_kept(folder: Path) -> None:
+    ds = table(folder, "image,label\nimages/0.png,7\nimages/1.png,3\n")
+    assert ds.labels is not None
+    assert ds.labels.tolist() == [7, 3]
+    assert ds.class_to_idx == {"3": 3, "7": 7}
+
+
+def test_absolute_paths_and_other_encodings(folder: Path) -> None:
+    odd = os.fsencode(folder) + b"/images/\xe9t\xe9.png"
+    Path(os.fsdecode(odd)).write_bytes((folder / "images" / "0.png").read_bytes())
+    ds = table(folder, b"image\n" + odd + b"\nimages/\xe9t\xe9.png\n")
+    assert torch.equal(ds[0, 1]["image"], ds[0, 1]["image"])
+    assert os.fsencode(ds[0]["path"]) == odd == os.fsencode(ds[1]["path"])
+
+
+BOXES = """image,boxes,keypoints
+images/0.png,"[[1, 2, 20, 30, ""cat""], [0, 0, 28, 32, ""ant""]]","[[3, 4]]"
+images/1.png,[],
+images/2.png,"[[2, 2, 9, 9, ""bee""]]","[[1, 1], [5, 6]]"
+"""
+
+
+def test_boxes_and_keypoints(folder: Path) -> None:
+    recipe = RECIPE.replace("RandomCrop: {height: 24, width: 20}", "Transpose")
+    (folder / "list.csv").write_text(BOXES)
+    ds = ImageFolder(
+        files=folder / "list.csv", recipe=parse_text(recipe.replace("HorizontalFlip", "Transpose: {p: 1}"))
+    )
+    assert ds.box_classes == ["ant", "bee", "cat"]
+    for index, (boxes, labels, points) in enumerate([(2, [2, 0], 1), (0, [], 0), (1, [1], 2)]):
+        sample = ds[index]
+        assert (sample["boxes"].shape, sample["boxes"].dtype) == ((boxes, 4), torch.float32)
+        assert (sample["box_labels"].tolist(), sample["box_labels"].dtype) == (labels, torch.int64)
+        assert (sample["keypoints"].shape, sample["keypoints"].dtype) == ((points, 2), torch.float32)
+    batch = next(iter(loader(ds, 3)))
+    assert [len(b) for b in batch["boxes"]] == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "list.csv: the file is empty"),
+        ("image\n", "list.csv: the file has a header and no rows"),
+        ("label\n1\n", "list.csv:1: no column `image`"),
+        ("\nimage,lable\n", r"list.csv:2: unknown column 'lable'; did you mean 'label'\?"),
+        ("image,image\n", "list.csv:1: column 'image' occurs twice"),
+        ("image,label\nimages/0.png\n", "list.csv:2: 1 fields, but the header has 2"),
+        ("image,label\nimages/0.png,a\nimages/0.png,\n", "list.csv:3: no label"),
+        ("image,label\n,a\n", "list.csv:2: no image"),
+        ("image,mask\nimages/0.png,\n", "list.csv:2: no mask"),
+        (
+            "image\nimages/0.png\n\nimages/9.png\n",
+            r"list.csv:4: 1 files .* do not exist: line 4: .*9\.png",
+        ),
+        ("image,weight\nimages/0.png,-1\n", "list.csv:2: weight must be"),
+        ("image,weight\nimages/0.png,nan\n", "list.csv:2: weight must be"),
+        ('image,boxes\nimages/0.png,"[[1,2,3]]"\n', "list.csv:2: boxes: .* 4 numbers"),
+        ('image,boxes\nimages/0.png,"[[1,2,3,""a""]]"\n', "list.csv:2: boxes: .* numbers"),
+        ("image,boxes\nimages/0.png,{}\n", "list.csv:2: boxes: should be a JSON list"),
+        ("image,boxes\nimages/0.png,[[\n", "list.csv:2: boxes: not valid JSON"),
+        ('image,boxes\nimages/0.png,"[[1,2,3,4],[1,2,3,4,5]]"\n', "some rows have a label"),
+        ('image\n"images/0.png\n', "list.csv:[23]: not valid CSV"),
+        (b"\xff\xfei\0m\0", "list.csv: is UTF-16"),
+        (b"image\n\0\n", "list.csv: is not a text file"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(folder: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        table(folder, text)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.csv: cannot be read"):
+        read_rows(tmp_path / "nowhere.csv")
+
+
+def test_missing_files_are_skipped_later_on_request(folder: Path) -> None:
+    ds = table(folder, "image\nimages/0.png\nimages/9.png\n", on_error="skip")
+    made = loader(ds)
+    assert [int(b["index"]) for b in made] == [0, 0]
+    assert [Path(s.path).name for s in made.skipped] == ["9.png"]
+
+
+def test_very_long_rows(folder: Path) -> None:
+    before = csv.field_size_limit()
+    boxes = "[" + ",".join(["[0,0,20,20]"] * 20_000) + "]"
+    rows = table(folder, f'image,boxes\nimages/0.png,"{boxes}"\n')
+    assert rows._table.boxes is not None
+    assert len(rows._table.boxes.rows(0)) == 20_000
+    assert csv.field_size_limit() == before
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    path.write_bytes(b"image,boxes\n" + data)
+    try:
+        assert len(read_rows(path)) > 0
+    except DataError as error:
+        assert str(path) in str(error)

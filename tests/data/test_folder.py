@@ -1,0 +1,411 @@
+"""ImageFolder: what a sample is, and that it is a pure function of (recipe, seed, epoch, index)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from pictures import RECIPE, class_folders, draw
+from torch.utils.data import ConcatDataset, Subset, random_split
+
+from augrecipes.data.folder import ImageFolder
+from augrecipes.data.loader import loader
+from augrecipes.data.table import Table
+from augrecipes.data.views import concat
+from augrecipes.errors import DataError, LoaderError
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.paths import PathTable
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def recipe() -> Recipe:
+    return parse_text(RECIPE)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return class_folders(tmp_path_factory.mktemp("pictures"))
+
+
+@pytest.fixture
+def ds(root: Path, recipe: Recipe) -> ImageFolder:
+    return ImageFolder(root, recipe, seed=3)
+
+
+def digest(batches: Any) -> str:
+    """Names every bit of a pass, in order, whatever the batch size."""
+    state = hashlib.sha256()
+    for batch in batches:
+        for i in range(len(batch["index"])):
+            state.update(batch["image"][i].numpy().tobytes())
+            state.update(f"{batch['index'][i]} {batch['label'][i]} {batch['path'][i]}".encode())
+    return state.hexdigest()
+
+
+def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return a.keys() == b.keys() and all(
+        torch.equal(a[k], b[k]) if isinstance(a[k], torch.Tensor) else a[k] == b[k] for k in a
+    )
+
+
+def test_a_sample(ds: ImageFolder, root: Path) -> None:
+    sample = ds[5]
+    assert set(sample) == {"image", "label", "index", "path"}
+    assert (sample["image"].shape, sample["image"].dtype) == ((3, 24, 20), torch.float32)
+    assert (sample["label"], sample["index"], sample["path"]) == (1, 5, str(root / "dog" / "1.png"))
+    assert (len(ds), ds.classes, ds.class_to_idx) == (12, ["cat", "dog", "emu"], {"cat": 0, "dog": 1, "emu": 2})
+    assert ds.labels is not None
+    assert ds.labels.dtype == np.int64
+    assert ds.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert (ds.weights, ds.groups) == (None, None)
+    assert ds.path(5) == sample["path"]
+
+
+def test_keys(ds: ImageFolder) -> None:
+    for key in (np.int64(5), torch.tensor(5), -7, (0, 5), (np.int64(0), -7)):
+        assert same(ds[key], ds[5])
+    for key in (12, -13, (0, -13)):
+        with pytest.raises(IndexError, match="out of range"):
+            ds[key]
+    for wrong in ("5", 5.0, slice(2), (1, 2, 3), None):
+        with pytest.raises(TypeError):
+            ds[wrong]
+
+
+def test_epochs(ds: ImageFolder) -> None:
+    first = ds[5]
+    ds.set_epoch(2)
+    assert ds.epoch == 2
+    assert not same(ds[5], first)
+    assert same(ds[5], ds[2, 5])
+    assert same(ds[0, 5], first)
+
+
+def test_virtual_indices_draw_anew(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
+    again = ds[0, 5 + 12]
+    assert (again["index"], again["path"]) == (17, ds[5]["path"])
+    assert not torch.equal(again["image"], ds[5]["image"])
+    longer = ImageFolder(root, recipe, seed=3, samples_per_epoch=30)
+    assert len(longer) == 30
+    assert same(longer[17], again)
+    assert longer.labels is not None
+    assert longer.labels.tolist() == [longer[i]["label"] for i in range(30)]
+    assert longer[0, 30]["index"] == 36  # beyond every index of the longer one
+
+
+def test_seeds_epochs_and_indices_differ(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
+    other = ImageFolder(root, recipe, seed=4)
+    found = [digest(loader(d)) for d in (ds, other)]
+    made = loader(ds)
+    made.set_epoch(1)
+    assert len({*found, digest(made)}) == 3
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 8])
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_digest_of_an_epoch(ds: ImageFolder, workers: int, batch_size: int) -> None:
+    reference = digest(loader(ds, shuffle=True))
+    options = {"batch_size": batch_size, "num_workers": workers, "shuffle": True}
+    assert digest(loader(ds, multiprocessing_context="fork", **options)) == reference
+    for taken in (0, 1, 2):
+        first = loader(ds, **options)
+        passing = iter(first)
+        head = [next(passing) for _ in range(min(taken, len(first)))]
+        resumed = loader(ds, **options)
+        resumed.load_state_dict(first.state_dict())
+        assert digest([*head, *resumed]) == reference
+
+
+def test_digest_with_a_spawned_worker(ds: ImageFolder) -> None:
+    made = loader(ds, 3, num_workers=1, shuffle=True, multiprocessing_context="spawn")
+    reference = loader(ds, shuffle=True)
+    assert [digest(made), digest(made)] == [digest(reference), digest(reference)]
+
+
+def test_eval_draws_nothing(root: Path, recipe: Recipe) -> None:
+    ds = ImageFolder(root, recipe, mode="eval")
+    assert same(ds[0, 3], ds[9, 3])
+
+
+class TestSubset:
+    def test_keeps_samples(self, ds: ImageFolder) -> None:
+        part = ds.subset([7, -1, 0])
+        assert len(part) == 3
+        assert [same(part[i], ds[k]) for i, k in enumerate((7, 11, 0))] == [True] * 3
+        assert part.labels is not None
+        assert part.labels.tolist() == [1, 2, 0]
+        assert part[0, 3]["index"] == 7 + 12
+        assert same(part.subset([2])[0], ds[0])
+
+    def test_takes_booleans(self, ds: ImageFolder) -> None:
+        assert ds.labels is not None
+        part = ds.subset(ds.labels == 1)
+        assert [part[i]["index"] for i in range(len(part))] == [4, 5, 6, 7]
+
+    def test_repeats_draw_anew(self, ds: ImageFolder) -> None:
+        part = ds.subset([5, 5, 5])
+        assert [part[i]["index"] for i in range(3)] == [5, 17, 29]
+        assert part[0, 3]["index"] == 5 + 36
+
+    def test_shares_the_epoch(self, ds: ImageFolder) -> None:
+        part = ds.subset([5])
+        ds.set_epoch(4)
+        assert part.epoch == 4
+        assert same(part[0], ds[5])
+
+    def test_may_run_the_other_section(self, ds: ImageFolder, root: Path, recipe: Recipe) -> None:
+        assert same(ds.subset([5], mode="eval")[0], ImageFolder(root, recipe, mode="eval")[5])
+        assert ds.mode == "train"
+
+    @pytest.mark.parametrize(
+        ("indices", "error"),
+        [([12], IndexError), ([1.5], TypeError), ([], ValueError), ([True], IndexError), ([[1]], TypeError)],
+    )
+    def test_senseless_indices(self, ds: ImageFolder, indices: Any, error: type[Exception]) -> None:
+        with pytest.raises(error):
+            ds.subset(indices)
+
+
+def test_views(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
+    other = ImageFolder(root, recipe, seed=9)
+    parts = random_split(ds, [5, 7], torch.Generator().manual_seed(0))
+    for view, samples in (
+        (Subset(ds, [3, 1]), [ds[2, 3], ds[2, 1]]),
+        (parts[0], [ds[2, i] for i in parts[0].indices]),
+        (ConcatDataset([ds, other]), [*(ds[2, i] for i in range(12)), *(other[2, i] for i in range(12))]),
+        (concat([ds, other]), [*(ds[2, i] for i in range(12)), *(other[2, i] for i in range(12))]),
+    ):
+        made = loader(view, num_workers=1, multiprocessing_context="fork")
+        made.set_epoch(2)
+        found = [batch["image"][0] for batch in made]
+        assert all(torch.equal(a, b["image"]) for a, b in zip(found, samples, strict=True))
+    assert concat([ds, other]).classes == ds.classes
+
+
+def test_states_know_their_dataset(ds: ImageFolder, root: Path, recipe: Recipe, tmp_path: Path) -> None:
+    state = loader(ds).state_dict()
+    others = {
+        "dataset_seed": ImageFolder(root, recipe, seed=4),
+        "mode": ImageFolder(root, recipe, seed=3, mode="eval"),
+        "files": ImageFolder(class_folders(tmp_path, ("a", "b", "c")), recipe, seed=3),
+        "recipe": ImageFolder(root, parse_text(RECIPE.replace("VerticalFlip", "Transpose")), seed=3),
+        "subset": ds.subset(range(11, -1, -1)),
+    }
+    for name, other in others.items():
+        with pytest.raises(LoaderError, match=f"{name}: saved"):
+            loader(other).load_state_dict(state)
+
+
+class TestBroken:
+    @pytest.fixture
+    def broken(self, tmp_path: Path) -> Path:
+        root = class_folders(tmp_path / "some", each=3)
+        (root / "cat" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing more")
+        (root / "emu" / "0.png").write_bytes(b"")
+        return root
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_raise_names_the_file(self, broken: Path, recipe: Recipe, workers: int) -> None:
+        with pytest.raises(DataError) as caught:
+            list(loader(ImageFolder(broken, recipe), num_workers=workers))
+        assert caught.value.path == str(broken / "cat" / "1.png")
+
+    def test_skip(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
+        ds = ImageFolder(broken, recipe, on_error="skip")
+        made = loader(ds, 4, shuffle=True)
+        reference = digest(made)
+        assert sorted(Path(s.path).parent.name for s in made.skipped) == ["cat", "emu"]
+        assert "2 samples could not be read" in caplog.text
+        assert digest(loader(ds, 2, shuffle=True, num_workers=2)) == reference
+
+    def test_skip_without_our_loader(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
+        ds = ImageFolder(broken, recipe, on_error="skip")
+        with caplog.at_level(logging.WARNING, "augrecipes"):
+            sample = ds[1]
+        assert same(sample, ds[sample["index"]])
+        assert sample["label"] == ds.class_to_idx[Path(sample["path"]).parent.name]  # type: ignore[index]
+        assert "cat" in caplog.text
+        through = next(iter(loader(ds.subset(range(9)), 9)))
+        assert int(through["index"][1]) == sample["index"]
+
+    def test_all_broken(self, tmp_path: Path, recipe: Recipe) -> None:
+        for i in range(3):
+            (tmp_path / f"{i}.jpg").write_bytes(b"no")
+        ds = ImageFolder(tmp_path, recipe, on_error="skip")
+        with pytest.raises(DataError, match="none of 2 other samples"):
+            ds[0]
+        with pytest.raises(DataError, match="none of 2 other samples"):
+            list(loader(ds, num_workers=1))
+
+    def test_a_failing_step_names_file_and_step(self, tmp_path: Path, recipe: Recipe) -> None:
+        path = draw(tmp_path / "small.png", 0, size=(8, 8))
+        with pytest.raises(DataError) as caught:
+            ImageFolder(tmp_path, recipe)[0]
+        assert caught.value.path == str(path)
+        assert caught.value.step == "RandomCrop#1"
+
+
+class TestMasks:
+    @pytest.fixture
+    def masked(self, tmp_path: Path) -> Path:
+        for i in range(3):
+            draw(tmp_path / "images" / f"{i}.jpg", i)
+            labels = np.random.default_rng(i).integers(0, 60_000, (32, 28)).astype(np.uint16)
+            (tmp_path / "masks").mkdir(exist_ok=True)
+            cv2.imwrite(str(tmp_path / "masks" / f"{i}.png"), labels)
+        return tmp_path
+
+    def test_are_matched(self, masked: Path, recipe: Recipe) -> None:
+        ds = ImageFolder(masked / "images", recipe, masks=masked / "masks", mode="eval")
+        mask = cv2.imread(str(masked / "masks" / "1.png"), cv2.IMREAD_UNCHANGED)
+        sample = ds[1]
+        assert sample["mask"].dtype == torch.int64
+        np.testing.assert_array_equal(sample["mask"].numpy(), mask[4:28, 4:24])
+        assert "label" not in sample
+        assert ds.classes is None
+
+    def test_missing_ones_are_all_listed(self, masked: Path, recipe: Recipe) -> None:
+        (masked / "masks" / "0.png").unlink()
+        (masked / "masks" / "2.png").rename(masked / "masks" / "two.png")
+        with pytest.raises(DataError, match=r"2 of 3 images(.|\n)*0\.jpg: no mask(.|\n)*2\.jpg: no mask"):
+            ImageFolder(masked / "images", recipe, masks=masked / "masks")
+
+    def test_ambiguous_ones_are_listed(self, masked: Path, recipe: Recipe) -> None:
+        cv2.imwrite(str(masked / "masks" / "1.tif"), np.zeros((32, 28), np.uint8))
+        with pytest.raises(DataError, match=r"1\.jpg: several masks"):
+            ImageFolder(masked / "images", recipe, masks=[masked / "masks"])
+
+    def test_one_mask_is_not_for_two_images(self, tmp_path: Path, recipe: Recipe) -> None:
+        class_folders(tmp_path / "images", ("a", "b"), each=1)
+        draw(tmp_path / "flat" / "0.png", 0)
+        with pytest.raises(DataError, match="and that of 1 other images"):
+            ImageFolder(tmp_path / "images", recipe, masks=tmp_path / "flat")
+        class_folders(tmp_path / "alike", ("a", "b"), each=1)
+        assert len(ImageFolder(tmp_path / "images", recipe, masks=tmp_path / "alike")) == 2
+
+    def test_another_size_is_an_error(self, masked: Path, recipe: Recipe) -> None:
+        cv2.imwrite(str(masked / "masks" / "1.png"), np.zeros((9, 9), np.uint8))
+        with pytest.raises(DataError, match=r"masks/1\.png: is 9×9 px, but its image .*1\.jpg is 32×28"):
+            ImageFolder(masked / "images", recipe, masks=masked / "masks")[1]
+
+    def test_what_the_recipe_asks_for_must_be_there(self, masked: Path) -> None:
+        wants = parse_text(RECIPE.replace("mask: optional", "mask: required"))
+        with pytest.raises(DataError, match="requires mask"):
+            ImageFolder(masked / "images", wants)
+        refuses = parse_text(RECIPE.replace("mask: optional", "mask: absent"))
+        with pytest.raises(DataError, match="does not take"):
+            ImageFolder(masked / "images", refuses, masks=masked / "masks")
+
+
+def test_several_roots_are_numbered_together(tmp_path: Path, recipe: Recipe) -> None:
+    class_folders(tmp_path / "one", ("dog",), each=2)
+    class_folders(tmp_path / "two", ("cat", "dog"), each=1)
+    ds = ImageFolder([tmp_path / "one", str(tmp_path / "two")], recipe)
+    assert ds.classes == ["cat", "dog"]
+    assert [Path(ds.path(i)).parent.name for i in range(4)] == [ds.classes[k] for k in ds.labels]  # type: ignore[index]
+
+
+def test_layouts(tmp_path: Path, recipe: Recipe) -> None:
+    class_folders(tmp_path, ("cat", "dog"), each=2)
+    draw(tmp_path / "beside.png", 0)
+    with pytest.raises(DataError, match="layout="):
+        ImageFolder(tmp_path, recipe)
+    assert len(ImageFolder(tmp_path, recipe, layout="classes")) == 4
+    flat = ImageFolder(tmp_path, recipe, layout="flat")
+    assert (len(flat), flat.classes) == (5, None)
+
+
+def test_pad_knows_the_layout(tmp_path: Path) -> None:
+    for i, size in enumerate([(8, 9), (6, 12)]):
+        draw(tmp_path / f"{i}.png", i, size)
+    recipe = parse_text("version: 1\nrecipe: test\nsteps: []\noutput: {dtype: uint8, layout: hwc}")
+    batch = next(iter(loader(ImageFolder(tmp_path, recipe), 2, collate="pad")))
+    assert batch["image"].shape == (2, 8, 12, 3)
+    assert batch["padding"].sum(dim=(1, 2)).tolist() == [8 * 12 - 72, 8 * 12 - 72]
+
+
+def test_arguments(root: Path, recipe: Recipe) -> None:
+    for wrong, error in (
+        ({"root": None}, ValueError),
+        ({"files": "a.csv"}, ValueError),
+        ({"recipe": None}, TypeError),
+        ({"recipe": 3}, TypeError),
+        ({"on_error": "ignore"}, ValueError),
+        ({"split": "train"}, ValueError),
+        ({"root": []}, ValueError),
+        ({"samples_per_epoch": 0}, ValueError),
+        ({"weights": [1]}, ValueError),
+        ({"root": root / "nowhere"}, DataError),
+    ):
+        with pytest.raises(error):
+            ImageFolder(**{"root": root, "recipe": recipe, **wrong})
+
+
+def test_channels_exif_and_limit_are_passed_on(root: Path) -> None:
+    recipe = parse_text("version: 1\nrecipe: test\nsteps: []")
+    assert ImageFolder(root, recipe)[0]["image"].shape == (3, 32, 28)
+    assert ImageFolder(root, recipe, channels=1)[0]["image"].shape == (1, 32, 28)
+    with pytest.raises(DataError, match="pixels"):
+        ImageFolder(root, recipe, max_pixels=32 * 28 - 1)[0]
+
+
+def test_applied_parameters(root: Path, recipe: Recipe) -> None:
+    ds = ImageFolder(root, recipe, save_applied_params=True)
+    assert any(label == "RandomCrop#1" for label, *_ in ds[0]["applied"])
+    assert len(next(iter(loader(ds, 3)))["applied"]) == 3
+
+
+def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
+    names = [f"class_{i % 10}/picture_{i:06d}.jpg" for i in range(100_000)]
+    ds._table = Table(PathTable.from_paths(names, root="/some"))
+    assert len(pickle.dumps(ds)) < 100_000 * (len(names[0]) + 8 + 4) + 20_000
+    again = pickle.loads(pickle.dumps(ImageFolder(root, recipe, seed=3)))
+    assert same(again[5], ImageFolder(root, recipe, seed=3)[5])
+
+
+def test_many_threads_make_the_same_samples(ds: ImageFolder) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    expected = [ds[i] for i in range(12)] * 4
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ds.__getitem__, [*range(12)] * 4))
+    assert all(same(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_samples_own_their_memory(ds: ImageFolder) -> None:
+    kept = ds[5]["image"].clone()
+    first = ds[5]["image"]
+    ds[6], ds[7]
+    assert torch.equal(first, kept)
+    first.zero_()
+    assert torch.equal(ds[5]["image"], kept)
+
+
+def test_a_script_may_spawn(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "import augrecipes as ar\n"
+        "if __name__ == '__main__':\n"
+        "    ds = ar.ImageFolder(sys.argv[1], sys.argv[2])\n"
+        "    dl = ar.loader(ds, batch_size=5, num_workers=1, multiprocessing_context='spawn')\n"
+        "    print(sum(len(batch['index']) for batch in dl))\n"
+    )
+    command = [sys.executable, str(script), str(root), str(tmp_path / "recipe.yaml")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT), "PATH": ""}, timeout=120
+    )
+    assert (done.stdout.strip(), done.stderr) == ("12", "")

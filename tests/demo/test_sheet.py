@@ -1,0 +1,251 @@
+"""Sheets from pictures made here: sizes, text, overlays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from augrecipes.preview import overlay, text
+from augrecipes.preview.cells import cell_of_stage, output_aspect, short_label
+from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, Layout, Row, compose, layout_for
+from augrecipes.recipe.model import Normalize, Output
+
+
+def noise(height: int, width: int, channels: int = 3, seed: int = 0) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
+
+
+# -- display ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        {"normalize": Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))},
+        {"normalize": Normalize((0.5,), (0.5,))},
+        {"range": (-1.0, 1.0)},
+        {"range": (0.0, 255.0)},
+        {},
+    ],
+    ids=["imagenet", "one-number", "signed", "levels", "unit"],
+)
+@pytest.mark.parametrize("color", ["rgb", "bgr"])
+def test_what_output_did_is_undone(layout: str, dtype: str, scaling: dict[str, object], color: str) -> None:
+    output = Output(dtype=dtype, layout=layout, color=color, **scaling)  # type: ignore[arg-type]
+    image = noise(6, 9)
+    # The sink orders channels first: mean and standard deviation count in the output's order.
+    values = image[..., :: -1 if color == "bgr" else 1].astype(np.float64) / 255
+    if output.normalize:
+        values = (values - output.normalize.mean) / output.normalize.std
+    else:
+        values = values * (output.range[1] - output.range[0]) + output.range[0]
+    values = (np.moveaxis(values, -1, 0) if layout == "chw" else values).astype(dtype)
+    seen = picture_of_output(values, output)
+    assert seen.dtype == np.uint8
+    assert seen.shape == (6, 9, 3)
+    # Half precision keeps 11 bits: half a level at the top of 0..255.
+    np.testing.assert_allclose(seen, image, atol=0 if dtype == "float32" else 1)
+
+
+def test_grey_and_luma_are_shown_in_full_range() -> None:
+    grey = np.full((1, 2, 2), 0.5, np.float32)
+    assert picture_of_output(grey, Output(color="gray")).tolist() == [[[128] * 3] * 2] * 2
+    luma = np.array([[[16, 235]]], np.float32) / 255
+    assert picture_of_output(luma, Output(color="y"))[0].tolist() == [[0] * 3, [255] * 3]
+
+
+def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> None:
+    assert picture_of_input(noise(4, 5, 5)).shape == (4, 5, 3)
+    assert picture_of_input(noise(4, 5, 2)).shape == (4, 5, 3)
+    assert picture_of_input(noise(4, 5)[..., 0]).shape == (4, 5, 3)
+    assert picture_of_input(np.array([[np.nan, 2.0, -1.0]], np.float32))[0, :, 0].tolist() == [0, 255, 0]
+
+
+@given(
+    height=st.integers(1, 90), width=st.integers(1, 90), cell_height=st.integers(8, 60), cell_width=st.integers(8, 60)
+)
+@settings(max_examples=60, deadline=None)
+def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_height: int, cell_width: int) -> None:
+    fitted, scale = fit_into(np.zeros((height, width, 3), np.uint8), cell_height, cell_width)
+    assert fitted.shape[0] <= cell_height
+    assert fitted.shape[1] <= cell_width
+    assert fitted.shape[0] == cell_height or fitted.shape[1] == cell_width
+    assert abs(fitted.shape[1] - max(width * scale, 1)) <= 0.5
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=60), st.integers(20, 300), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_shortened_text_fits_unless_there_is_no_room_at_all(words: str, room: int, middle: bool) -> None:
+    short = text.fit(words, room, 14, middle=middle)
+    assert short == words or "…" in short
+    assert text.width_px(short, 14) <= room or short == "…"
+
+
+def test_a_name_cut_in_the_middle_keeps_both_ends() -> None:
+    short = text.fit("tumour/a-very-long-name-of-a-tile-0001.png", 150, 14, middle=True)
+    assert short.startswith("tum")
+    assert short.endswith(".png")
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["newest", "opencv-4"])
+@pytest.mark.parametrize("align", ["left", "center", "right"])
+def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if old:
+        monkeypatch.setattr(text, "_face", lambda: None)
+    canvas = np.full((60, 400, 3), 255, np.uint8)
+    text.draw_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
+    columns = np.nonzero((canvas < 128).any((0, 2)))[0]
+    width = text.width_px("Ünïcode × 日本\n", 16)
+    left = {"left": 200, "center": 200 - width // 2, "right": 200 - width}[align]
+    assert columns.size > 0
+    assert left - 3 <= columns.min()
+    assert columns.max() <= left + width + 3
+
+
+def test_broken_file_names_are_drawn_too() -> None:
+    assert text.width_px("caf\udce9.png", 14) > 0
+
+
+# -- overlays ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_mask_is_tinted_inside_stronger_at_its_edge_and_nowhere_else() -> None:
+    picture = np.full((40, 40, 3), 128, np.uint8)
+    mask = np.zeros((40, 40), np.int64)
+    mask[10:30, 10:30] = 7
+    overlay.draw_mask(picture, mask)
+    assert (picture[:9] == 128).all()
+    inside, edge = np.abs(picture[20, 20].astype(int) - 128).sum(), np.abs(picture[10, 20].astype(int) - 128).sum()
+    assert 0 < inside < edge
+
+
+def test_255_is_clear_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids() -> None:
+    for top, clear in ((255, True), (300, False)):
+        picture = np.full((8, 8, 3), 128, np.uint8)
+        mask = np.full((8, 8), 255)
+        mask[0, 0] = top
+        overlay.draw_mask(picture, mask)
+        assert bool((picture[4, 4] == 128).all()) is clear
+
+
+def test_masks_are_scaled_to_their_picture() -> None:
+    picture = np.full((80, 40, 3), 128, np.uint8)
+    mask = np.zeros((20, 10), np.uint16)
+    mask[10:] = 1
+    overlay.draw_mask(picture, mask)
+    assert (picture[:38] == 128).all()
+    assert (picture[42:] != 128).any(-1).all()
+
+
+def test_boxes_are_drawn_on_their_outermost_pixels() -> None:
+    picture = np.zeros((50, 60, 3), np.uint8)
+    overlay.draw_boxes(picture, np.array([[5.0, 10, 15, 20]], np.float32), [], 2.0)
+    rows, cols = np.nonzero(picture.any(-1))
+    assert (rows.min(), rows.max(), cols.min(), cols.max()) == (20, 39, 10, 29)
+    assert not picture[25:35, 15:25].any()
+
+
+def test_labels_never_overlap_and_have_their_classes_names() -> None:
+    assert overlay.label_colour(1) == overlay.label_colour(np.int64(1)) != overlay.label_colour(2)
+    picture = np.zeros((100, 200, 3), np.uint8)
+    crowd = np.array([[20 + k, 40, 120 + k, 80] for k in range(5)], np.float32)
+    overlay.draw_boxes(picture, crowd, [0] * 5, 1.0, ["cell"])
+    labelled = picture.copy()
+    plain = np.zeros_like(picture)
+    overlay.draw_boxes(plain, crowd, [], 1.0)
+    rows = np.nonzero((labelled != plain).any((1, 2)))[0]
+    assert rows.max() - rows.min() <= 30, "one line of label, not five"
+
+
+@pytest.mark.parametrize(
+    ("form", "box"),
+    [
+        ("pascal_voc", [10, 20, 40, 60]),
+        ("coco", [10, 20, 30, 40]),
+        ("albumentations", [0.1, 0.1, 0.4, 0.3]),
+        ("yolo", [0.25, 0.2, 0.3, 0.2]),
+    ],
+)
+def test_box_formats_mean_the_same_corners(form: str, box: list[float]) -> None:
+    np.testing.assert_allclose(overlay.corners_px(np.array([box]), form, 200, 100), [[10, 20, 40, 60]], atol=1e-4)
+
+
+def test_keypoints_are_dots_at_their_places() -> None:
+    picture = np.zeros((60, 80, 3), np.uint8)
+    overlay.draw_keypoints(picture, np.array([[10.0, 20.0]]), 2.0)
+    rows, cols = np.nonzero(picture.any(-1))
+    # The middle of pixel 10 lies at 20.5 px of the picture that is twice as large.
+    assert abs(rows.mean() - 40.5) < 0.6
+    assert abs(cols.mean() - 20.5) < 0.6
+
+
+# -- sheets -----------------------------------------------------------------------------------------------------------
+
+
+def filled(layout: Layout, value: int) -> Cell:
+    return Cell(np.full((layout.cell_height, layout.cell_width, 3), value, np.uint8), f"epoch {value}")
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 4), (2, 9)])
+def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> None:
+    layout = layout_for(columns, 0.75)
+    body = [Row([filled(layout, 20 + c) for c in range(columns)], "name", "note", headers=r == 0) for r in range(rows)]
+    sheet = compose(layout, body, title="a recipe", lines=["one", "two"], footers=["left out: x"])
+    assert sheet.shape == (layout.height(body, 2, 1), layout.width, 3)
+    assert layout.width <= MAX_WIDTH_PX
+    for value in range(20, 20 + columns):
+        ys, _ = np.nonzero((sheet == value).all(-1))
+        whole = layout.cell_height * layout.cell_width
+        assert rows * whole <= ys.size <= rows * whole + 200  # antialiased ink may hit the same grey
+    assert (sheet[:, :30] == PAGE).all()
+    assert (sheet[:, -30:] == PAGE).all()
+
+
+def test_many_columns_keep_a_readable_size() -> None:
+    assert layout_for(40, 1.0).cell_width == 96
+    assert layout_for(13, 1.0).width <= MAX_WIDTH_PX
+
+
+def test_a_picture_of_another_shape_stands_on_a_calm_ground() -> None:
+    layout = layout_for(1, 1.0)
+    sheet = compose(layout, [Row([Cell(np.zeros((64, 256, 3), np.uint8))], headers=False)], title="t")
+    middle = sheet[:, sheet.shape[1] // 2]
+    assert (middle == EMPTY).all(-1).sum() == 256 - 64
+
+
+def test_headers_and_captions_stay_in_their_columns() -> None:
+    layout = layout_for(3, 1.0)
+    bare = [Row([filled(layout, 90)] * 3, "x", "y")]
+    long = [Row([Cell(filled(layout, 90).picture, "Header " * 30)] * 3, "caption " * 30, "note " * 30)]
+    sheets = [compose(layout, body, title="t") for body in (bare, long)]
+    assert sheets[0].shape == sheets[1].shape
+    columns = np.nonzero((sheets[1] < 200).all(-1).any(0))[0]
+    gaps = [36 + k * 268 + 256 + j for k in range(2) for j in range(3, 12)]
+    assert not set(gaps) & set(columns.tolist())
+
+
+def test_a_step_that_changed_nothing_is_marked() -> None:
+    layout = layout_for(2, 1.0)
+    before = noise(30, 30)
+    same, other = (
+        cell_of_stage("Blur#1", before.copy(), before, layout),
+        cell_of_stage("Blur#2", before[:9], before, layout),
+    )
+    assert (same.header, same.quiet) == ("Blur – unchanged", True)
+    assert (other.header, other.quiet) == ("Blur#2", False)
+    assert short_label("group/HorizontalFlip#1") == "group/HorizontalFlip"
+
+
+def test_cells_take_the_shape_of_most_outputs() -> None:
+    chw = [np.zeros((3, 100, 200), np.float32)] * 3 + [np.zeros((3, 300, 100), np.float32)]
+    assert output_aspect(chw, Output()) == (0.5, 200)
+    assert output_aspect([np.zeros((64, 64, 3), np.uint8)], None) == (1.0, 176)

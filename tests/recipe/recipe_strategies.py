@@ -1,0 +1,141 @@
+"""Hypothesis strategies: arguments that a class's schema accepts, and whole recipes made of them."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from augrecipes.ops import catalog
+from augrecipes.ops.own import PAIR_STEPS
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step
+from augrecipes.recipe.sites import label
+
+CLASSES = tuple(name for name in sorted(catalog.shipped()) if name not in PAIR_STEPS)
+
+
+def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that a schema accepts."""
+    if "anyOf" in schema:
+        return st.one_of([values(part) for part in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kind = schema.get("type")
+    kind = kind if isinstance(kind, str) or kind is None else kind[0]
+    match kind:
+        case "integer":
+            return _numbers(schema).map(int).filter(lambda number: accepts(schema, number))
+        case "number":
+            return _numbers(schema)
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+        case "string":
+            return st.text(string.ascii_letters + "_- :#'\"\n\té{}", max_size=8)
+        case "array" if "prefixItems" in schema:
+            pair = st.tuples(*(values(part) for part in schema["prefixItems"])).map(list)
+            return pair.map(sorted) if schema.get("x-nondecreasing") else pair
+        case "array":
+            return st.lists(values(schema.get("items", {})), min_size=schema.get("minItems", 0), max_size=4)
+        case "object" if "properties" in schema:
+            return st.fixed_dictionaries({key: values(part) for key, part in schema["properties"].items()})
+        case "object":
+            return st.dictionaries(st.sampled_from(["x", "y", "z"]), values(schema.get("additionalProperties", {})))
+    return st.sampled_from([0, 1, 0.5])
+
+
+def accepts(schema: Mapping[str, Any], number: float) -> bool:
+    return (
+        number >= schema.get("minimum", number)
+        and number <= schema.get("maximum", number)
+        and number > schema.get("exclusiveMinimum", number - 1)
+        and number < schema.get("exclusiveMaximum", number + 1)
+    )
+
+
+def _numbers(schema: Mapping[str, Any]) -> st.SearchStrategy[float]:
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if low is None:
+        low = -300 if high is None else high - 300
+    high = low + 600 if high is None else high
+    spread = st.one_of(
+        st.floats(low, high), st.integers(-(-int(low * 1) // 1), int(high)), st.sampled_from([low, high])
+    )
+    near = st.floats(max(low, -1), min(high, 1)) if low < 1 and high > -1 else spread
+    return st.one_of(spread, near).filter(lambda number: low <= number <= high and accepts(schema, number))
+
+
+def arguments(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Arguments of a class, `p` not among them: what is required, and some of the rest."""
+    schema = catalog.shipped()[name]
+    required = set(schema.get("required", ()))
+    own = {key: values(part) for key, part in schema["properties"].items() if key != "p"}
+    return st.fixed_dictionaries(
+        {key: strategy for key, strategy in own.items() if key in required},
+        optional={key: strategy for key, strategy in own.items() if key not in required},
+    )
+
+
+_P = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0]))
+# Their rules tie arguments together in ways that random ones seldom meet.
+_EASY = (
+    "HorizontalFlip",
+    "RandomCrop",
+    "Rotate",
+    "GaussNoise",
+    "RandomResizedCrop",
+    "CoarseDropout",
+    "Downscale",
+    "D4",
+)
+
+
+@st.composite
+def steps(draw: st.DrawFn, depth: int = 2) -> Step:
+    """A step that the language accepts."""
+    if depth and draw(st.integers(0, 4)) == 0:
+        children = tuple(draw(st.lists(steps(depth=depth - 1), min_size=1, max_size=3)))
+        name = draw(st.sampled_from(["SomeOf", "Sequential", "RandomOrder"]))
+        args = {"n": draw(st.integers(1, len(children)))} if name != "Sequential" and draw(st.booleans()) else {}
+        return Step(name, Arguments(args), p=draw(_P), steps=children)
+    name = draw(st.sampled_from(_EASY))
+    return Step(name, Arguments(draw(arguments(name))), p=draw(_P))
+
+
+_NUMBERS = st.floats(0.01, 1).map(lambda number: (number,)) | st.tuples(*[st.floats(0.01, 1)] * 3)
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    """A recipe of kind image that the language accepts."""
+    normalize = draw(st.none() | st.builds(Normalize, _NUMBERS, _NUMBERS))
+    output = Output(
+        layout=draw(st.sampled_from(["chw", "hwc"])),
+        normalize=normalize,
+        range=(0.0, 1.0) if normalize else draw(st.sampled_from([(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0)])),
+        color=draw(st.sampled_from(["rgb", "bgr"])),
+        where=draw(st.sampled_from(["host", "device"])),
+    )
+    sides = st.integers(1, 500)
+    labels = st.none() | st.sampled_from(["box_labels", "no", "a b"])
+    inputs = Inputs(
+        channels=draw(st.none() | st.integers(1, 5)),
+        min_size=draw(st.none() | st.tuples(sides, sides)),
+        mask=draw(st.sampled_from(["absent", "optional", "required"])),
+        boxes=draw(st.none() | st.builds(Boxes, labels=labels, min_area=st.floats(0, 9), clip=st.booleans())),
+        keypoints=draw(st.none() | st.builds(Keypoints, format=st.sampled_from(["xy", "yx"]), labels=labels)),
+    )
+    evaluation = draw(st.none() | st.lists(steps(depth=0), max_size=2).map(tuple))
+    return Recipe(
+        name=draw(st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=9)),
+        about=draw(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn", "Co"]), max_size=30)),
+        optimize=draw(st.sampled_from(["none", "exact", "fast"])),
+        inputs=inputs,
+        steps=label(tuple(draw(st.lists(steps(), max_size=4)))),
+        eval=None if evaluation is None else label(evaluation),
+        output=output,
+    )

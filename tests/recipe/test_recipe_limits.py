@@ -1,0 +1,190 @@
+"""What is no recipe at all: other encodings, binary files, bombs, bottomless nesting. Only ever a RecipeError."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from augrecipes.errors import RecipeError
+from augrecipes.recipe import gallery, limits, parse
+from augrecipes.recipe.loading import load
+from augrecipes.recipe.parse import parse_file, parse_text, parse_value
+
+GOOD = "version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n"
+
+
+def first(text: str | bytes) -> tuple[str, int, int]:
+    with pytest.raises(RecipeError) as raised:
+        parse_text(text)
+    problem = raised.value.problems[0]
+    return problem.code, problem.line, problem.col
+
+
+BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n"
+MERGE_BOMB = "a: &a {k: 1}\nb: &b {<<: [*a, *a]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ("E114", 1, 1)),
+        ("\n\n# only a comment\n", ("E114", 1, 1)),
+        ("- HorizontalFlip\n", ("E201", 1, 1)),
+        ("just text", ("E201", 1, 1)),
+        ("[" * 200_000, ("E106", 1, 33)),
+        ("{a: " * 200_000, ("E106", 1, 129)),
+        ("- " * 200_000, ("E106", 1, 65)),
+        ("".join(" " * i + "a:\n" for i in range(1000)), ("E106", 33, 33)),
+        ("[" + "a," * 60_000 + "]", ("E107", 1, 100_000)),
+        ("a" * 1_000_001, ("E102", 0, 0)),
+        (GOOD + "steps: []\n", ("E111", 4, 1)),
+        (GOOD + "x: {a: 1, a: 2}\n", ("E202", 4, 1)),
+        (GOOD + "---\n" + GOOD, ("E110", 4, 1)),
+        (GOOD + "? [a]\n: 3\n", ("E113", 4, 3)),
+        (GOOD + "about: !!str x\n", ("E109", 4, 8)),
+        (GOOD + "about: !x x\n", ("E109", 4, 8)),
+        ("!!python/object/apply:os.system [ls]\n", ("E109", 1, 1)),
+        (GOOD + "about: .inf\n", ("E115", 4, 8)),
+        (GOOD + "about: -.INF\n", ("E115", 4, 8)),
+        (GOOD + "about: .nan\n", ("E115", 4, 8)),
+        (GOOD + "about: 1e999\n", ("E115", 4, 8)),
+        (GOOD + "about: " + "9" * 5000 + "\n", ("E115", 4, 8)),
+        ("version: 1\nrecipe: [a\n", ("E105", 3, 1)),
+        ("version: 1\n\trecipe: a\n", ("E105", 2, 1)),
+        ("a: 'b\n", ("E105", 2, 1)),
+        ("a: b: c\n", ("E105", 1, 5)),
+        ("version: 1\x00\n", ("E104", 1, 11)),
+        ("version: 1\nabout: \x07\n", ("E104", 2, 8)),
+        ("version: 1\nabout: caf\xe9\n".encode("latin-1"), ("E103", 2, 11)),
+        (GOOD.encode("utf-16"), ("E103", 1, 1)),
+        (GOOD.encode("utf-32"), ("E103", 1, 1)),
+        (GOOD.encode("utf-16-le"), ("E104", 1, 2)),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", ("E104", 1, 1)),
+        (bytes(range(256)), ("E104", 1, 1)),
+    ],
+    ids=repr,
+)
+def test_no_recipe(text: str | bytes, expected: tuple[str, int, int]) -> None:
+    assert first(text) == expected
+
+
+@pytest.mark.parametrize("text", [BOMB, MERGE_BOMB])
+def test_aliases_and_merge_keys_are_refused_where_they_stand(text: str) -> None:
+    with pytest.raises(RecipeError) as raised:
+        parse_text(text)
+    codes = {(problem.code, problem.line) for problem in raised.value.problems}
+    assert {("E108", 1), ("E108", 2)} <= codes
+    assert (("E112", 2) in codes) == ("<<" in text)
+
+
+def test_without_libyaml_all_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [
+        GOOD,
+        BOMB,
+        "[" * 200_000,
+        "{a: " * 200_000,
+        "a: 'b\n",
+        "version: 1\n\trecipe: a\n",
+        GOOD + "about: .inf\n",
+    ]
+
+    def outcome(text: str) -> object:
+        try:
+            return parse_text(text)
+        except RecipeError as error:
+            return [(problem.code, problem.line) for problem in error.problems]
+
+    expected = [outcome(text) for text in texts]
+    monkeypatch.setattr(parse, "_LOADER", yaml.SafeLoader)
+    assert [outcome(text) for text in texts] == expected
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine() -> None:
+    text = GOOD.replace("\n", "\r\n")
+    assert parse_text(b"\xef\xbb\xbf" + text.encode()) == parse_text(GOOD)
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_bytes(b"")
+    for name, code in (("missing.yaml", "E101"), (".", "E101"), ("empty.yaml", "E114"), ("a\0b.yaml", "E101")):
+        recipe, problems = parse_file(tmp_path / name)
+        assert recipe is None
+        assert [problem.code for problem in problems] == [code]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    _, problems = parse_file(tmp_path / "pipe.yaml")
+    assert problems[0].code == "E101"
+
+
+def test_load_names_the_likely_recipe() -> None:
+    with pytest.raises(RecipeError, match="did you mean 'folder-128'"):
+        load("folder128")
+    with pytest.raises(RecipeError, match="cannot be read"):
+        load("nowhere/folder.yaml")
+
+
+def test_values_of_the_command_line() -> None:
+    assert parse_value("[1e-3, no, 0x10, {a: ~}]") == [0.001, "no", 16, {"a": None}]
+    with pytest.raises(RecipeError):
+        parse_value("[1")
+
+
+def only_recipe_errors(data: bytes) -> None:
+    try:
+        parse_text(data)
+    except RecipeError as error:
+        assert error.problems
+        for problem in error.problems:
+            assert "\n" not in problem.message
+            assert problem.line >= 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+@example(b"\xff\xfe")
+def test_any_bytes(data: bytes) -> None:
+    only_recipe_errors(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="abp{}[]:,-?&*!|>'\"#%@`~<.0123456789 \n\t", max_size=120))
+def test_any_yaml_like_text(text: str) -> None:
+    only_recipe_errors(text.encode())
+    only_recipe_errors((GOOD + text).encode())
+
+
+SEEDS = [gallery.path(name).read_bytes() for name in gallery.names()]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damaged_recipes(data: st.DataObject) -> None:
+    text = bytearray(data.draw(st.sampled_from(SEEDS)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        what = data.draw(st.sampled_from(["cut", "put", "swap", "drop"]))
+        if what == "cut":
+            del text[at : at + data.draw(st.integers(1, 20))]
+        elif what == "put":
+            text[at:at] = data.draw(
+                st.sampled_from([b"[", b"{", b": ", b"- ", b"&a ", b"*a", b"null", b"\n", b"'", b"p: 2, "])
+            )
+        elif what == "swap":
+            text[at] = data.draw(st.integers(0, 255))
+        else:
+            del text[at:]
+        if not text:
+            break
+    only_recipe_errors(bytes(text))
+
+
+def test_limits_are_what_the_language_says() -> None:
+    assert (limits.MAX_BYTES, limits.MAX_DEPTH, limits.MAX_NODES) == (1_000_000, 32, 50_000)

@@ -1,0 +1,275 @@
+"""Steps' classes: the registry, constants, suggestions, the schema file, and verdicts kept between runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import pytest
+
+from augrecipes.errors import RecipeError
+from augrecipes.ops import catalog, judge, registry, verdicts
+from augrecipes.ops.albumentations import albumentations
+from augrecipes.ops.constants import BORDER, INTERPOLATION
+from augrecipes.ops.readable import Refusal
+from augrecipes.ops.refused import REFUSED
+from augrecipes.recipe import schema, synonyms
+from augrecipes.recipe.model import GROUPS, Arguments, Step
+from augrecipes.recipe.parse import parse_text
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(verdicts, "_kept", {})
+    yield tmp_path / "cache"
+
+
+@pytest.fixture
+def own_names() -> Iterator[None]:
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+    registry._live_schema.cache_clear()
+
+
+def test_the_shipped_schema_is_what_is_printed() -> None:
+    shipped = Path(catalog.__file__).parent.parent / "schema" / catalog.FILE
+    assert shipped.read_text(encoding="utf-8") == schema.text(), "run: python -m augrecipes.recipe.schema"
+
+
+def test_every_class_of_albumentations_is_a_step_or_refused() -> None:
+    module = albumentations()
+    classes = {
+        name
+        for name in dir(module)
+        if isinstance(cls := getattr(module, name), type) and issubclass(cls, module.BasicTransform)
+    }
+    assert classes <= set(registry.names()) | set(REFUSED)
+    assert not set(registry.names()) & set(REFUSED)
+    assert set(registry.GROUPS) == set(GROUPS)
+
+
+def test_constants_are_opencvs() -> None:
+    for name, number in INTERPOLATION.items():
+        assert getattr(cv2, f"INTER_{name.upper()}") == number
+    for name, number in BORDER.items():
+        assert getattr(cv2, f"BORDER_{name.upper()}") == number
+
+
+def test_construct_takes_names_and_nested_names() -> None:
+    rotate = registry.construct(
+        Step("Rotate", Arguments({"limit": 5, "border_mode": "wrap", "interpolation": "area"}), p=1)
+    )
+    assert (rotate.border_mode, rotate.interpolation, rotate.p) == (cv2.BORDER_WRAP, cv2.INTER_AREA, 1.0)
+    pair = {"downscale": "area", "upscale": "cubic"}
+    made = registry.construct(Step("Downscale", Arguments({"interpolation_pair": pair})))
+    assert made.interpolation_pair == {"downscale": cv2.INTER_AREA, "upscale": cv2.INTER_CUBIC}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("RandomCrop", {"height": 5}, "height|width"),
+        ("RandomCrop", {"height": 5, "width": 5, "sise": 3}, "sise"),
+        ("Blur", {"blur_limit": 4}, "odd"),
+        ("Nonsense", {}, "no transform of this name"),
+        ("ResizeToTarget", {}, "no transform of this name"),
+        ("os.system", {}, "no transform of this name"),
+    ],
+)
+def test_construct_is_never_silent(name: str, arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(RecipeError, match=words):
+        registry.construct(Step(name, Arguments(arguments)))
+
+
+def test_effective_has_every_argument() -> None:
+    found = registry.effective(Step("RandomCrop", Arguments({"height": 8, "width": 9})))
+    assert found["height"] == 8
+    assert found["border_mode"] == "constant"
+    assert list(found)[-1] == "p"
+    assert found["p"] == 1.0
+    assert registry.effective(Step("OneOf", p=0.3)) == {"p": 0.3}
+
+
+def test_a_registered_class_is_a_step(own_names: None) -> None:
+    module = albumentations()
+
+    @registry.register
+    class Brighten(module.ImageOnlyTransform):
+        """Brightens."""
+
+        class InitSchema(module.ImageOnlyTransform.InitSchema):
+            by: float
+
+        def __init__(self, by: float, p: float = 0.5):
+            super().__init__(p=p)
+            if by > 9:
+                raise ValueError("by is too bright")
+            self.by = by
+
+    head = "version: 1\nrecipe: a\nsteps:\n- "
+    assert parse_text(head + "Brighten: {by: 2, p: 1}").steps[0].name == "Brighten"
+    assert registry.construct(Step("Brighten", Arguments({"by": 2}))).by == 2
+    for text, code in (
+        ("Brighten", "E305"),
+        ("Brighten: {by: x}", "E306"),
+        ("Brighten: {by: 10}", "E308"),
+        ("Brightn", "E302"),
+    ):
+        with pytest.raises(RecipeError) as raised:
+            parse_text(head + text)
+        assert [problem.code for problem in raised.value.problems] == [code]
+    assert registry.default_p("Brighten") == 0.5
+
+
+class Point:
+    """An entry point."""
+
+    def __init__(self, name: str, found: object) -> None:
+        self.name, self.value, self.found = name, f"plugin:{name}", found
+
+    def load(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    base = albumentations().ImageOnlyTransform
+    good = type("Good", (base,), {"apply": lambda self, img, **params: img})
+    points = [
+        Point("Good", good),
+        Point("Broken", ImportError("no such library")),
+        Point("NoClass", 3),
+        Point("Blur", good),
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    clear = (registry._installed, registry._load, registry._live_schema)
+    for cached in clear:
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in clear:
+        cached.cache_clear()
+
+
+def test_classes_of_installed_packages(plugins: None) -> None:
+    assert {"Good", "Broken"} <= set(registry.names())
+    head = "version: 1\nrecipe: a\nsteps:\n- "
+    assert parse_text(head + "Good: {p: 1}").steps[0].name == "Good"
+    assert registry.get_class("Blur") is albumentations().Blur
+    for name, words in (("Broken", "no such library"), ("NoClass", "no subclass")):
+        with pytest.raises(RecipeError, match=words) as raised:
+            parse_text(head + name)
+        assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
+        with pytest.raises(RecipeError, match=words):
+            registry.construct(Step(name))
+
+
+def test_what_cannot_be_registered(own_names: None) -> None:
+    module = albumentations()
+    with pytest.raises(TypeError):
+        registry.register(int)
+    with pytest.raises(ValueError, match="belongs to"):
+        registry.register(module.RandomCrop)
+
+    class Named(module.ImageOnlyTransform):
+        def __init__(self, target: str, p: float = 0.5):
+            super().__init__(p=p)
+
+    with pytest.raises(ValueError, match="reserved"):
+        registry.register(Named)
+
+
+def test_suggestions_lead_to_names_that_exist() -> None:
+    known = {*registry.names(), *GROUPS}
+    for wrong, right in synonyms.STEPS.items():
+        assert wrong not in known
+        if not right.startswith(("nothing", "`")):
+            assert right.replace(",", " ").replace(":", " ").split()[0] in known, right
+    for cls, wrong in synonyms.ARGUMENTS_OF:
+        if cls in known:
+            assert wrong not in (registry.arguments(cls) or {})["properties"], (cls, wrong)
+            right = synonyms.ARGUMENTS_OF[cls, wrong]
+            names = set((registry.arguments(cls) or {})["properties"])
+            assert (
+                right.startswith("nothing")
+                or right.replace(":", " ").replace(";", " ").replace(",", " ").split()[0] in names
+            )
+
+
+def test_verdicts_are_kept_between_runs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(judge.RULES, "AdditiveNoise")  # as a class that only its constructor can judge
+    good = Step("AdditiveNoise", Arguments({"noise_type": "uniform", "noise_params": {"ranges": [[-0.1, 0.1]]}}))
+    bad = Step("AdditiveNoise", Arguments({"noise_type": "gaussian", "noise_params": {"ranges": [[-2, 2]]}}))
+    assert judge.verdict(good) is None
+    first = judge.verdict(bad)
+    assert first is not None
+    monkeypatch.setattr(verdicts, "_kept", {})
+    monkeypatch.setattr(judge, "_ask", lambda *_: pytest.fail("asked again"))
+    assert judge.verdict(good) is None
+    again = judge.verdict(bad)
+    assert again is not None
+    assert (again.message, again.argument) == (first.message, first.argument)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 3}', '{"a": [1, 2]}', "\xff", "[" * 100_000])
+def test_a_broken_cache_is_ignored(cache: Path, text: str) -> None:
+    cache.mkdir()
+    verdicts.file().write_text(text, encoding="latin-1")
+    assert verdicts.look_up("a") is None
+    verdicts.remember("b", Refusal("no", "x"))
+    assert json.loads(verdicts.file().read_text())["b"] == ["no", "x"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_problem(cache: Path) -> None:
+    cache.write_text("a file where the folder should be")
+    verdicts.remember("b", None)
+    found = verdicts.look_up("b")
+    assert found is not None
+    assert found.refusal is None
+
+
+def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "MOST", 3)
+    for number in range(5):
+        verdicts.remember(str(number), None)
+    assert list(json.loads(verdicts.file().read_text())) == ["2", "3", "4"]
+    assert [path.name for path in cache.iterdir()] == [verdicts.file().name]
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def test_checking_the_gallery_imports_nothing_heavy() -> None:
+    code = """
+import sys
+from augrecipes.recipe import gallery
+from augrecipes.recipe.parse import parse_file
+for name in gallery.names():
+    assert parse_file(gallery.path(name))[1] == ()
+print([name for name in ("albumentations", "torch", "cv2", "numpy", "pydantic") if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
+def test_albumentations_without_torch_and_scipy_still_transforms() -> None:
+    code = """
+import sys
+from augrecipes.ops.albumentations import albumentations, without_torch
+without_torch()
+A = albumentations()
+assert "torch" not in sys.modules
+import numpy as np
+out = A.RandomToneCurve(p=1)(image=np.zeros((8, 9, 3), np.uint8))["image"]
+print(out.shape, albumentations() is A)
+"""
+    assert run(code).strip() == "(8, 9, 3) True"

@@ -1,0 +1,280 @@
+# pathlib has no names that are bytes.
+# ruff: noqa: PTH102, PTH118, PTH123
+"""Folders listed: order, layouts, odd names, and a memo that notices every change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from augrecipes.errors import DataError
+from augrecipes.sources import folder_cache, listing
+from augrecipes.sources.listing import Listing, list_folder, list_folders
+
+
+def fill(root: Path, *names: str) -> Path:
+    for name in names:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    return root
+
+
+def names(found: Listing) -> list[str]:
+    return [found.paths.name(i).replace(os.sep, "/") for i in range(len(found))]
+
+
+@pytest.fixture(autouse=True)
+def own_cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    return place
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten seconds have passed: folders are at rest, so that their times are trusted."""
+    monkeypatch.setattr(folder_cache, "now_ns", lambda: folder_cache.time.time_ns() + 10**10)
+
+
+@pytest.fixture
+def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the folders that were scanned and not taken from the memo."""
+    seen: list[str] = []
+    true = listing._scan
+
+    def scan(full: bytes, about: os.stat_result) -> folder_cache.Scan:
+        seen.append(Path(os.fsdecode(full)).name)
+        return true(full, about)
+
+    monkeypatch.setattr(listing, "_scan", scan)
+    return seen
+
+
+def test_class_folders(tmp_path: Path) -> None:
+    root = fill(
+        tmp_path,
+        "b/2.JPG",
+        "b/deep/1.png",
+        "a-b/1.tiff",
+        "a/3.webp",
+        "a/1.Jpeg",
+        "a/notes.txt",
+        "notes.csv",
+        "empty/x.txt",
+    )
+    found = list_folder(root)
+    assert names(found) == ["a/1.Jpeg", "a/3.webp", "a-b/1.tiff", "b/2.JPG", "b/deep/1.png"]
+    assert found.classes == ("a", "a-b", "b", "empty")
+    assert found.class_to_idx == {"a": 0, "a-b": 1, "b": 2, "empty": 3}
+    assert found.labels is not None
+    assert found.labels.tolist() == [0, 0, 1, 2, 2]
+    assert found.paths[0] == os.path.join(str(root), "a", "1.Jpeg").replace("a" + os.sep + "1", "a/1")
+
+
+def test_flat_folder(tmp_path: Path) -> None:
+    found = list_folder(fill(tmp_path, "b.png", "B.png", "a.jpg", "x.txt", "tables/1.csv"))
+    assert names(found) == ["B.png", "a.jpg", "b.png"]
+    assert (found.classes, found.labels, found.class_to_idx) == (None, None, None)
+
+
+def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
+    root = fill(
+        tmp_path,
+        "a/1.jpg",
+        "a/._1.jpg",
+        "a/.hidden.png",
+        "a/Thumbs.db",
+        ".git/2.jpg",
+        "__MACOSX/a/1.jpg",
+        "a/jpg",
+        "a/.jpg",
+    )
+    found = list_folder(root)
+    assert names(found) == ["a/1.jpg"]
+    assert found.classes == ("a",)
+
+
+def test_both_layouts_are_an_error_until_one_is_chosen(tmp_path: Path) -> None:
+    root = fill(tmp_path, "1.jpg", "a/2.jpg", "b/c/3.jpg")
+    with pytest.raises(DataError, match=r"1 pictures directly in this folder and 2 .*layout=") as caught:
+        list_folder(root)
+    assert caught.value.path == str(root)
+    assert names(list_folder(root, layout="flat")) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
+    assert list_folder(root, layout="flat").classes is None
+    assert names(list_folder(root, layout="classes")) == ["a/2.jpg", "b/c/3.jpg"]
+    with pytest.raises(ValueError, match="layout"):
+        list_folder(root, layout="tree")  # type: ignore[arg-type]
+
+
+def test_nothing_to_list(tmp_path: Path) -> None:
+    fill(tmp_path, "a/x.txt", "file.jpg")
+    for path, reason in (("a", "no pictures"), ("gone", "no such folder"), ("file.jpg", "not a folder")):
+        with pytest.raises(DataError, match=reason) as caught:
+            list_folder(tmp_path / path)
+        assert caught.value.path == str(tmp_path / path)
+    with pytest.raises(DataError, match="no folder"):
+        list_folders([])
+    with pytest.raises(DataError, match="subfolders"):
+        list_folder(tmp_path, layout="classes")
+
+
+def test_several_roots_are_numbered_together(tmp_path: Path) -> None:
+    one, two = fill(tmp_path / "1", "b/1.jpg"), fill(tmp_path / "2", "a/1.jpg", "b/2.jpg")
+    found = list_folders([one, two])
+    assert found.classes == ("a", "b")
+    assert found.labels is not None
+    assert found.labels.tolist() == [1, 0, 1]
+    assert [Path(path).relative_to(tmp_path).as_posix() for path in found.paths] == [
+        "1/b/1.jpg",
+        "2/a/1.jpg",
+        "2/b/2.jpg",
+    ]
+    with pytest.raises(DataError, match="another root"):
+        list_folders([one, fill(tmp_path / "3", "1.jpg")])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_links(tmp_path: Path) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    fill(tmp_path / "elsewhere", "2.jpg")
+    (root / "a" / "up").symlink_to(root)
+    (root / "a" / "self").symlink_to(root / "a")
+    (root / "b").symlink_to(tmp_path / "elsewhere")
+    (root / "b" / "back").symlink_to(root / "b")
+    (root / "a" / "gone.jpg").symlink_to(tmp_path / "nowhere")
+    # A picture that is a dangling link is listed: reading it says what is wrong, rather than nobody.
+    assert names(list_folder(root)) == ["a/1.jpg", "a/gone.jpg", "b/2.jpg"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")
+def test_names_that_are_not_utf8(tmp_path: Path, later: None) -> None:
+    root = os.fsencode(tmp_path)
+    try:
+        os.mkdir(os.path.join(root, b"caf\xe9"))
+        with open(os.path.join(root, b"caf\xe9", b"\xff\n.jpg"), "wb"):
+            pass
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    for _ in range(3):
+        found = list_folder(root)
+        assert found.paths.encoded(0) == os.path.join(root, b"caf\xe9/\xff\n.jpg")
+        assert found.classes == (os.fsdecode(b"caf\xe9"),)
+
+
+def test_the_memo_is_used_and_notices_changes(tmp_path: Path, later: None, scanned: list[str]) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg", "b/c/1.jpg")
+    first = list_folder(root)
+    assert sorted(scanned) == ["a", "b", "c", "data"]
+    scanned.clear()
+    list_folder(root)
+    assert scanned == ["data"]  # the memo's own folder appeared in it
+    scanned.clear()
+    assert names(list_folder(root)) == names(first)
+    assert scanned == []
+
+    fill(root, "b/2.jpg")
+    assert "b/2.jpg" in names(list_folder(root))
+    assert scanned == ["b"]
+    (root / "a" / "1.jpg").rename(root / "a" / "9.jpg")
+    assert names(list_folder(root))[0] == "a/9.jpg"
+    (root / "b" / "c" / "1.jpg").unlink()
+    assert "b/c/1.jpg" not in names(list_folder(root))
+    fill(root, "new/1.jpg")
+    assert list_folder(root).classes == ("a", "b", "new")
+    scanned.clear()
+    list_folder(root, cache=False)
+    assert len(scanned) == 5
+
+
+def test_a_folder_that_has_just_changed_is_not_trusted(tmp_path: Path, scanned: list[str]) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    list_folder(root)
+    about = (root / "a").stat()
+    fill(root, "a/2.jpg")
+    os.utime(root / "a", ns=(about.st_atime_ns, about.st_mtime_ns))  # as if both fell into one tick of the clock
+    scanned.clear()
+    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]
+    assert "a" in scanned
+
+
+def test_a_restored_mtime_does_not_hide_a_change(tmp_path: Path, later: None) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    list_folder(root)
+    about = (root / "a").stat()
+    fill(root, "a/2.jpg")
+    os.utime(root / "a", ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[:40],
+        lambda data: data[:-5] + b"\xff" + data[-4:],
+        lambda data: b"\x80\x04garbage",
+        lambda data: data + b"more",
+    ],
+)
+def test_a_damaged_memo_is_replaced(tmp_path: Path, later: None, scanned: list[str], harm) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
+    for _ in range(2):
+        expected = names(list_folder(root))
+    memo = root / ".augrecipes-index" / "folders.bin"
+    good = memo.read_bytes()
+    memo.write_bytes(harm(good))
+    scanned.clear()
+    assert names(list_folder(root)) == expected
+    assert len(scanned) == 3
+    assert memo.read_bytes() == good
+    assert [file.name for file in memo.parent.iterdir()] == ["folders.bin"]
+
+
+def test_a_forged_memo_cannot_lead_outside(tmp_path: Path, later: None) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    for _ in range(2):
+        list_folder(root)
+    path, about = b"a", (root / "a").stat()
+    forged = folder_cache.Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, (b"../../../etc/x.jpg",), ())
+    folder_cache.save(os.fsencode(root), listing._RULES, {path: forged})
+    assert names(list_folder(root)) == ["a/1.jpg"]
+
+
+def test_other_rules_make_the_memo_void(tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", "a/2.xyz")
+    for _ in range(2):
+        assert names(list_folder(root)) == ["a/1.jpg"]
+    monkeypatch.setattr(listing, "EXTENSIONS", frozenset([b"xyz"]))
+    monkeypatch.setattr(listing, "_RULES", b"xyz")
+    assert names(list_folder(root)) == ["a/2.xyz"]
+
+
+def test_a_root_that_cannot_be_written(
+    tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    # Permissions do not bind every user; a file in the memo's place stops everybody.
+    (root / ".augrecipes-index").touch()
+    list_folder(root)
+    assert len(list(own_cache_folder.rglob("folders.bin"))) == 1
+    scanned.clear()
+    assert names(list_folder(root)) == ["a/1.jpg"]
+    assert scanned == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "a" / "1.jpg"))
+    fill(root, "a/2.jpg")
+    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]  # nowhere to write, and nothing said
+
+
+def test_ten_thousand_files(tmp_path: Path, later: None, scanned: list[str]) -> None:
+    for c in range(5):
+        fill(tmp_path, *(f"{c}/{i:05}.jpg" for i in range(400)))
+    for _ in range(3):
+        scanned.clear()
+        found = list_folder(tmp_path)
+    assert scanned == []
+    assert len(found) == 2000
+    assert found.paths.name(1999) == "4/00399.jpg"
