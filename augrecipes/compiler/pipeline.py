@@ -90,6 +90,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         self._acting = [(made, site) for made, site in sites if isinstance(made, A.BasicTransform)]
         self._sink = Sink(compiled.recipe.output)
         self._home, self._stream, self._count = os.getpid(), _BARE, itertools.count()
+        self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twin: Pipeline | None = None
 
@@ -218,9 +219,9 @@ class Pipeline(A.Compose):  # type: ignore[misc]
                     stages.append((self._labels.get(id(step), ""), _copy_of(data["image"])))
             image = data["image"]
             if isinstance(image, Moved):
-                data["image"] = image.stand_in()
+                data["image"] = image.stand_in()  # the boxes' last filter reads its size
             data = self.postprocess(data)
-            data["image"] = image if image.ndim == 3 else image[..., None]
+            data["image"] = image if isinstance(image, Moved) or image.ndim == 3 else image[..., None]
         except AugrecipesError:
             raise
         except Exception as error:

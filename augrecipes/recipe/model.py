@@ -314,7 +314,8 @@ class Recipe:
         # The one doorway from the language to the compiler: everything else imports the other way.
         from augrecipes.compiler.compile import compile_recipe
 
-        return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params)
+        pipeline: Pipeline = compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params)
+        return pipeline
 
 
 def _plain(value: Any) -> Any:
@@ -325,4 +326,6 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(v) for v in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # 25.0 equals 25, so their digests must
     return value

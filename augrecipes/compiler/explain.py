@@ -1,0 +1,173 @@
+"""Explain: what a recipe's steps are, what the compiler made of them, and why the rest stayed as it was."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from augrecipes.compiler.compile import check, plan, steps_of
+from augrecipes.compiler.rewrite import RULES
+from augrecipes.compiler.rewrite.rule import kind_of
+from augrecipes.flow import Dtype
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+
+_WHY = {
+    "identity": "does nothing, and stays because its group counts its children",
+    "window": "has no crop beside it to join",
+    "dihedral": "has no flip or turn beside it to join",
+    "lookup": "has no table beside it to join",
+    "matrix": "rounds; joining it would change the last bit",
+    "pointwise": "rounds by position in the row; moving it would change the last bit",
+    "warp": "resamples; joining it would change pixels",
+    "opaque": "is opaque: no rule may move it or join it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStep:
+    """One step as it was written, with the arguments that take effect."""
+
+    site: str
+    depth: int
+    name: str
+    p: float
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FiredRule:
+    """One firing, with its rule's contract."""
+
+    rule: str
+    contract: str
+    equation: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step of the plan and, for a joined one, what it stands for."""
+
+    step: str
+    stands_for: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """A step that no rule touched, and why."""
+
+    site: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What `augrecipes explain` prints. `to_json()` has the same, as plain values."""
+
+    recipe: str
+    digest: str
+    mode: Mode
+    optimize: Optimize
+    dtype: Dtype
+    output: str
+    steps: tuple[SourceStep, ...]
+    rules: tuple[FiredRule, ...]
+    plan: tuple[PlannedStep, ...]
+    stayed: tuple[Stayed, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+def explain(
+    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, dtype: Dtype = "uint8"
+) -> Explanation:
+    """What the compiler would do with `recipe` for images of `dtype`.
+
+    Raises:
+        LintError, RecipeError: as `Recipe.compile`.
+
+    >>> import augrecipes as ar
+    >>> [rule.rule for rule in explain(ar.load("stained-tissue")).rules]
+    ['join_flips']
+    """
+    level: Optimize = recipe.optimize if optimize is None else optimize
+    steps = steps_of(recipe, mode)
+    check(recipe)
+    planned = plan(recipe, steps, level, dtype)
+    rules = {rule.name: rule for rule in RULES[level]}
+    fired = tuple(
+        FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
+        for f in planned.fired
+    )
+    touched = {site for f in planned.fired for site in f.before}
+    return Explanation(
+        recipe=recipe.name,
+        digest=recipe.digest,
+        mode=mode,
+        optimize=level,
+        dtype=dtype,
+        output=output_line(recipe),
+        steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
+        rules=fired,
+        plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
+        stayed=tuple(
+            Stayed(step.site, _why(step, level)) for root in steps for step, _ in _walk(root, 0) if step.site not in touched
+        ),
+    )
+
+
+def output_line(recipe: Recipe) -> str:
+    """The recipe's output in one line."""
+    out = recipe.output
+    if out.dtype == "uint8" or out.where == "device":
+        scale = "0..255"
+    elif out.normalize:
+        scale = f"(x − {_numbers(out.normalize.mean)}) / {_numbers(out.normalize.std)}"
+    else:
+        scale = f"{out.range[0]:g}..{out.range[1]:g}"
+    dtype = "uint8" if out.where == "device" else out.dtype
+    return f"{dtype} {out.layout} {out.color}, {scale}" + (", the rest on the device" if out.where == "device" else "")
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    text = ", ".join(f"{v:g}" for v in values)
+    return text if len(values) == 1 else f"({text})"
+
+
+def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:
+    return [(step, depth), *(pair for child in step.steps for pair in _walk(child, depth + 1))]
+
+
+def _source(step: Step, depth: int) -> SourceStep:
+    if step.is_group:
+        arguments: dict[str, Any] = {"p": 1.0 if step.p is None else step.p, **step.args.plain()}
+        if step.name == "RandomOrder":
+            arguments.setdefault("n", len(step.steps))
+    else:
+        arguments = effective(step)
+    p = float(arguments.pop("p"))
+    return SourceStep(step.site, depth, step.name, p, arguments)
+
+
+def _planned(step: Step) -> tuple[str, str]:
+    if step.is_group or not step.steps:
+        return step.site, ""
+    return step.name, " + ".join(child.site for child in step.steps)
+
+
+def _why(step: Step, level: Optimize) -> str:
+    if level == "none":
+        return "optimize: none runs every step as it is"
+    if step.is_group:
+        return "is a group; its choice is its own, and its children are looked into"
+    record = capability(step.name)
+    if record is None:
+        return "is a class of your own: nothing is known of it, so nothing is assumed"
+    if record.statistics:
+        return "reads statistics of the whole image: a crop moved before it would change them"
+    return _WHY[kind_of(step)]
