@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import operator
 import os
+import random
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -115,10 +117,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:
         """The pipeline at one sample's key: call it with the targets. Integers from 0 to 2⁶³ − 1."""
-        for name, value in (("index", index), ("epoch", epoch), ("tile", tile)):
-            if not 0 <= value < _BARE:
-                raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
-        return At(self, int(index), int(epoch), int(tile))
+        return At(self, _key_part("index", index), _key_part("epoch", epoch), _key_part("tile", tile))
 
     def __call__(self, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
@@ -150,6 +149,16 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
         return _rebuild, (self.compiled, self.dtype, self._home, self._stream, _registered(self.recipe))
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """Refused: the seed is part of what was compiled."""
+        if "_labels" in self.__dict__:  # Compose's own constructor calls this once
+            raise TypeError("a pipeline's draws are keyed; for another seed, recipe.compile(seed=...)")
+        super().set_random_seed(seed)
+
+    def set_random_state(self, random_generator: np.random.Generator, py_random: random.Random) -> None:
+        """Refused, as `set_random_seed`."""
+        raise TypeError("a pipeline's draws are keyed; for another seed, recipe.compile(seed=...)")
 
     # The parts of a call.
 
@@ -276,6 +285,16 @@ class _Stages:
         data, _ = plain._prepare(targets)
         plain._steps(data, self.epoch, self.index, 0, found)
         return found
+
+
+def _key_part(name: str, value: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if not 0 <= number < _BARE:
+        raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
+    return number
 
 
 def _processors(inputs: Inputs) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
                 continue
             if kind == "dihedral":
                 pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
-            elif kind == "window" and params.get("pad_params") is None:
+            elif kind == "window" and _is_plain_window(params):
                 pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
             else:
                 key = "image" if pending is image else "mask"
@@ -80,6 +80,13 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         for step in self.transforms:
             data = self.check_data_post_transform(step(**data))
         return data
+
+
+def _is_plain_window(params: dict[str, Any]) -> bool:
+    """Whether a window lies inside the image and does nothing else; where it does not, the step itself pads or raises."""
+    x_min, y_min, x_max, y_max = params["crop_coords"]
+    height, width = params["shape"][:2]
+    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
 
 
 class _Pending:

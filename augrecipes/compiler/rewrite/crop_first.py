@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
 from augrecipes.flow import Flow
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+
+def _may_pad(step: Step) -> bool:
+    """Padding has colours of its own, which the table before the crop must not see."""
+    return bool(effective(step).get("pad_if_needed"))
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
@@ -12,7 +19,7 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
         return None
     for i, (before, after) in enumerate(zip(steps, steps[1:], strict=False)):
         first = flow.boxes and i == 0  # the boxes' first filter must stay at the original size
-        if kind_of(before) == "lookup" and kind_of(after) == "window" and not first:
+        if kind_of(before) == "lookup" and kind_of(after) == "window" and not first and not _may_pad(after):
             return (*steps[:i], after, before, *steps[i + 2 :])
     return None
 
@@ -22,6 +29,6 @@ RULE = Rule(
     equation="Table · Window = Window · Table   (uint8)",
     contract="EXACT",
     fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
-    leaves="[HorizontalFlip, CLAHE, {RandomCrop: {height: 16, width: 16}}]",
+    leaves="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16, pad_if_needed: true}}, CLAHE, {Crop: {}}, Blur]",
     rewrite=_rewrite,
 )

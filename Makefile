@@ -1,0 +1,51 @@
+# `make demo` and `make test` are all that a fresh clone needs: each sets up .venv the first time.
+# Another interpreter: make test PYTHON=python3.12. On Linux PyPI's torch brings CUDA along; for the small build:
+#   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo
+
+PYTHON ?= python3
+JOBS   ?= auto
+BIN    := .venv/bin
+READY  := .venv/.ready
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test soak lint format bench clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: $(READY)  ## draw a small data set, run recipes over it, write preview grids to demo-out/
+	@$(BIN)/augrecipes demo
+
+test: $(READY)  ## run the tests
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
+
+soak: $(READY)  ## run the long tests too: more random recipes, more broken files
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak'
+
+lint: $(READY)  ## ruff and mypy
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+
+format: $(READY)  ## let ruff lay out the code
+	@$(BIN)/ruff format --quiet .
+
+bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
+	@$(BIN)/python benchmarks/basics.py --write
+
+clean:  ## remove .venv, caches and demo-out
+	@rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# torch goes first: whatever else asks for it then finds the pinned one.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo 'augrecipes needs Python 3.10 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'Setting up .venv, this once (torch is the large part) ...'
+	@$(BIN)/python -m pip install -qq -c constraints.txt torch
+	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,141 @@
+"""Random recipes, images and targets for the laws: every class that a recipe may name, nested, on awkward images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
+from augrecipes.recipe.sites import label
+
+Pool = tuple[tuple[str, dict[str, Any]], ...]
+
+# Arguments are small and quick; `p` is drawn. Windows pad, so that any order of steps is valid.
+MOVES: Pool = (
+    ("HorizontalFlip", {}),
+    ("VerticalFlip", {}),
+    ("Transpose", {}),
+    ("RandomRotate90", {}),
+    ("D4", {}),
+    ("SquareSymmetry", {}),
+    ("RandomCrop", {"height": 24, "width": 20, "pad_if_needed": True}),
+    ("RandomCrop", {"height": 17, "width": 31, "pad_if_needed": True, "border_mode": "reflect_101"}),
+    ("CenterCrop", {"height": 19, "width": 26, "pad_if_needed": True}),
+    ("Crop", {"x_min": 2, "y_min": 3, "x_max": 15, "y_max": 14, "pad_if_needed": True}),
+    ("Crop", {"x_min": 2, "y_min": 1, "x_max": 33, "y_max": 30}),
+    ("CenterCrop", {"height": 14, "width": 16}),
+    ("RandomCropFromBorders", {"crop_left": 0.2, "crop_right": 0.1, "crop_top": 0.1, "crop_bottom": 0.3}),
+)
+TABLES: Pool = (
+    ("InvertImg", {}),
+    ("Solarize", {}),
+    ("Posterize", {"num_bits": [2, 6]}),
+    ("RandomGamma", {"gamma_limit": [60, 160]}),
+    ("RandomBrightnessContrast", {}),
+    ("RandomBrightnessContrast", {"brightness_by_max": False}),
+    ("RandomToneCurve", {"per_channel": True}),
+    ("RandomToneCurve", {}),
+    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3], "per_channel": True}),
+    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3]}),
+    ("MultiplicativeNoise", {"multiplier": [0.7, 1.3], "elementwise": True}),
+)
+OTHERS: Pool = (
+    ("NoOp", {}),
+    ("Blur", {}),
+    ("GaussianBlur", {"blur_limit": [3, 5]}),
+    ("GaussNoise", {}),
+    ("Sharpen", {}),
+    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
+    ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20]}),
+    ("RandomResizedCrop", {"size": [21, 27]}),
+    ("Resize", {"height": 33, "width": 22}),
+    ("SmallestMaxSize", {"max_size": 25}),
+    ("PadIfNeeded", {"min_height": 30, "min_width": 30}),
+    ("CoarseDropout", {}),
+    ("RandomGridShuffle", {}),
+    ("ChannelShuffle", {}),
+    ("PixelDropout", {}),
+    ("SaltAndPepper", {}),
+)
+COLOURS: Pool = (  # grey or RGB
+    ("ColorJitter", {}),
+    ("HueSaturationValue", {}),
+    ("ToGray", {}),
+    ("CLAHE", {}),
+    ("ImageCompression", {}),
+)
+RGB_ONLY: Pool = (
+    ("PlanckianJitter", {}),
+    ("ChannelDropout", {}),
+    ("StainJitter", {}),
+    ("ISONoise", {}),
+)
+_P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
+
+
+def steps_for(channels: int) -> Pool:
+    """The (class, arguments) that take images of so many channels; moves and tables twice as often."""
+    extra = {1: COLOURS, 3: COLOURS + RGB_ONLY}.get(channels, (("ChannelDropout", {}),))
+    return MOVES * 2 + TABLES * 2 + OTHERS + extra
+
+
+@st.composite
+def step(draw: st.DrawFn, pool: Pool, depth: int = 2) -> Step:
+    if depth and draw(st.integers(0, 5)) == 0:
+        children = tuple(draw(st.lists(step(pool, depth - 1), min_size=1, max_size=4)))
+        name = draw(st.sampled_from(("OneOf", "SomeOf", "Sequential", "RandomOrder")))
+        args: dict[str, Any] = {}
+        if name == "OneOf" and all(child.p == 0 for child in children):
+            name = "Sequential"
+        if name == "SomeOf":
+            args = {"n": draw(st.integers(1, len(children))), "replace": draw(st.booleans())}
+        return Step(name, Arguments(args), p=draw(st.sampled_from(_P)), steps=children)
+    name, args = draw(st.sampled_from(pool))
+    return Step(name, Arguments(args), p=draw(st.sampled_from(_P)))
+
+
+@st.composite
+def recipes(draw: st.DrawFn, pool: Pool, *, boxes: bool = True, max_steps: int = 8) -> Recipe:
+    chosen = tuple(draw(st.lists(step(pool), min_size=1, max_size=max_steps)))
+    inputs = Inputs()
+    if boxes and draw(st.booleans()):
+        inputs = Inputs(
+            boxes=Boxes(min_area=draw(st.sampled_from((0.0, 20.0))), min_visibility=draw(st.sampled_from((0.0, 0.3)))),
+            keypoints=Keypoints(),
+        )
+    return Recipe("law", steps=label(chosen), inputs=inputs)
+
+
+def picture(seed: int, channels: int, dtype: str, size: tuple[int, int] = (37, 52)) -> np.ndarray:
+    """Smooth and noisy parts, black and white included; never square."""
+    rng = np.random.default_rng(seed)
+    ramp = np.add.outer(np.linspace(0, 150, size[0]), np.linspace(0, 105, size[1]))
+    image = np.clip(ramp[..., None] + rng.normal(0, 30, (*size, channels)), 0, 255).astype(np.uint8)
+    return image if dtype == "uint8" else image.astype(np.float32) / np.float32(255)
+
+
+def targets(recipe: Recipe, seed: int, channels: int, dtype: str) -> dict[str, Any]:
+    """An image with a mask and, where the recipe declares them, boxes and keypoints."""
+    rng = np.random.default_rng(seed + 1)
+    image = picture(seed, channels, dtype)
+    height, width = image.shape[:2]
+    made: dict[str, Any] = {"image": image, "mask": rng.integers(0, 700, (height, width)).astype(np.uint16)}
+    if recipe.inputs.boxes:
+        corner = rng.uniform(0, 15, (4, 2))
+        made["boxes"] = np.hstack([corner, corner + rng.uniform(2, 20, (4, 2))]).astype(np.float32)
+        made["box_labels"] = [3, 1, 4, 1]
+        made["keypoints"] = rng.uniform(0, 36, (5, 2)).astype(np.float32)
+    return made
+
+
+def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """Every target equal, bit for bit, dtypes and shapes included."""
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        if isinstance(value, np.ndarray):
+            assert value.dtype == b[key].dtype, key
+            np.testing.assert_array_equal(value, b[key], err_msg=key)
+        else:
+            assert list(value) == list(b[key]), key
