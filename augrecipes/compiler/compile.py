@@ -1,29 +1,32 @@
 """The compiler, in the order in which it works: read this page first.
 
-    Recipe ─ check ─→ Recipe ─ rewrite ─→ Plan ─ lower ─→ Pipeline
+Recipe ─ check ─→ Recipe ─ rewrite ─→ Plan ─ lower ─→ Pipeline
 """
 
 from __future__ import annotations
 
 import logging
 import operator
+from typing import TYPE_CHECKING
 
-from augrecipes.compiler.rewrite import RULES, apply_rules
+from augrecipes.compiler.plan import DTYPES, Compiled, plan
+from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
-from augrecipes.flow import Dtype, Flow
 from augrecipes.recipe.lint import run as lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
+if TYPE_CHECKING:
+    from augrecipes.compiler.pipeline import Pipeline
+
 _log = logging.getLogger("augrecipes")
 _warned: set[tuple[str, Diagnostic]] = set()
-_DTYPES: tuple[Dtype, ...] = ("uint8", "float32")
 
 
 def compile_recipe(
-    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, *, save_applied_params: bool = False
-):  # type: ignore[no-untyped-def]  # the Pipeline class needs albumentations, which is imported below
+    recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, *, save_applied_params: bool = False
+) -> Pipeline:
     """Compile: see `Recipe.compile`."""
-    from augrecipes.compiler.pipeline import Compiled, Pipeline
+    from augrecipes.compiler.pipeline import Pipeline  # brings albumentations with it
 
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:
@@ -31,7 +34,7 @@ def compile_recipe(
     seed = operator.index(seed)
     steps = steps_of(recipe, mode)
     check(recipe)
-    plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in _DTYPES}
+    plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in DTYPES}
     return Pipeline(Compiled(recipe, mode, optimize, seed, save_applied_params, plans))
 
 
@@ -57,12 +60,3 @@ def check(recipe: Recipe) -> None:
         if (recipe.digest, diagnostic) not in _warned:
             _warned.add((recipe.digest, diagnostic))
             _log.warning("%s", diagnostic)
-
-
-def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, dtype: Dtype):  # type: ignore[no-untyped-def]
-    """The rewritten steps for images of `dtype`."""
-    from augrecipes.compiler.pipeline import Plan
-
-    boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
-    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes)
-    return Plan(*apply_rules(steps, flow, RULES[optimize]))

@@ -100,7 +100,7 @@ class Draws:
         self.seed = seed
         # One array, read by every Philox when its state is set: filling it once a sample is what makes keys cheap.
         self._counter = np.zeros(4, np.uint64)
-        self._steps: list[tuple[Any, dict[str, Any], CounterRandom, int]] = []
+        self._steps: list[tuple[Any, Any, CounterRandom, int]] = []
 
     def add(self, site: str) -> tuple[np.random.Generator, CounterRandom]:
         """The two generators of the step labelled `site`; they follow `position` from now on."""

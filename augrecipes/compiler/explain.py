@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from augrecipes.compiler.compile import check, plan, steps_of
+from augrecipes.compiler.compile import check, steps_of
+from augrecipes.compiler.plan import plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.flow import Dtype
@@ -116,7 +117,10 @@ def explain(
         rules=fired,
         plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
         stayed=tuple(
-            Stayed(step.site, _why(step, level)) for root in steps for step, _ in _walk(root, 0) if step.site not in touched
+            Stayed(step.site, _why(step, level))
+            for root in steps
+            for step, _ in _walk(root, 0)
+            if step.site not in touched
         ),
     )
 

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import albumentations as A
@@ -20,48 +20,16 @@ from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lower import lower
-from augrecipes.compiler.rewrite import Firing
+from augrecipes.compiler.plan import Compiled, Plan
+from augrecipes.compiler.points import processors, take_points
 from augrecipes.compiler.seeds import MASK, mix
-from augrecipes.compiler.targets import check_image, check_presence, mask_in, mask_out, points_in
+from augrecipes.compiler.targets import check_image, check_presence, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError
-from augrecipes.recipe.model import Inputs, Mode, Optimize, Recipe, Step
+from augrecipes.flow import Dtype
+from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the compiler decided for one dtype of image.
-
-    Attributes:
-        steps: the rewritten steps.
-        fired: the rules that made them.
-    """
-
-    steps: tuple[Step, ...]
-    fired: tuple[Firing, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """Everything that a Pipeline is made of, and all that travels when it is pickled.
-
-    Attributes:
-        recipe: the source.
-        mode: `train` or `eval`.
-        optimize: what was asked for.
-        seed: of every draw.
-        save_applied_params: add `applied` to the samples.
-        plans: by image dtype, `uint8` and `float32`.
-    """
-
-    recipe: Recipe
-    mode: Mode
-    optimize: Optimize
-    seed: int
-    save_applied_params: bool
-    plans: dict[str, Plan] = field(compare=False)
 
 
 class Pipeline(A.Compose):  # type: ignore[misc]
@@ -76,22 +44,22 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     Draws: `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself
     and mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads.
 
-    Errors: DataError for arrays that are not what the recipe's inputs say, and for a step that fails (it names the step).
+    Errors: DataError for arrays that are not what the recipe's inputs say, and for a step that fails (it is named).
     """
 
-    def __init__(self, compiled: Compiled, dtype: str = "uint8") -> None:
+    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
         self.compiled = compiled
         self.dtype = dtype
         inputs = compiled.recipe.inputs
         transforms, sites = lower(compiled.plans[dtype].steps)
-        super().__init__(transforms, is_check_shapes=False, **_processors(inputs))
+        super().__init__(transforms, is_check_shapes=False, **processors(inputs))
         self.draws = Draws(compiled.seed)
         for made, site in sites:
             made.random_generator, made.py_random = self.draws.add(site)
         self._labels = {id(made): site for made, site in sites}
         self._acting = [(made, site) for made, site in sites if isinstance(made, A.BasicTransform)]
         self._sink = Sink(compiled.recipe.output)
-        self._home, self._stream, self._count = os.getpid(), _BARE, itertools.count()
+        self._home, self._stream, self._count = _home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twin: Pipeline | None = None
@@ -122,8 +90,8 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     def __call__(self, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
 
-        In the process that compiled it, the k-th bare call always draws the same. In a DataLoader worker the
-        worker's seed decides, in any other process the operating system does.
+        In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
+        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does.
         """
         del force_apply
         if args:
@@ -142,9 +110,9 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         data = mine._steps(data, epoch, index, tile, None)
         return finish(data)
 
-    def stages(self, index: int, epoch: int = 0) -> _Stages:
-        """Like `at`, but the call returns [(label, image)] after each outermost step, before the sink (H×W×C)."""
-        return _Stages(self, index, epoch)
+    def stages(self, index: int, epoch: int = 0) -> Stages:
+        """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink."""
+        return Stages(self, index, epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
@@ -190,8 +158,8 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             data["mask"] = mask_in(mask, image)
         mask_dtype = None if mask is None else mask.dtype
         box_key = "bboxes" if "bboxes" in data else "boxes"
-        added = _points_in(data, box_key, "bboxes", inputs.boxes, 4)
-        added += _points_in(data, "keypoints", "keypoints", inputs.keypoints, 2)
+        added = take_points(data, box_key, "bboxes", inputs.boxes, 4)
+        added += take_points(data, "keypoints", "keypoints", inputs.keypoints, 2)
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
             done["image"] = self._sink(done["image"])
@@ -269,7 +237,9 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stages:
+class Stages:
+    """A pipeline at the key of one sample, that shows what each step does to it."""
+
     pipeline: Pipeline
     index: int
     epoch: int
@@ -297,64 +267,27 @@ def _key_part(name: str, value: int) -> int:
     return number
 
 
-def _processors(inputs: Inputs) -> dict[str, Any]:
-    """Albumentations' box and keypoint processors, as the recipe's inputs declare them."""
-    made: dict[str, Any] = {}
-    if (boxes := inputs.boxes) and boxes.presence != "absent":
-        made["bbox_params"] = A.BboxParams(
-            format=boxes.format,
-            label_fields=[boxes.labels] if boxes.labels else None,
-            min_area=boxes.min_area,
-            min_visibility=boxes.min_visibility,
-            min_width=boxes.min_width,
-            min_height=boxes.min_height,
-            clip=boxes.clip,
-        )
-    if (points := inputs.keypoints) and points.presence != "absent":
-        made["keypoint_params"] = A.KeypointParams(
-            format=points.format,
-            label_fields=[points.labels] if points.labels else None,
-            remove_invisible=points.remove_invisible,
-        )
-    return made
-
-
-def _points_in(data: dict[str, Any], key: str, inner: str, declared: Any, columns: int) -> list[str]:
-    """Put boxes or keypoints where albumentations looks for them; the keys that were added and must go again."""
-    given = data.get(key) is not None
-    if declared is None:
-        if given:
-            raise DataError(f"the sample has {key}, and the recipe's inputs do not declare any: add `inputs: {key}:`")
-        data.pop(key, None)
-        return []
-    check_presence(key, declared.presence, given=given)
-    if declared.presence == "absent":
-        data.pop(key, None)
-        return []
-    points = data.pop(key, None)
-    data[inner] = points_in(key, () if points is None else points, columns)
-    added = [] if given else [inner]
-    if declared.labels and data.get(declared.labels) is None:
-        if len(data[inner]):
-            raise DataError(f"the sample has {key} and no {declared.labels!r}, one label for each")
-        data[declared.labels] = []
-        added.append(declared.labels)
-    if declared.labels and len(data[declared.labels]) != len(data[inner]):
-        count = len(data[declared.labels])
-        raise DataError(f"the sample has {len(data[inner])} {key} and {count} {declared.labels}")
-    return added
-
-
 def _copy_of(image: np.ndarray) -> np.ndarray:
     return np.array(image if image.ndim == 3 else image[..., None])
 
 
-def _process_stream() -> int:
-    """What tells this process's bare calls from those of every other: the DataLoader worker's seed, or chance."""
+def _home() -> int:
+    """The process whose bare calls need no more than a count; none, where a DataLoader worker compiles for itself."""
+    return -1 if _worker_seed() is not None else os.getpid()
+
+
+def _worker_seed() -> int | None:
+    """The seed of the DataLoader worker that this process is, or None."""
     # torch is asked only where it is already imported: a worker of its DataLoader cannot run without it.
     torch = sys.modules.get("torch")
     worker = torch.utils.data.get_worker_info() if torch is not None else None
-    return mix(worker.seed if worker is not None else int.from_bytes(os.urandom(8), "little")) & (MASK >> 1)
+    return None if worker is None else int(worker.seed)
+
+
+def _process_stream() -> int:
+    """What tells this process's bare calls from those of every other: the DataLoader worker's seed, or chance."""
+    seed = _worker_seed()
+    return mix(int.from_bytes(os.urandom(8), "little") if seed is None else seed) & (MASK >> 1)
 
 
 def _registered(recipe: Recipe) -> dict[str, type]:
@@ -365,7 +298,7 @@ def _registered(recipe: Recipe) -> dict[str, type]:
     return {step.name: own[step.name] for step in recipe.walk() if step.name in own}
 
 
-def _rebuild(compiled: Compiled, dtype: str, home: int, stream: int, classes: dict[str, type]) -> Pipeline:
+def _rebuild(compiled: Compiled, dtype: Dtype, home: int, stream: int, classes: dict[str, type]) -> Pipeline:
     from augrecipes.ops.registry import register, registered
 
     for name, cls in classes.items():

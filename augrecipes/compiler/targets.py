@@ -65,16 +65,6 @@ def mask_out(mask: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     return np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
 
 
-def points_in(name: str, points: Any, columns: int) -> np.ndarray:
-    """Boxes or keypoints as a fresh float32 array (n, columns or more)."""
-    array = np.array(points, np.float32)
-    if array.size == 0:
-        return np.zeros((0, columns), np.float32)
-    if array.ndim != 2 or array.shape[1] < columns:
-        raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
-    return array
-
-
 def check_presence(name: str, presence: str, *, given: bool) -> None:
     """DataError where a target is missing or is one too many."""
     if presence == "required" and not given:

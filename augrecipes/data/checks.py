@@ -32,6 +32,7 @@ def as_recipe(recipe: Any) -> Recipe:
 
 
 def as_table(
+    recipe: Recipe,
     root: PathLike | Sequence[PathLike] | None,
     files: PathLike | None,
     masks: PathLike | Sequence[PathLike] | None,
@@ -41,13 +42,13 @@ def as_table(
     cache: bool,
     layout: Layout,
 ) -> Table:
-    """The samples in `root` or in `files`."""
+    """The samples in `root` or in `files`, with the targets that `recipe` takes."""
     if (root is None) == (files is None):
         raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file)")
     if files is not None:
         if masks is not None:
             raise ValueError("masks= goes with root=; a CSV file has a column `mask`")
-        return table_of_csv(files, split, check=check)
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe))
     if split is not None:
         raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
     return table_of_folders(_listed(root), _listed(masks), cache=cache, layout=layout)
@@ -62,21 +63,32 @@ def _listed(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     return found
 
 
-def check_targets(recipe: Recipe, table: Table) -> None:
-    """DataError where the recipe asks for a target that the data has not, or the data has one it cannot take."""
+def untaken(recipe: Recipe) -> frozenset[str]:
+    """The targets that `recipe` does not take; a CSV file may have them for another recipe."""
+    return frozenset(name for name, presence in _presence(recipe).items() if presence == "absent")
+
+
+def _presence(recipe: Recipe) -> dict[str, Presence]:
     inputs = recipe.inputs
-    wanted: dict[str, tuple[Presence, bool]] = {
-        "mask": (inputs.mask, table.masks is not None),
-        "boxes": (inputs.boxes.presence if inputs.boxes else "absent", table.boxes is not None),
-        "keypoints": (inputs.keypoints.presence if inputs.keypoints else "absent", table.keypoints is not None),
+    return {
+        "mask": inputs.mask,
+        "boxes": inputs.boxes.presence if inputs.boxes else "absent",
+        "keypoints": inputs.keypoints.presence if inputs.keypoints else "absent",
     }
-    for name, (presence, given) in wanted.items():
-        how = "masks= or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
-        if presence == "required" and not given:
+
+
+def check_targets(recipe: Recipe, table: Table) -> None:
+    """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
+    given = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
+    for name, presence in _presence(recipe).items():
+        if presence == "required" and given[name] is None:
+            how = "masks= or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
             raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {how}")
-        if presence == "absent" and given:
-            hint = f"declare it under `inputs:` of the recipe, or leave out {how}"
-            raise DataError(f"the data has {name}, which recipe {recipe.name!r} does not take: {hint}")
+        if presence == "absent" and given[name] is not None:
+            raise DataError(
+                f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`): "
+                "change the recipe, or leave out masks="
+            )
 
 
 def given_weights(weights: Any, table: Table) -> npt.NDArray[np.float64] | None:

@@ -11,6 +11,9 @@ Columns, in any order, named in the first row:
 - `boxes`: JSON `[[x1, y1, x2, y2, label], ...]`, coordinates in the recipe's declared format, label optional.
 - `keypoints`: JSON `[[x, y], ...]` in the recipe's declared format.
 
+A target that the recipe does not take (boxes that it does not declare, `mask: absent`) is not looked into, so one file
+serves several recipes.
+
 UTF-8, with or without a byte order mark; separated by commas, semicolons or tabs. Empty lines are skipped.
 """
 

@@ -59,7 +59,7 @@ class ImageFolder(Dataset[dict[str, Any]]):
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         max_pixels: larger images are refused before they are decoded.
         layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, pictures of all folders), or
-            `auto`: what it looks like, and a DataError where it looks like both.
+            `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in a file, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
 
@@ -110,7 +110,8 @@ class ImageFolder(Dataset[dict[str, Any]]):
         self._compile: dict[str, Any] = {"optimize": optimize, "save_applied_params": save_applied_params}
         # Compiled first: a recipe that cannot run is told before a folder is listed.
         self.pipeline = self.recipe.compile(mode, seed=self.seed, **self._compile)
-        self._table = as_table(root, files, masks, split, check=on_error == "raise", cache=cache, layout=layout)
+        check = on_error == "raise"
+        self._table = as_table(self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout)
         self._decode: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels}
         self._channels = channels or self.recipe.inputs.channels or 3
         check_targets(self.recipe, self._table)

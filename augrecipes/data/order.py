@@ -50,8 +50,11 @@ def epoch_order(
         return number_repeats(np.minimum(np.searchsorted(cumulative, points, side="right"), last).astype(np.int64), n)
     if not shuffle:
         return np.arange(count, dtype=np.int64)
-    passes = [_permutation(n, seed, epoch, k) + k * n for k in range(-(-count // n))]
-    return np.concatenate(passes)[:count] if passes else np.zeros(0, np.int64)
+    # One row a pass over the data. Sorting random 64-bit keys shuffles: equal keys are as good as impossible, and the
+    # stable sort settles them. The first pass is the same however many there are.
+    passes = -(-count // n)
+    rows = np.argsort(_raw(passes * n, seed, epoch, _SHUFFLE, 0).reshape(passes, n), axis=1, kind="stable")
+    return (rows + np.arange(passes)[:, None] * n).ravel()[:count].astype(np.int64, copy=False)
 
 
 def number_repeats(positions: Indices, n: int) -> Indices:
@@ -99,11 +102,6 @@ def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
 def _uniform(count: int, *key: int) -> npt.NDArray[np.float64]:
     """`count` floats in [0, 1) of 53 bits."""
     return (_raw(count, *key) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _permutation(n: int, seed: int, epoch: int, number: int) -> Indices:
-    # Sorting random 64-bit keys: equal keys are as good as impossible, and the stable sort settles them.
-    return np.argsort(_raw(n, seed, epoch, _SHUFFLE, number), kind="stable").astype(np.int64)
 
 
 def _raw(count: int, *key: int) -> npt.NDArray[np.uint64]:

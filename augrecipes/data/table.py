@@ -94,13 +94,20 @@ def table_of_folders(
     )
 
 
-def table_of_csv(path: str | os.PathLike[str], split: str | None = None, *, check: bool = True) -> Table:
+def table_of_csv(
+    path: str | os.PathLike[str],
+    split: str | None = None,
+    *,
+    check: bool = True,
+    ignore: frozenset[str] = frozenset(),
+) -> Table:
     """The samples that a CSV file lists; see `augrecipes.data.csvfile` for its columns.
 
     Args:
         path: the file.
         split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
         check: whether files that do not exist are an error now, and not when they are read.
+        ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
 
     Raises:
         DataError: the file is not as it should be, or lists files that do not exist; names the line.
@@ -109,7 +116,8 @@ def table_of_csv(path: str | os.PathLike[str], split: str | None = None, *, chec
     keep = np.array(choose_split(every, split), np.int64)
     rows = every.select(keep.tolist())
     images = resolve(rows, "image")
-    masks = resolve(rows, "mask") if "mask" in rows.columns else None
+    columns = set(every.columns) - ignore
+    masks = resolve(rows, "mask") if "mask" in columns else None
     if check:
         check_present(rows, "image", images)
         if masks is not None:
@@ -123,10 +131,8 @@ def table_of_csv(path: str | os.PathLike[str], split: str | None = None, *, chec
         class_to_idx=class_to_idx,
         groups=np.array(rows.columns["group"]) if "group" in rows.columns else None,
         weights=_weights(rows),
-        boxes=read_ragged(every, "boxes", 4, labelled=True).take(keep) if "boxes" in every.columns else None,
-        keypoints=read_ragged(every, "keypoints", 2, labelled=False).take(keep)
-        if "keypoints" in every.columns
-        else None,
+        boxes=read_ragged(every, "boxes", 4, labelled=True).take(keep) if "boxes" in columns else None,
+        keypoints=read_ragged(every, "keypoints", 2, labelled=False).take(keep) if "keypoints" in columns else None,
     )
 
 

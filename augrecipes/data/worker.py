@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import cv2
+import torch
 
 from augrecipes.data.allocator import tune
 from augrecipes.errors import LoaderError
@@ -37,16 +38,23 @@ class WorkerInit:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """OpenCV's threads are off inside the block, so that a batch read in process equals one read in a worker."""
-    before = cv2.getNumThreads()
-    if before == 1:
-        yield
-        return
-    cv2.setNumThreads(0)
+    """OpenCV's and torch's threads are off inside the block, as in a worker.
+
+    So a batch read in process equals one read in a worker; and threads that divide a small copy among them wait for
+    each other, which on busy cores takes far longer than the copy.
+    """
+    before, of_torch = cv2.getNumThreads(), torch.get_num_threads()
+    if before != 1:
+        cv2.setNumThreads(0)
+    if of_torch != 1:
+        torch.set_num_threads(1)
     try:
         yield
     finally:
-        cv2.setNumThreads(before)
+        if before != 1:
+            cv2.setNumThreads(before)
+        if of_torch != 1:
+            torch.set_num_threads(of_torch)
 
 
 def dead_worker(error: Exception) -> LoaderError | None:

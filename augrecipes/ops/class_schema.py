@@ -90,7 +90,7 @@ def class_schema(cls: type) -> Schema:
 
 def constructor_of(cls: type) -> Callable[..., Any]:
     """The constructor that a class has or inherits; albumentations' validated ones are named `custom_init`."""
-    return vars(next(base for base in cls.__mro__ if "__init__" in vars(base)))["__init__"]  # type: ignore[no-any-return]
+    return vars(next(base for base in cls.__mro__ if "__init__" in vars(base)))["__init__"]
 
 
 def _fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:

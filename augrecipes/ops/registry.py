@@ -127,10 +127,10 @@ def get_class(name: str) -> type:
         return _load(name)
     if name in OWN:
         module, _, attribute = OWN[name].partition(":")
-        return vars(import_module(module))[attribute]  # type: ignore[no-any-return]
+        return vars(import_module(module))[attribute]
     if name not in catalog.shipped() or name in PAIR_STEPS:
         raise KeyError(name)
-    return getattr(albumentations(), name)  # type: ignore[no-any-return]
+    return getattr(albumentations(), name)
 
 
 def arguments(name: str) -> Schema | None:

@@ -18,6 +18,7 @@ _STAINS /= np.linalg.norm(_STAINS, axis=1, keepdims=True)
 _UNMIX = np.linalg.inv(_STAINS)
 # Intensities count from 1 to 256 inside, so that black has a density and every level survives a jitter of nothing.
 _WHITE = 256.0
+_ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
 _LOG = np.log(np.arange(256) + 1.0).astype(np.float32)
 
 
@@ -47,7 +48,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     True
     """
 
-    class InitSchema(BaseTransformInitSchema):
+    class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
         """Ranges as albumentations has them: a number, or an ordered pair."""
 
         sigma: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
@@ -77,9 +78,9 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")
         matrix = density_matrix(factors, shifts)
         logs = cv2.LUT(img, _LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
-        grown = cv2.exp(cv2.transform(logs, matrix))
+        grown: Any = cv2.exp(cv2.transform(logs, matrix))
         if img.dtype == np.uint8:
-            return cv2.subtract(grown, (1.0, 1.0, 1.0, 0.0), dtype=cv2.CV_8U)  # rounds and saturates
+            return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
         return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
 
 

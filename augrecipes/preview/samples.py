@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.checks import untaken
 from augrecipes.data.table import Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.listing import list_folder
 from augrecipes.sources.paths import PathTable
 
 _TABLES = {".csv", ".tsv"}
@@ -110,7 +110,7 @@ def open_samples(
     """Look at what `data` holds, without reading an image.
 
     Args:
-        data: a folder (class folders, flat, or of both kinds), a `.csv` or `.tsv` file, or one image.
+        data: a folder (class folders or flat), a `.csv` or `.tsv` file, or one image.
         recipe: says how many channels images have, 3 where it is silent.
         masks: a folder of masks that match the images' names.
 
@@ -120,11 +120,11 @@ def open_samples(
     name = os.fsdecode(data)
     path = Path(name)
     if path.is_dir():
-        table = _table_of(name, masks)
+        table = table_of_folders([name], [masks] if masks is not None else [])
     elif not path.exists():
         raise DataError("no such file or folder", path=name)
     elif path.suffix.lower() in _TABLES:
-        table = table_of_csv(name)
+        table = table_of_csv(name, ignore=untaken(recipe))
     else:
         table = Table(images=PathTable.from_paths([name]))
     return Samples(table, recipe.inputs.channels or 3)
@@ -143,13 +143,3 @@ def targets_of(sample: Sample, recipe: Recipe) -> dict[str, Any]:
     if sample.keypoints is not None and inputs.keypoints and inputs.keypoints.presence != "absent":
         targets["keypoints"] = sample.keypoints
     return targets
-
-
-def _table_of(folder: str, masks: str | os.PathLike[str] | None) -> Table:
-    """Class folders or a flat folder, as Datasets read them; else whatever pictures there are, however deep."""
-    try:
-        return table_of_folders([folder], [masks] if masks is not None else [])
-    except DataError:
-        if masks is not None:
-            raise
-        return Table(images=list_folder(folder, layout="flat").paths)

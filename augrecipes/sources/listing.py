@@ -2,7 +2,8 @@
 
 Two layouts: *class folders*, ``root/<class>/**/picture``, where each folder directly below the root is a class, even
 an empty one (so that the numbers of a class do not depend on which split is listed); or *flat*, pictures directly in
-the root and no classes. A root with both is refused, because it does not say which of the two was meant.
+the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
+and a warning says how to choose.
 
 Pictures are told by extension. Names that start with a dot (``._photo.jpg`` too) and ``__MACOSX`` are passed over.
 Order is by class, then by path, compared as bytes: the same on every machine. Links to folders are followed, but not
@@ -12,6 +13,7 @@ into a folder that they lie in.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
+
+_log = logging.getLogger("augrecipes")
 
 EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif".split())
 Layout = Literal["auto", "classes", "flat"]
@@ -64,11 +68,11 @@ def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") 
         cache: remember what was found, in ``root/.augrecipes-index`` or, if that cannot be written, in the user's
             cache folder. Every folder's times are still checked, so a file that comes or goes is noticed.
         layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
-            classes, pictures of all folders together; ``auto``: what the root looks like, or an error if it looks
-            like both.
+            classes, pictures of all folders together; ``auto``: what the root looks like, and flat, with a warning
+            in the log, where it looks like both.
 
     Raises:
-        DataError: the folder is missing, unreadable, without pictures, or of both layouts; names it.
+        DataError: the folder is missing, unreadable or without pictures; names it.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as root:
@@ -103,7 +107,11 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     flat = [classes is None for classes, _ in found]
     if any(flat) and not all(flat):
         at = flat.index(True)
-        raise DataError("has no class folders, but another root has", path=os.fsdecode(encoded[at]))
+        raise DataError(
+            "this folder is flat (pictures directly in it, no classes), but another root has class folders: "
+            "choose with layout='classes' or layout='flat'",
+            path=os.fsdecode(encoded[at]),
+        )
     tables = [
         PathTable.from_names([n for _, n in files], root=root) for root, (_, files) in zip(encoded, found, strict=True)
     ]
@@ -128,13 +136,15 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] 
             below[path.split(b"/", 1)[0]].extend(path + b"/" + name for name in scan.files)
     deeper = sum(map(len, below.values()))
     name = os.fsdecode(root)
+    flat = layout == "flat" or (layout == "auto" and bool(here or not deeper))
     if layout == "auto" and here and deeper:
-        raise DataError(
-            f"{len(here):,} pictures directly in this folder and {deeper:,} in its subfolders: "
-            "are the subfolders classes? Move the pictures, or list with layout='classes' or layout='flat'",
-            path=name,
+        _log.warning(
+            "%s: %s pictures directly in this folder and %s in its subfolders: all are taken, without classes. "
+            "layout='classes' makes the subfolders classes and leaves out the rest, layout='flat' says that this is meant",
+            name,
+            f"{len(here):,}",
+            f"{deeper:,}",
         )
-    flat = layout == "flat" or (layout == "auto" and not deeper)
     if not (here or deeper if flat else deeper):
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
     if flat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,24 @@ def test_default_stacks() -> None:
     assert batch["label"].dtype == torch.int64
     assert batch["path"] == ["0.png", "1.png", "2.png"]
     assert [len(b) for b in batch["boxes"]] == [len(b) for b in batch["box_labels"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i: torch.arange(12.0).reshape(3, 4).T + i,  # not contiguous
+        lambda i: torch.zeros(0, 3),
+        torch.tensor,
+        lambda i: torch.full((2, 2), i, dtype=torch.bfloat16),
+        lambda i: torch.full((2, 2), float(i), requires_grad=True),
+        lambda i: torch.full((2, 2), complex(0, i)).conj(),
+    ],
+)
+def test_stacks_as_torch_does(make: Callable[[int], torch.Tensor]) -> None:
+    values = [make(i) for i in range(3)]
+    stacked = Collate()([{"image": value} for value in values])["image"]
+    assert stacked.dtype == values[0].dtype
+    assert torch.equal(stacked, torch.stack(values))
 
 
 def test_boxes_stay_lists_where_counts_agree() -> None:

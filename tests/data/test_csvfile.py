@@ -118,6 +118,21 @@ def test_boxes_and_keypoints(folder: Path) -> None:
     assert [len(b) for b in batch["boxes"]] == [2, 0, 1]
 
 
+def test_columns_that_the_recipe_does_not_take_are_not_looked_into(folder: Path) -> None:
+    (folder / "list.csv").write_text(
+        'image,mask,boxes,keypoints\nimages/0.png,0_mask.png,"[[1, 2, 20, 30, ""cat""]]",not even JSON\n'
+        "images/1.png,nowhere.png,[],\n"
+    )
+    plain = parse_text("version: 1\nrecipe: plain\ninputs: {mask: absent}\nsteps: [HorizontalFlip]\neval: []")
+    ds = ImageFolder(files=folder / "list.csv", recipe=plain)
+    assert set(ds[0]) == {"image", "index", "path"}
+    assert ds.box_classes is None
+    wants = parse_text("version: 1\nrecipe: wants\ninputs: {keypoints: {presence: required}}\nsteps: []\neval: []")
+    (folder / "list.csv").write_text("image,boxes\nimages/0.png,[]\n")
+    with pytest.raises(DataError, match="requires keypoints"):
+        ImageFolder(files=folder / "list.csv", recipe=wants)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -47,6 +47,18 @@ def test_repeats_get_indices_of_their_own(n: int, samples: int, epoch: int) -> N
         assert counts.max() - counts.min() <= 1
 
 
+@given(st.integers(1, 20), st.integers(1, 200), st.integers(1, 200))
+def test_a_longer_epoch_begins_as_a_shorter_one(n: int, a: int, b: int) -> None:
+    short, long = sorted((a, b))
+    longer = epoch_order(n, 3, shuffle=True, samples=long)
+    np.testing.assert_array_equal(epoch_order(n, 3, shuffle=True, samples=short), longer[:short])
+
+
+def test_passes_of_one_epoch_differ() -> None:
+    passes = epoch_order(20, 0, shuffle=True, samples=100_000).reshape(-1, 20) % 20
+    assert len(np.unique(passes, axis=0)) == len(passes)
+
+
 @given(st.lists(st.integers(0, 9), max_size=40))
 def test_number_repeats_counts_in_order(positions: list[int]) -> None:
     seen: dict[int, int] = {}

@@ -27,14 +27,16 @@ def test_workers_use_one_thread() -> None:
     assert values(loader(Settings(1), num_workers=1)) == [1, 1]
 
 
-def test_in_process_opencv_uses_one_thread_while_reading() -> None:
-    before = cv2.getNumThreads()
+def test_in_process_libraries_use_one_thread_while_reading() -> None:
+    before, of_torch = cv2.getNumThreads(), torch.get_num_threads()
     try:
         cv2.setNumThreads(2)
-        assert values(loader(Settings(1)))[0] == 1
-        assert cv2.getNumThreads() == 2
+        torch.set_num_threads(2)
+        assert values(loader(Settings(1))) == [1, 1]
+        assert (cv2.getNumThreads(), torch.get_num_threads()) == (2, 2)
     finally:
         cv2.setNumThreads(before)
+        torch.set_num_threads(of_torch)
 
 
 def remember(worker: int) -> None:

@@ -97,14 +97,21 @@ def test_hidden_things_are_passed_over(tmp_path: Path) -> None:
     assert found.classes == ("a",)
 
 
-def test_both_layouts_are_an_error_until_one_is_chosen(tmp_path: Path) -> None:
+def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = fill(tmp_path, "1.jpg", "a/2.jpg", "b/c/3.jpg")
-    with pytest.raises(DataError, match=r"1 pictures directly in this folder and 2 .*layout=") as caught:
-        list_folder(root)
-    assert caught.value.path == str(root)
+    assert names(list_folder(root)) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
+    (told,) = caplog.messages
+    assert told.startswith(f"{root}: 1 pictures directly in this folder and 2 in its subfolders")
+    assert "layout='classes'" in told
+    caplog.clear()
     assert names(list_folder(root, layout="flat")) == ["1.jpg", "a/2.jpg", "b/c/3.jpg"]
     assert list_folder(root, layout="flat").classes is None
     assert names(list_folder(root, layout="classes")) == ["a/2.jpg", "b/c/3.jpg"]
+    assert not caplog.messages
+    classes = fill(tmp_path.parent / "classes", "a/1.jpg")
+    with pytest.raises(DataError, match="flat.*layout='classes'") as caught:
+        list_folders([classes, root])
+    assert caught.value.path == str(root)
     with pytest.raises(ValueError, match="layout"):
         list_folder(root, layout="tree")  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Joined: several steps as one. Each draws and gates itself under its own key; their effects are carried out together."""
+"""Joined: several steps as one. Each draws and gates itself under its own key; the effects are carried out together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
         if not _FOREIGN_KEYS.isdisjoint(data):
             return self._one_by_one(data)
-        image = _Pending(data.pop("image"))
+        array = data.pop("image")
+        # Some steps drop the channel axis of a grey image (XYMasking when it inpaints).
+        image = _Pending(array if array.ndim == 3 else array[..., None])
         mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
         for step, kind in zip(self.transforms, self.kinds, strict=True):
             step.params = {}
@@ -83,7 +85,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
 
 def _is_plain_window(params: dict[str, Any]) -> bool:
-    """Whether a window lies inside the image and does nothing else; where it does not, the step itself pads or raises."""
+    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
     x_min, y_min, x_max, y_max = params["crop_coords"]
     height, width = params["shape"][:2]
     return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
@@ -94,8 +96,8 @@ class _Pending:
 
     __slots__ = ("moved", "table_steps")
 
-    def __init__(self, array: np.ndarray | Moved) -> None:
-        self.moved = array if isinstance(array, Moved) else Moved(array)
+    def __init__(self, array: np.ndarray) -> None:
+        self.moved = Moved(array)
         self.table_steps: list[tuple[Any, dict[str, Any]]] = []
 
     def settled(self) -> Moved:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -20,7 +19,6 @@ _GREY = (0.299, 0.587, 0.114)
 _RGB = 3
 
 
-@dataclass(frozen=True, slots=True)
 class Sink:
     """Turns the last step's image into what the recipe's `output` asks for.
 
@@ -30,19 +28,27 @@ class Sink:
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
     """
 
-    output: Output
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self._uint8 = output.dtype == "uint8" or output.where == "device"
+        self._as_it_is = self._uint8 and output.layout == "hwc" and (output.color == "rgb" or output.where == "device")
+        self._affine_by: dict[tuple[int, float], list[tuple[np.float32, np.float32]]] = {}
 
     def __call__(self, image: np.ndarray | Moved) -> np.ndarray:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype."""
         moved = image if isinstance(image, Moved) else Moved(image)
-        if moved.symmetry.transpose:  # a transposed read is slower than cv2's blocked transposition
+        if self._as_it_is and moved.dtype == np.uint8:
+            out = moved.array()
+            return out.copy() if np.may_share_memory(out, moved.base) else out
+        if moved.symmetry.transpose or moved.symmetry.flip_x:
+            # Reading columns, or rows backwards, pixel by pixel is slower than letting cv2 move them first:
+            # 0.34 ms against 0.09 for a flip of 224² (benchmarks/basics.py).
             moved = Moved(moved.array())
         planes = self._planes(moved)
         full = 255.0 if moved.dtype == np.uint8 else 1.0
-        if self.output.dtype == "uint8" or self.output.where == "device":
+        if self._uint8:
             return self._stack(planes, np.dtype(np.uint8), moved, 255.0 / full, None)
-        scale, shift = self._affine(len(planes), full)
-        out = self._stack(planes, np.dtype(np.float32), moved, scale, shift)
+        out = self._stack(planes, np.dtype(np.float32), moved, 1.0, self._affine(len(planes), full))
         return out.astype(np.float16) if self.output.dtype == "float16" else out
 
     def _planes(self, moved: Moved) -> list[np.ndarray]:
@@ -64,43 +70,51 @@ class Sink:
         weights = np.array([_GREY if grey else _LUMA], np.float32)
         luma = cv2.transform(moved.base.astype(np.float32), weights)
         if not grey:
-            luma += np.float32(_LUMA_OFFSET * (1.0 if moved.dtype == np.uint8 else 1 / 255))
+            luma = luma + np.float32(_LUMA_OFFSET * (1.0 if moved.dtype == np.uint8 else 1 / 255))
         return [self._rounded(luma, moved)]
 
     def _rounded(self, plane: np.ndarray, moved: Moved) -> np.ndarray:
         """A luma plane as uint8 where uint8 both comes and leaves, so that 0.999 does not become 0."""
         return np.rint(plane).astype(np.uint8) if moved.dtype == np.uint8 and self.output.dtype == "uint8" else plane
 
-    def _affine(self, channels: int, full: float) -> tuple[np.ndarray, np.ndarray]:
-        """Scale and shift of each channel, float32, worked out in float64."""
-        normalize = self.output.normalize
-        if normalize is None:
-            low, high = self.output.range
-            scale, shift = np.array([(high - low) / full]), np.array([low])
-        else:
-            mean, std = (np.asarray(v, np.float64) for v in (normalize.mean, normalize.std))
-            for name, values in (("mean", mean), ("std", std)):
-                if len(values) not in (1, channels):
-                    raise DataError(f"normalize {name} has {len(values)} values, the output has {channels} channels")
-            scale, shift = 1.0 / (full * std), -mean / std
-        return tuple(np.broadcast_to(v, (channels,)).astype(np.float32) for v in (scale, shift))  # type: ignore[return-value]
+    def _affine(self, channels: int, full: float) -> list[tuple[np.float32, np.float32]]:
+        """(scale, shift) of each channel, worked out in float64 once and kept."""
+        known = self._affine_by.get((channels, full))
+        if known is None:
+            known = self._affine_by[channels, full] = _affine(self.output, channels, full)
+        return known
 
-    def _stack(self, planes: list[np.ndarray], dtype: np.dtype[Any], moved: Moved, scale: Any, shift: Any) -> np.ndarray:
-        """Planes into one new array. With `shift` None the values are only rescaled and rounded."""
+    def _stack(
+        self, planes: list[np.ndarray], dtype: np.dtype[Any], moved: Moved, factor: float, affine: Any
+    ) -> np.ndarray:
+        """Planes into one new array, through `affine`, or rescaled by `factor` and rounded where that is None."""
         height, width = moved.shape[:2]
         chw = self.output.layout == "chw"
         out = np.empty((len(planes), height, width) if chw else (height, width, len(planes)), dtype)
         for c, plane in enumerate(planes):
             into = out[c] if chw else out[..., c]
             source = moved.symmetry.view(plane)
-            if shift is None:
-                into[...] = source if plane.dtype == dtype else np.rint(np.clip(source * scale, 0, 255))
+            if affine is None:
+                into[...] = source if plane.dtype == dtype else np.rint(np.clip(source * factor, 0, 255))
                 continue
-            # One scalar multiplication and one addition a value: IEEE arithmetic, the same whatever the strides.
+            # One multiplication and one addition a value: IEEE arithmetic, the same whatever the strides.
+            scale, shift = affine[c]
             into[...] = source
-            into *= scale[c]
-            into += shift[c]
+            into *= scale
+            into += shift
         return out
+
+
+def _affine(output: Output, channels: int, full: float) -> list[tuple[np.float32, np.float32]]:
+    if output.normalize is None:
+        low, high = output.range
+        return [(np.float32((high - low) / full), np.float32(low))] * channels
+    pairs = []
+    for name, values in (("mean", output.normalize.mean), ("std", output.normalize.std)):
+        if len(values) not in (1, channels):
+            raise DataError(f"normalize {name} has {len(values)} values, the output has {channels} channels")
+        pairs.append(values * channels if len(values) == 1 else values)
+    return [(np.float32(1 / (full * std)), np.float32(-mean / std)) for mean, std in zip(*pairs, strict=True)]
 
 
 def _split(image: np.ndarray) -> list[np.ndarray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
@@ -17,7 +19,7 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
     if flow.dtype != "uint8":
         return None
-    for i, (before, after) in enumerate(zip(steps, steps[1:], strict=False)):
+    for i, (before, after) in enumerate(pairwise(steps)):
         first = flow.boxes and i == 0  # the boxes' first filter must stay at the original size
         if kind_of(before) == "lookup" and kind_of(after) == "window" and not first and not _may_pad(after):
             return (*steps[:i], after, before, *steps[i + 2 :])
@@ -29,6 +31,6 @@ RULE = Rule(
     equation="Table · Window = Window · Table   (uint8)",
     contract="EXACT",
     fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
-    leaves="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16, pad_if_needed: true}}, CLAHE, {Crop: {}}, Blur]",
+    leaves="[RandomGamma, {RandomCrop: {height: 9, width: 9, pad_if_needed: true}}, CLAHE, {Crop: {x_max: 4}}, Blur]",
     rewrite=_rewrite,
 )

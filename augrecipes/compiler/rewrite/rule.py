@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from augrecipes.flow import Flow
-from augrecipes.ops.capability import Kind
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capability import Kind
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 

@@ -1,0 +1,52 @@
+"""What the compiler hands to the Pipeline: the rewritten steps, and everything else that a call needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from augrecipes.compiler.rewrite import RULES, Firing, apply_rules
+from augrecipes.flow import Dtype, Flow
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+
+DTYPES: tuple[Dtype, ...] = ("uint8", "float32")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the compiler decided for one dtype of image.
+
+    Attributes:
+        steps: the rewritten steps.
+        fired: the rules that made them.
+    """
+
+    steps: tuple[Step, ...]
+    fired: tuple[Firing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Everything that a Pipeline is made of, and all that travels when it is pickled.
+
+    Attributes:
+        recipe: the source.
+        mode: `train` or `eval`.
+        optimize: what was asked for.
+        seed: of every draw.
+        save_applied_params: add `applied` to the samples.
+        plans: by image dtype, `uint8` and `float32`.
+    """
+
+    recipe: Recipe
+    mode: Mode
+    optimize: Optimize
+    seed: int
+    save_applied_params: bool
+    plans: dict[Dtype, Plan] = field(compare=False)
+
+
+def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, dtype: Dtype) -> Plan:
+    """The rewritten steps for images of `dtype`."""
+    boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
+    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes)
+    return Plan(*apply_rules(steps, flow, RULES[optimize]))

@@ -1,0 +1,30 @@
+"""RESULTS.md: one section a benchmark, written by the benchmark itself and by nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+_HEAD = "# Results\n\nWritten by the scripts in this folder, with `--write`; not by hand.\n"
+
+
+def put_section(name: str, body: str, into: Path = RESULTS) -> None:
+    """Write the section `name`, in the place of an earlier one or at the end."""
+    text = into.read_text(encoding="utf-8") if into.exists() else _HEAD
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    section = f"{begin}\n{body.strip()}\n{end}\n"
+    before, found, rest = text.partition(begin)
+    after = rest.partition(end)[2].lstrip("\n") if found else ""
+    parts = [part for part in (before.rstrip("\n") + "\n", section, after) if part.strip()]
+    into.write_text("\n".join(parts), encoding="utf-8")
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A Markdown table, aligned so that it reads well in a terminal too."""
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+
+    def line(row: tuple[str, ...]) -> str:
+        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([line(header), rule, *map(line, rows)])

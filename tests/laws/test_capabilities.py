@@ -1,0 +1,80 @@
+"""What the capability records claim, held against albumentations itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
+from test_exact_equals_none import COMMON
+
+from augrecipes.compiler.draws import Draws
+from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.rewrite.rule import kind_of
+from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.registry import construct, names
+from augrecipes.recipe.model import Arguments, Step
+
+# Grey images make some colour steps warn on every call.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+POOL = MOVES + TABLES + OTHERS + COLOURS + RGB_ONLY
+LOOKUPS = [(n, a) for n, a in POOL if kind_of(Step(n, Arguments(a))) == "lookup"]
+DIHEDRAL = [(n, a) for n, a in POOL if kind_of(Step(n, Arguments(a))) == "dihedral"]
+
+
+def keyed(name: str, args: dict, index: int):
+    made = construct(Step(name, Arguments(args), p=1.0))
+    draws = Draws(0)
+    made.random_generator, made.py_random = draws.add(name)
+    draws.position(0, index)
+    return made
+
+
+def test_every_class_has_a_record_and_every_record_a_class() -> None:
+    steps = {n for n in names() if not n.startswith(("Degrade", "ResizeToTarget"))}
+    assert steps - set(known()) == set()
+    assert set(known()) - steps == set()
+
+
+@pytest.mark.parametrize(("name", "args"), LOOKUPS, ids=lambda v: v if isinstance(v, str) else "")
+@settings(COMMON, max_examples=40)
+@given(st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 30), st.integers(0, 6), st.integers(0, 6))
+def test_a_lookup_is_one_wherever_a_pixel_stands(
+    name: str, args: dict, index: int, height: int, width: int, y: int, x: int
+) -> None:
+    """On any window of the image it gives the window of what it gives on the image: body and tail of a row alike."""
+    record = capability(name)
+    channels = 3 if record is not None and record.channels else (1, 3, 5)[index % 3]
+    image = picture(index, channels, "uint8")
+    window = np.ascontiguousarray(image[y : y + height, x : x + width])
+    whole, part = keyed(name, args, index), keyed(name, args, index)
+    np.testing.assert_array_equal(
+        whole(image=image)["image"][y : y + height, x : x + width], part(image=window)["image"]
+    )
+
+
+@pytest.mark.parametrize(("name", "args"), DIHEDRAL, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_dihedral_step_is_the_symmetry_that_the_kernel_thinks(name: str, args: dict) -> None:
+    image = picture(1, 3, "uint8", (5, 8))
+    for index in range(24):
+        step = keyed(name, args, index)
+        out = step(image=image)["image"]
+        symmetry = symmetry_of(name, step.params)
+        np.testing.assert_array_equal(out, symmetry.apply(image))
+        np.testing.assert_array_equal(out, symmetry.view(image))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize(("name", "args"), POOL, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str, args: dict, channels: int) -> None:
+    record = capability(name)
+    assert record is not None
+    image = picture(3, channels, "uint8", (64, 48))
+    if record.channels is None or channels in record.channels:
+        assert keyed(name, args, 1)(image=image)["image"].size
+    else:
+        with pytest.raises((ValueError, TypeError, NotImplementedError)):
+            keyed(name, args, 1)(image=image)

@@ -1,0 +1,93 @@
+"""What every rewrite rule owes, whatever it rewrites."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_recipes import assert_same, recipes, steps_for, targets
+from test_exact_equals_none import COMMON, build
+
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.plan import Compiled, Plan
+from augrecipes.compiler.rewrite import EXACT, Rule, apply_rules
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.parse import parse_text
+
+# Grey images make some colour steps warn on every call.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+EACH = pytest.mark.parametrize("rule", EXACT, ids=lambda rule: rule.name)
+FLOW = Flow("uint8")
+
+
+def parsed(steps: str) -> Recipe:
+    return parse_text(f"version: 1\nrecipe: law\nsteps: {steps}\n")
+
+
+def sources(steps: tuple[Step, ...]) -> list[str]:
+    """The labels of the steps that draw, joined ones opened."""
+    return [s.site for step in steps for s in step.walk() if s.is_group or not s.steps]
+
+
+@EACH
+def test_fires_and_leaves_alone(rule: Rule) -> None:
+    steps = parsed(rule.fires).steps
+    after, fired = apply_rules(steps, FLOW, (rule,))
+    assert {f.rule for f in fired} == {rule.name}
+    assert after != steps
+    steps = parsed(rule.leaves).steps
+    assert apply_rules(steps, FLOW, (rule,)) == (steps, ())
+
+
+@EACH
+def test_keeps_the_bits_of_its_own_example(rule: Rule) -> None:
+    recipe = parsed(rule.fires)
+    plan = Plan(*apply_rules(recipe.steps, FLOW, (rule,)))
+    alone = Pipeline(Compiled(recipe, "train", "exact", 0, False, {"uint8": plan, "float32": plan}))
+    plain = build(recipe, "none")
+    for index in range(20):
+        sample = targets(recipe, index, 3, "uint8")
+        assert_same(plain.at(index)(**sample), alone.at(index)(**sample))
+
+
+@settings(COMMON, max_examples=200)
+@given(recipes(steps_for(3)), st.sampled_from(EXACT), st.sampled_from(["uint8", "float32", None]), st.booleans())
+def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str | None, boxes: bool) -> None:
+    flow = Flow(dtype, boxes=boxes)  # type: ignore[arg-type]
+    once, _ = apply_rules(recipe.steps, flow, (rule,))
+    twice, fired = apply_rules(once, flow, (rule,))
+    if rule.name != "fold_sink":  # what it has folded ends the recipe, and it finds the same moves again
+        assert twice == once
+        assert not fired
+    kept, were = sources(once), sources(recipe.steps)
+    if rule.name != "drop_noops":
+        assert sorted(kept) == sorted(were)
+    assert len(set(kept)) == len(kept)
+
+
+@settings(COMMON, max_examples=100)
+@given(recipes(steps_for(3)), st.integers(0, 2**32))
+def test_draws_are_those_of_none(recipe: Recipe, seed: int) -> None:
+    """The parameters that acted, label by label: not only the same pixels, which could be luck."""
+    sample = targets(recipe, seed, 3, "uint8")
+    made = []
+    for optimize in ("none", "exact"):
+        compiled = build(recipe, optimize, seed).compiled  # type: ignore[arg-type]
+        pipeline = Pipeline(Compiled(recipe, "train", compiled.optimize, seed, True, compiled.plans))
+        try:
+            made.append({site: (name, params) for site, name, params in pipeline.at(1)(**sample)["applied"]})
+        except Exception as error:  # both must fail alike; the message names the step
+            made.append(str(error))
+    if isinstance(made[0], str):
+        assert made[0] == made[1]
+        return
+    none, exact = made
+    noops = {s.site for s in recipe.walk() if s.name == "NoOp"}
+    assert none.keys() - noops == exact.keys() - noops
+    for site in exact:
+        assert none[site][0] == exact[site][0]
+        np.testing.assert_equal(none[site][1], exact[site][1])

@@ -1,0 +1,201 @@
+"""The house rules, read off the source: which way imports point, what stays lazy, how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import augrecipes
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "augrecipes"
+LONGEST = 320
+
+# A part may import those on its right, never those on its left.
+LAYERS = ("cli", "demo", "preview", "data", "compiler", "recipe", "ops", "flow", "errors")
+# `sources` stands beside them: it imports only errors, and these read files through it.
+READERS = frozenset({"data", "preview"})
+# Recipe.compile is the one door from the language up to the compiler.
+DOORS = frozenset({("recipe/model.py", "compiler")})
+# Who may import what is heavy, or what must have a single place: paths that must begin so.
+OUTSIDE = {
+    "yaml": ("recipe/parse.py", "recipe/write.py"),
+    "torch": ("data/", "demo/"),
+    "typer": ("cli/",),
+    "rich": ("cli/", "demo/"),
+}
+VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
+
+
+class Import(NamedTuple):
+    """One import of a module, that runs: those for the type checker only do not count."""
+
+    module: str
+    line: int
+
+
+def imports_of(node: ast.AST) -> Iterator[Import]:
+    """Every import that can run, wherever in the file it stands."""
+    match node:
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=otherwise):
+            for child in otherwise:
+                yield from imports_of(child)
+        case ast.Import(names=names):
+            yield from (Import(alias.name, node.lineno) for alias in names)
+        case ast.ImportFrom(module="augrecipes", names=names, level=0):
+            # `from augrecipes import sources` imports a part, `from augrecipes import load` a public name.
+            yield from (Import(f"augrecipes.{alias.name}", node.lineno) for alias in names)
+        case ast.ImportFrom(module=str(module), level=0):
+            yield Import(module, node.lineno)
+        case ast.ImportFrom():
+            yield Import("<relative>", node.lineno)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from imports_of(child)
+
+
+def faults_of(path: str, text: str) -> list[str]:
+    """What the imports of one file, named relative to the package, do wrong."""
+    part = path.partition("/")[0].removesuffix(".py")
+    found = []
+    for module, line in imports_of(ast.parse(text)):
+        top, _, rest = module.partition(".")
+        target = rest.split(".")[0]
+        if top == "<relative>":
+            found.append(f"{path}:{line}: relative import")
+        elif top != "augrecipes":
+            if not path.startswith(OUTSIDE.get(top, ("",))):
+                found.append(f"{path}:{line}: imports {top}")
+        elif not _allowed(path, part, target):
+            found.append(f"{path}:{line}: {part} imports {target or 'augrecipes'}")
+    return found
+
+
+def _allowed(path: str, part: str, target: str) -> bool:
+    if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
+        return True
+    if part == "sources":
+        return target == "errors"
+    if target == "sources":
+        return part in READERS
+    if target in LAYERS:
+        return LAYERS.index(target) > LAYERS.index(part)
+    # What is left are public names: the demo is written as a user would write it.
+    return part == "demo"
+
+
+def _files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", _files(), ids=lambda file: file.relative_to(PACKAGE).as_posix())
+def test_imports_point_one_way(file: Path) -> None:
+    assert faults_of(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fault"),
+    [
+        ("ops/geometry.py", "from augrecipes.compiler.draws import Draws", "ops imports compiler"),
+        ("recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
+        ("recipe/steps.py", "from augrecipes.compiler.compile import plan", "recipe imports compiler"),
+        ("sources/files.py", "from augrecipes.recipe.model import Recipe", "sources imports recipe"),
+        ("compiler/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
+        ("compiler/lower.py", "from augrecipes import data", "compiler imports data"),
+        ("data/folder.py", "from augrecipes import load", "data imports load"),
+        ("data/folder.py", "from . import loader", "relative import"),
+        ("errors.py", "import augrecipes.flow", "errors imports flow"),
+        ("compiler/pipeline.py", "import torch.utils.data", "imports torch"),
+        ("recipe/steps.py", "from yaml import load", "imports yaml"),
+        ("data/folder.py", "try:\n    import rich\nexcept ImportError:\n    pass", "imports rich"),
+        ("ops/a.py", "if TYPE_CHECKING:\n    pass\nelse:\n    import torch", "imports torch"),
+    ],
+)
+def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
+    (found,) = faults_of(path, text)
+    assert found.endswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("recipe/model.py", "def compile(self):\n    from augrecipes.compiler.compile import compile_recipe"),
+        ("ops/registry.py", "if TYPE_CHECKING:\n    from augrecipes.recipe.model import Step"),
+        ("ops/verdicts.py", "from augrecipes import __version__"),
+        ("data/sample.py", "from augrecipes.sources.files import read_image"),
+        ("demo/speed.py", "import augrecipes as ar\nimport torch"),
+    ],
+)
+def test_what_is_allowed_passes(path: str, text: str) -> None:
+    assert faults_of(path, text) == []
+
+
+def test_every_part_has_its_place() -> None:
+    parts = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in _files()}
+    assert parts == {*LAYERS, "sources", "__init__", "__main__"}
+
+
+def test_the_door_is_inside_one_method() -> None:
+    """Recipe.compile alone may reach for the compiler, and only when it is called."""
+    tree = ast.parse((PACKAGE / "recipe" / "model.py").read_text(encoding="utf-8"))
+    doors = [
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for found in imports_of(function)
+        if found.module.startswith("augrecipes.compiler")
+    ]
+    everywhere = [found for found in imports_of(tree) if found.module.startswith("augrecipes.compiler")]
+    assert doors == ["compile"] * len(everywhere)
+    assert doors
+
+
+def test_no_file_is_long_and_none_has_a_vague_name() -> None:
+    files = [*_files(), *(ROOT / "benchmarks").glob("*.py")]
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
+    assert [file for file in files if file.stem in VAGUE] == []
+
+
+def test_public_names_are_there() -> None:
+    assert sorted(set(augrecipes.__all__)) == sorted(augrecipes.__all__)
+    assert set(dir(augrecipes)) == set(augrecipes.__all__)
+    for name in augrecipes.__all__:
+        assert getattr(augrecipes, name) is not None
+    with pytest.raises(AttributeError, match="ImageFolder"):
+        _ = augrecipes.ImageFoldr
+
+
+def test_type_checkers_see_the_same_public_names() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [n for n in tree.body if isinstance(n, ast.If)]
+    seen = {alias.asname for n in block.body if isinstance(n, ast.ImportFrom) for alias in n.names}
+    assert seen | {"__version__"} == set(augrecipes.__all__)
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import augrecipes", ("torch", "albumentations", "cv2", "numpy", "yaml", "rich", "typer")),
+        ("import augrecipes as ar; ar.load('folder-128')", ("torch", "albumentations", "cv2")),
+        ("from augrecipes.cli import main; main(['check', 'folder-128'])", ("torch", "scipy.special")),
+    ],
+)
+def test_heavy_packages_are_imported_late(code: str, absent: tuple[str, ...]) -> None:
+    report = f"print('LOADED', *(m for m in {absent!r} if sys.modules.get(m)), file=sys.stderr)"
+    program = f"import atexit, sys\natexit.register(lambda: {report})\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].split() == ["LOADED"]
+
+
+def test_warnings_stay_errors(pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.getini("filterwarnings")[0] == "error"

@@ -1,0 +1,27 @@
+"""Every example in a docstring of augrecipes runs and says what it shows."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import augrecipes
+
+MODULES = sorted(m.name for m in pkgutil.walk_packages(augrecipes.__path__, "augrecipes.") if "__main__" not in m.name)
+
+
+@pytest.mark.parametrize("name", ["augrecipes", *MODULES])
+def test_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_there_are_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    counts = [len(test.examples) for name in MODULES for test in finder.find(import_module(name))]
+    assert sum(counts) > 100
