@@ -18,12 +18,9 @@ def main() -> None:
     HERE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         data = draw_dataset(Path(folder), tiles=12, photo_count=12)
-        for name, recipe, images, masks, rows, stages in (
-            ("stages", "stained-tissue", data.tissue, None, 1, True),
-            ("draws", "segmentation", data.tissue, data.masks, 2, False),
-        ):
+        for name, rows, stages in (("stages", 1, True), ("draws", 2, False)):
             grid = Path(folder) / f"{name}.png"
-            preview(recipe, images, grid, masks=masks, rows=rows, columns=5, seed=0, stages=stages)
+            preview("stained-tissue", data.tissue, grid, rows=rows, columns=5, seed=0, stages=stages)
             sheet = cv2.imread(str(grid))
             size = (_WIDTH, round(sheet.shape[0] * _WIDTH / sheet.shape[1]))
             small = cv2.resize(sheet, size, interpolation=cv2.INTER_AREA)

@@ -11,7 +11,7 @@ from augrecipes.cli.options import Set, Without, one_of, overrides
 FORMATS = ("text", "github", "json")
 
 
-def check(  # noqa: PLR0917 - options of a command, given by name
+def check(
     files: Annotated[
         list[str] | None,
         typer.Argument(

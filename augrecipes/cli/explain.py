@@ -9,7 +9,7 @@ import typer
 from augrecipes.cli.options import Json, Mode, Optimize, Recipe, Set, Without, one_of, overrides
 
 
-def explain(  # noqa: PLR0917 - options of a command, given by name
+def explain(
     recipe: Recipe,
     mode: Mode = "train",
     optimize: Optimize = None,

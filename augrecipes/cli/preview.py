@@ -11,7 +11,7 @@ from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, o
 from augrecipes.cli.terminal import progress
 
 
-def preview(  # noqa: PLR0917 - options of a command, given by name
+def preview(
     recipe: Recipe,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder of images, one image, or a CSV file.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(

@@ -140,7 +140,8 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] 
     if layout == "auto" and here and deeper:
         _log.warning(
             "%s: %s pictures directly in this folder and %s in its subfolders: all are taken, without classes. "
-            "layout='classes' makes the subfolders classes and leaves out the rest, layout='flat' says that this is meant",
+            "layout='classes' makes classes of the subfolders and leaves out the rest; layout='flat' says that "
+            "this is meant",
             name,
             f"{len(here):,}",
             f"{deeper:,}",

@@ -109,7 +109,7 @@ def test_a_root_of_both_layouts_is_flat_with_a_warning(tmp_path: Path, caplog: p
     assert names(list_folder(root, layout="classes")) == ["a/2.jpg", "b/c/3.jpg"]
     assert not caplog.messages
     classes = fill(tmp_path.parent / "classes", "a/1.jpg")
-    with pytest.raises(DataError, match="flat.*layout='classes'") as caught:
+    with pytest.raises(DataError, match=r"flat.*layout='classes'") as caught:
         list_folders([classes, root])
     assert caught.value.path == str(root)
     with pytest.raises(ValueError, match="layout"):

@@ -37,7 +37,7 @@ class Symmetry:
 
     def apply(self, array: np.ndarray) -> np.ndarray:
         """The moved array, C-contiguous; `array` itself where nothing moves."""
-        if self == IDENTITY:
+        if not (self.transpose or self.flip_y or self.flip_x):
             return array
         channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else _CV_CHANNELS + 1
         if array.dtype not in _CV_DTYPES or channels > _CV_CHANNELS or not array.size:

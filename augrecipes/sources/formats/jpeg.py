@@ -104,7 +104,7 @@ def _walk(data: bytes) -> _Segments:
 
 def _decode(data: bytes, s: _Segments, colorspace: str) -> NDArray[np.uint8]:
     try:
-        return simplejpeg.decode_jpeg(data, colorspace)  # type: ignore[no-any-return]
+        return np.asarray(simplejpeg.decode_jpeg(data, colorspace))
     except (ValueError, MemoryError) as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
@@ -112,14 +112,14 @@ def _decode(data: bytes, s: _Segments, colorspace: str) -> NDArray[np.uint8]:
     # does not need, and without the junk between them, most files pass the strict decoder.
     clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
     try:
-        return simplejpeg.decode_jpeg(clean, colorspace)  # type: ignore[no-any-return]
+        return np.asarray(simplejpeg.decode_jpeg(clean, colorspace))
     except (ValueError, MemoryError) as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
     if data.rfind(b"\xff\xd9") < s.scan:
         raise UnreadableError("truncated: its JPEG data has no end marker")
     try:
-        return simplejpeg.decode_jpeg(clean, colorspace, strict=False)  # type: ignore[no-any-return]
+        return np.asarray(simplejpeg.decode_jpeg(clean, colorspace, strict=False))
     except (ValueError, MemoryError) as error:
         _refuse(error)
 

@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def imdecode(data: bytes | bytearray, header: ImageHeader, *, color: bool) -> NDArray[Any]:
+def imdecode(data: bytes | bytearray | NDArray[np.uint8], header: ImageHeader, *, color: bool) -> NDArray[Any]:
     """Pixels as OpenCV decodes them, in RGB order, never turned by EXIF.
 
     Args:
