@@ -52,8 +52,6 @@ def check(
         return
     if not files:
         raise typer.BadParameter("which recipes? Give files, folders, gallery names, or - for standard input")
-    if "-" in files and (set_ or without):
-        raise typer.BadParameter("standard input is checked as it is; give a file to change it", param_hint="--set")
     changes = overrides(set_)
     from augrecipes.cli import report
     from augrecipes.cli.checking import check_all

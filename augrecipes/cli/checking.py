@@ -52,7 +52,7 @@ def _expand(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
         files.update(dict.fromkeys(found))
         if not found:
             what = "a folder without .yaml or .yml files" if Path(name).is_dir() else "no file fits this pattern"
-            problems.append(Diagnostic(what, code="E101", name="file", file=name))
+            problems.append(Diagnostic(what, 1, 1, "E101", "file", name))
     return list(files), problems
 
 
@@ -82,7 +82,7 @@ def _check(file: str, changes: Mapping[str, Any], without: Sequence[str]) -> tup
     try:
         recipe, problems = _read(file, changes, without)
     except RecipeError as error:
-        return error.problems or (Diagnostic(str(error), file=file),)
+        return error.problems or (Diagnostic(str(error), 1, 1, file=file),)
     return problems if recipe is None else (*problems, *run(recipe))
 
 
@@ -93,4 +93,4 @@ def _read(
         return parse.parse_file(loading.find(file), overrides=changes, without=without)
     stream = getattr(sys.stdin, "buffer", sys.stdin)
     data = stream.read(_MOST_BYTES)
-    return parse.parse_text(data, file="<stdin>", root=Path.cwd()), ()
+    return parse.parse_text(data, file="<stdin>", root=Path.cwd(), overrides=changes, without=without), ()

@@ -62,8 +62,10 @@ class Context:
 
     def position(self, place: Place) -> Position:
         """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""
-        return Position(place.line, place.col) if place.file == self.file else self.extends
+        if place.file == self.file:
+            return Position(place.line, place.col)
+        return Position(self.extends.line, self.extends.col, (place.file, place.line, place.col))
 
     def place(self, position: Position) -> Place:
-        """A place of the model, with its file."""
-        return Place(self.file, position.line, position.col)
+        """A place of the model, with the file that it really stands in."""
+        return Place(*position.origin) if position.origin else Place(self.file, position.line, position.col)

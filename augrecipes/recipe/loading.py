@@ -55,4 +55,4 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
         return path
     names = gallery.names()
     message = f"neither a file nor a recipe of the gallery{suggest.hint(text, names)}; it has {', '.join(names)}"
-    raise RecipeError(problems=[Diagnostic(message, code="E101", name=text, file=text)])
+    raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

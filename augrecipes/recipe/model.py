@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.recipe.frozen import Arguments
+
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline
 
@@ -16,67 +18,26 @@ Optimize = Literal["none", "exact", "fast"]
 Mode = Literal["train", "eval"]
 Presence = Literal["absent", "optional", "required"]
 
+__all__ = [
+    "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
+    "Output", "Position", "Presence", "Recipe", "Step",
+]  # fmt: skip
 GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
-
-
-class Arguments(Mapping[str, Any]):
-    """An immutable, hashable mapping: the arguments of a step as they were written.
-
-    Lists become tuples and nested mappings become Arguments, so that two recipes compare by value.
-
-    >>> a = Arguments({"size": [224, 224]})
-    >>> a["size"], a == {"size": (224, 224)}
-    ((224, 224), True)
-    """
-
-    __slots__ = ("_items",)
-
-    def __init__(self, items: Mapping[str, Any] | None = None) -> None:
-        self._items = {key: _freeze(value) for key, value in (items or {}).items()}
-
-    def __getitem__(self, key: str) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
-
-    def __repr__(self) -> str:
-        return f"Arguments({self._items})"
-
-    def __reduce__(self) -> tuple[type[Arguments], tuple[dict[str, Any]]]:
-        return Arguments, (self._items,)
-
-    def plain(self) -> dict[str, Any]:
-        """A fresh dict of plain lists and dicts, as YAML has them."""
-        return {key: _thaw(value) for key, value in self._items.items()}
-
-
-def _freeze(value: Any) -> Any:
-    if isinstance(value, Arguments):
-        return value
-    if isinstance(value, Mapping):
-        return Arguments(value)
-    return tuple(_freeze(v) for v in value) if isinstance(value, list | tuple) else value
-
-
-def _thaw(value: Any) -> Any:
-    if isinstance(value, Arguments):
-        return value.plain()
-    return [_thaw(v) for v in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a recipe file: 1-based line and column."""
+    """A place in a recipe file: 1-based line and column.
+
+    Attributes:
+        line: in the file that was asked for; where a variant says `extends:`, for what stands in another file.
+        col: the same.
+        origin: file, line and column of what stands in another file; `<overrides>` for the caller's own changes.
+    """
 
     line: int = 0
     col: int = 0
+    origin: tuple[str, int, int] | None = None
 
 
 NOWHERE = Position()

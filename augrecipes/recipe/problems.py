@@ -24,12 +24,13 @@ class Problems:
         self._full = False
 
     def add(self, code: str, place: Place, message: str, name: str = "") -> None:
-        """Note one problem.
+        """Note one problem. What has no line, such as a file that is missing, stands at 1:1, where editors go.
 
         Raises:
             Stop: there are too many; nobody reads on, and looking for likely names takes time.
         """
-        found = Diagnostic(_short(message, 400), place.line, place.col, code, _short(name, 80), place.file)
+        line, col = place.line or 1, place.col or 1
+        found = Diagnostic(_short(message, 400), line, col, code, _short(name, 80), place.file)
         if found in self._found:
             return
         if len(self._found) >= MOST:
@@ -52,7 +53,9 @@ class Problems:
         """Every problem, in file order."""
         found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
         if self._full:
-            found.append(Diagnostic("more problems are not shown; mend these first", code="E116", file=found[0].file))
+            last = found[-1]
+            message = "more problems are not shown; mend these first"
+            found.append(Diagnostic(message, last.line, last.col, "E116", file=last.file))
         return tuple(found)
 
     def error(self) -> RecipeError:

@@ -33,6 +33,23 @@ def test_every_problem_of_every_file_at_once(run, write):
     assert result.exit_code == 2
 
 
+def test_what_a_variant_inherits_is_told_at_extends(run, write):
+    parent = "version: 1\nrecipe: base\nsteps:\n  - HorizontalFlip: {p: 0}\n  - Rotate: {limit: 0}MARK\neval: []\n"
+    write("some/base.yaml", parent.replace("MARK", ""))
+    write("some/x.yaml", "version: 1\nrecipe: x\nextends: base.yaml\nset:\n  Rotate.limit: [0, 0]\n")
+    lines = run("check", "some/x.yaml").stdout.splitlines()
+    assert lines[0].startswith("some/x.yaml:3:1: L103 never-acts: HorizontalFlip ")
+    assert lines[0].endswith("(in some/base.yaml:4:22, which this recipe extends)")
+    assert lines[1].startswith("some/x.yaml:5:3: L103 never-acts: Rotate ")
+    assert "extends" not in lines[1]
+    (alone, *_) = run("check", "some/base.yaml").stdout.splitlines()
+    assert alone.startswith("some/base.yaml:4:22: L103")
+    assert "extends" not in alone
+    write("some/base.yaml", parent.replace("MARK", "  # augrecipes: ignore[L103]"))
+    write("some/x.yaml", "version: 1\nrecipe: x\nextends: base.yaml\nwithout: [HorizontalFlip]\n")
+    assert run("check", "some/x.yaml", "--strict").exit_code == 0
+
+
 def test_folders_patterns_and_gallery_names(run, write):
     write("some/a.yaml", GOOD)
     write("some/deep/b.yml", WARNS)
@@ -57,7 +74,7 @@ def test_what_leads_nowhere(run, tmp_path, given):
     (tmp_path / "empty").mkdir()
     result = run("check", given)
     assert result.exit_code == 2
-    assert result.stdout.startswith(f"{given}: E101 ")
+    assert result.stdout.startswith(f"{given}:1:1: E101 ")
 
 
 def test_standard_input(run):
@@ -65,7 +82,11 @@ def test_standard_input(run):
     assert result.exit_code == 2
     assert result.stdout.startswith("<stdin>:4:5: E302 HorizontalFlop: ")
     assert run("check", "-", "--strict", stdin=GOOD).exit_code == 0
-    assert run("check", "-", "--set", "a.b=1", stdin=GOOD).exit_code == 2
+    assert run("check", "-", "--set", "a.b=1", stdin=GOOD).stdout.startswith("<overrides>:1:1: E505 a.b: ")
+    assert run("check", "-", "--strict", "--set", "HorizontalFlip.p=0.1", stdin=GOOD).exit_code == 0
+    assert "L103" in run("check", "-", "--set", "HorizontalFlip.p=0", stdin=GOOD).stdout
+    assert run("check", "-", "--without", "HorizontalFlip", stdin=LINTS).exit_code == 2
+    assert run("check", "-", "--without", "eval.HorizontalFlip", stdin=LINTS).exit_code == 0
 
 
 def test_json(run, write):

@@ -23,6 +23,22 @@ PICTURES = pictures.all_pictures()
 TABLE = pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.name)
 
 
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+@pytest.mark.parametrize("size", [(1, 65534), (2, 65534), (1, 65535), (3, 21844), (400, 500)])
+@pytest.mark.parametrize("more", [0, 1, 70_000])
+def test_png_of_any_size(size: tuple[int, int], more: int) -> None:
+    # Around the limits of the blocks that pixels are handed on in, and with pixels that no row has room for.
+    height, width = size
+    grey = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+    packed = zlib.compress(np.pad(grey, ((0, 0), (1, 0))).tobytes() + bytes(more))
+    ihdr = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", ihdr) + _chunk(b"IDAT", packed) + _chunk(b"IEND", b"")
+    np.testing.assert_array_equal(decode_image(data, name="x", channels=1)[:, :, 0], grey)
+
+
 def same(found: np.ndarray, expected: np.ndarray, *, exact: bool) -> None:
     assert found.shape == expected.shape
     if exact:

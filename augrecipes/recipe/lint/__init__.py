@@ -33,8 +33,8 @@ def lints() -> dict[str, Lint]:
 def run(recipe: Recipe) -> tuple[Diagnostic, ...]:
     """Everything the lints say of a recipe, in file order, without what the recipe silences.
 
-    A finding is silenced by `# augrecipes: ignore[CODE]` on the line of the step that it speaks of.
-    Imports no albumentations.
+    What a variant inherits is told at its `extends:`, and the message names the place. A finding is silenced by
+    `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Imports no albumentations.
 
     >>> from augrecipes.recipe.parse import parse_text
     >>> found = run(parse_text("version: 1\\nrecipe: tiny\\nsteps: [{Rotate: {limit: 0}}]\\neval: []"))
@@ -49,14 +49,15 @@ def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
         for finding in lint.check(recipe):
             if finding.step is not None and lint.code in finding.step.ignored:
                 continue
-            place = finding.place
+            place, message = finding.place, finding.message
+            if finding.origin:
+                message += f" (in {finding.origin}, which this recipe extends)"
             yield Diagnostic(
-                message=finding.message,
+                message=message,
                 line=place.line or 1,
                 col=place.col or 1,
                 code=lint.code,
                 name=lint.name,
-                # A variant's steps stand in the file of its parent.
-                file=getattr(place, "file", "") or recipe.file,
+                file=recipe.file,
                 severity=lint.severity,
             )

@@ -29,7 +29,14 @@ class Finding:
         if self.step is None:
             return NOWHERE
         place = self.step.places.get(self.argument) if self.argument else None
-        return place if isinstance(place, Position) else self.step.position
+        # What the caller set has no line; its step has.
+        return place if isinstance(place, Position) and place.line else self.step.position
+
+    @property
+    def origin(self) -> str:
+        """`FILE:LINE:COL` of what stands in a file that the recipe extends; empty for what does not."""
+        origin = self.place.origin
+        return "{}:{}:{}".format(*origin) if origin and origin[1] else ""
 
 
 @dataclass(frozen=True, slots=True)
