@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from augrecipes.ops import catalog
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import names
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe, Step
 from augrecipes.recipe.sites import label
 
@@ -75,10 +79,30 @@ RGB_ONLY: Pool = (
 _P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
 
 
+# These read keys of their own beside the image, or need arguments that say what to look for.
+_NEEDS_MORE = {
+    *("RandomCropNearBBox", "ConstrainedCoarseDropout", "MaskDropout", "CropNonEmptyMaskIfExists"),
+    *("LongestMaxSize", "SmallestMaxSize", "CropAndPad"),
+}
+
+
+@cache
+def with_defaults(channels: int) -> Pool:
+    """Every class that a recipe may name with no argument at all, for images of so many channels."""
+    pool = []
+    for name in names():
+        record = capability(name)
+        wanted = record is not None and (record.channels is None or channels in record.channels)
+        if wanted and name not in _NEEDS_MORE and not catalog.shipped()[name].get("required"):
+            pool.append((name, {}))
+    return tuple(pool)
+
+
+@cache
 def steps_for(channels: int) -> Pool:
-    """The (class, arguments) that take images of so many channels; moves and tables twice as often."""
+    """The (class, arguments) that take images of so many channels; moves and tables more often."""
     extra = {1: COLOURS, 3: COLOURS + RGB_ONLY}.get(channels, (("ChannelDropout", {}),))
-    return MOVES * 2 + TABLES * 2 + OTHERS + extra
+    return MOVES * 3 + TABLES * 3 + OTHERS + extra + with_defaults(channels)
 
 
 @st.composite
