@@ -1,53 +1,130 @@
-"""JSON-like data as text for people: facts first, then a table for every list."""
+"""An explanation as text for people: facts first, then a table for every list, no wider than the terminal."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from augrecipes.cli.terminal import paint
 
-_TITLES = {
-    "steps": "Steps, with the arguments that take effect",
-    "rules": "Rules that fired",
-    "plan": "Plan",
-    "stayed": "Stayed as it is, and why",
-}
+WIDEST = 120  # longer lines are hard to read
+_NARROWEST = 24  # of a last column; below it, lines run over rather than down
+_DIGITS = 12  # of a digest: enough to tell recipes apart
 
 
-def render(told: Mapping[str, Any]) -> str:
-    """A mapping of facts and lists as text.
+class Table(NamedTuple):
+    """Rows of text; the last column is wrapped."""
 
-    >>> print(render({"recipe": "tiny", "plan": [{"step": "HorizontalFlip", "p": 0.5}, {"step": "sink", "p": 1}]}))
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def render(told: Mapping[str, Any], width: int | None = None) -> str:
+    """What `Explanation.to_json()` holds, as text.
+
+    Args:
+        told: facts, and lists of mappings.
+        width: columns to stay within; None asks the terminal, and is 120 where there is none.
+
+    >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
+    >>> print(render({"recipe": "tiny", "digest": "0123456789abcdef", "steps": [flip], "stayed": []}, 80))
     recipe: tiny
+    digest: 0123456789ab
     <BLANKLINE>
-    Plan
-      HorizontalFlip  0.5
-      sink            1
+    Steps, with the arguments that take effect
+      step    p    arguments
+      Flip#1  0.5  axis: x
+    <BLANKLINE>
+    Stayed as it is, and why
+      none
     """
-    facts = [f"{key}: {_text(value)}" for key, value in told.items() if not _is_table(value)]
-    parts = ["\n".join(facts)] if facts else []
+    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST) if width is None else width
+    facts = {key: value for key, value in told.items() if not isinstance(value, list | tuple)}
+    if isinstance(facts.get("digest"), str):
+        facts["digest"] = facts["digest"][:_DIGITS]
+    parts = ["\n".join(_filled(f"{key}: ", _text(value), width) for key, value in facts.items())] if facts else []
     for key, rows in told.items():
-        if _is_table(rows):
-            title = paint(_TITLES.get(key, key.replace("_", " ").capitalize()), "strong", sys.stdout)
-            parts.append("\n".join([title, *(_rows(rows) or ["  none"])]))
+        if isinstance(rows, list | tuple):
+            parts.append(_drawn(_TABLES.get(key, _any)(key, rows), width))
     return "\n\n".join(parts)
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, list | tuple)
+def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Children stand below their group, further in, so their label need not repeat the group's."""
+    shown = []
+    for row in rows:
+        site = str(row["site"]).rpartition("/")[2]
+        label = site if site.startswith(f"{row['name']}#") else f"{site} ({row['name']})"
+        arguments = {name: value for name, value in row["arguments"].items() if value is not None}
+        shown.append(("  " * row["depth"] + label, f"{row['p']:g}", _text(arguments)))
+    return Table("Steps, with the arguments that take effect", ("step", "p", "arguments"), shown)
 
 
-def _rows(rows: Sequence[Any]) -> list[str]:
-    """Aligned columns; the last one is not padded."""
-    cells = [[_text(cell) for cell in row.values()] if isinstance(row, Mapping) else [_text(row)] for row in rows]
-    count = max((len(row) for row in cells), default=0)
-    widths = [max((len(row[i]) for row in cells if i < len(row) - 1), default=0) for i in range(count)]
-    return [
-        "  " + "  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), *row[-1:]]).rstrip()
-        for row in cells
-    ]
+def _rules(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    shown = []
+    for row in rows:
+        shown.append((f"{row['rule']}", f"{row['contract']}", f"{row['before']} → {row['after'] or 'nothing'}"))
+        if row["equation"]:
+            shown.append(("", "", " ".join(row["equation"].split())))
+    return Table("Rules that fired", ("rule", "contract", "what it did"), shown)
+
+
+def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    shown = [(str(row["step"]), f"= {row['stands_for']}" if row["stands_for"] else "") for row in rows]
+    return Table("Plan", (), shown)
+
+
+def _stayed(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    return Table("Stayed as it is, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
+
+
+def _any(key: str, rows: Sequence[Any]) -> Table:
+    mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
+    heads = tuple(str(name) for name in mappings[0]) if mappings else ()
+    shown = [tuple(_text(row.get(name)) for name in heads) for row in mappings]
+    return Table(key.replace("_", " ").capitalize(), heads if any(heads) else (), shown)
+
+
+_TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "stayed": _stayed}
+
+
+def _drawn(table: Table, width: int) -> str:
+    """Title, head and aligned columns."""
+    lines = [paint(table.title, "strong", sys.stdout)]
+    if not table.rows:
+        return "\n".join([*lines, "  none"])
+    rows = [table.heads, *table.rows] if table.heads else list(table.rows)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    for number, row in enumerate(rows):
+        before = "  " + "".join(f"{cell:<{size}}  " for cell, size in zip(row, widths, strict=False))
+        line = _filled(before, row[-1], width).rstrip()
+        lines.append(paint(line, "faint", sys.stdout) if table.heads and not number else line)
+    return "\n".join(lines)
+
+
+def _filled(before: str, text: str, width: int) -> str:
+    """`text` behind `before`, wrapped, with its further lines below its first."""
+    room = max(width - len(before), _NARROWEST)
+    # What belongs together keeps together: a break inside `[0.5, 1.0]` is hard to read.
+    lines = textwrap.wrap(_glued(text), room, break_long_words=False, break_on_hyphens=False)
+    indent = "\n" + " " * len(before)
+    return before + indent.join(lines).replace(_GLUE, " ")
+
+
+_GLUE = "\x00"
+
+
+def _glued(text: str) -> str:
+    """Spaces inside brackets, and after a colon, as glue that wrapping leaves alone."""
+    depth, out = 0, []
+    for before, character in zip(" " + text, text, strict=False):
+        depth += (character in "[(") - (character in "])")
+        out.append(_GLUE if character == " " and (depth > 0 or before == ":") else character)
+    return "".join(out)
 
 
 def _text(value: Any) -> str:
@@ -56,5 +133,5 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_text(part) for part in value)}]"
     if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: ""}[value]
+        return {True: "true", False: "false", None: "null"}[value]
     return str(value)

@@ -37,9 +37,9 @@ class Pipeline(A.Compose):  # type: ignore[misc]
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C; `mask` H×W of labels; `boxes` (n, 4) in the
     recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood as well.
-    Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; whatever
-    else came in, as it came. With `save_applied_params` also `applied`: (label, class, parameters) of each step that
-    acted. Nothing that comes out shares memory with what went in.
+    Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
+    them shares memory with what went in. Whatever else came in comes out as the same object. With `save_applied_params`
+    also `applied`: (label, class, parameters) of each step that acted.
 
     Draws: `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself
     and mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads.
@@ -158,20 +158,18 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             data["mask"] = mask_in(mask, image)
         mask_dtype = None if mask is None else mask.dtype
         box_key = "bboxes" if "bboxes" in data else "boxes"
-        added = take_points(data, box_key, "bboxes", inputs.boxes, 4)
-        added += take_points(data, "keypoints", "keypoints", inputs.keypoints, 2)
+        points = (
+            take_points(data, box_key, "bboxes", inputs.boxes, 4),
+            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2),
+        )
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
             done["image"] = self._sink(done["image"])
             if mask_dtype is not None:
                 done["mask"] = mask_out(done["mask"], mask_dtype)
-            for key in added:
-                done.pop(key, None)
-            for key in ("bboxes", "keypoints"):
-                if key in done:
-                    done[key] = np.array(done[key], np.float32)
-            if box_key == "boxes" and "bboxes" in done:
-                done["boxes"] = done.pop("bboxes")
+            for taken in points:
+                if taken is not None:
+                    taken.put_back(done)
             if self.compiled.save_applied_params:
                 done["applied"] = self._applied()
             return done

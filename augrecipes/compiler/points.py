@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import albumentations as A
@@ -18,7 +20,7 @@ def processors(inputs: Inputs) -> dict[str, Any]:
     if (boxes := inputs.boxes) and boxes.presence != "absent":
         made["bbox_params"] = A.BboxParams(
             format=boxes.format,
-            label_fields=[boxes.labels] if boxes.labels else None,
+            label_fields=_label_fields("bboxes", boxes),
             min_area=boxes.min_area,
             min_visibility=boxes.min_visibility,
             min_width=boxes.min_width,
@@ -28,38 +30,85 @@ def processors(inputs: Inputs) -> dict[str, Any]:
     if (points := inputs.keypoints) and points.presence != "absent":
         made["keypoint_params"] = A.KeypointParams(
             format=points.format,
-            label_fields=[points.labels] if points.labels else None,
+            label_fields=_label_fields("keypoints", points),
             remove_invisible=points.remove_invisible,
         )
     return made
 
 
+def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str] | None:
+    return [declared.labels, _rows_of(inner)] if declared.labels else None
+
+
+def _rows_of(inner: str) -> str:
+    """The key under which row numbers travel. Albumentations turns labels into float32 and back, and loses some."""
+    return f"_{inner}_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The boxes or the keypoints of one sample, on their way through the steps.
+
+    Attributes:
+        inner: albumentations' key.
+        outer: the sample's key; None: the sample has none, and none may come out.
+        label_key: key of the labels, or None.
+        labels: as the sample gave them.
+    """
+
+    inner: str
+    outer: str | None
+    label_key: str | None
+    labels: Any
+
+    def put_back(self, done: dict[str, Any]) -> None:
+        """Turn albumentations' result into the sample's own: float32 arrays, and the labels that came in."""
+        array = done.pop(self.inner)
+        rows = done.pop(_rows_of(self.inner), ())
+        if self.label_key:
+            done.pop(self.label_key, None)
+        if self.outer is None:
+            return
+        done[self.outer] = np.array(array, np.float32)
+        if self.label_key:
+            kept = [int(row) for row in rows]
+            labels = self.labels
+            done[self.label_key] = labels[kept] if isinstance(labels, np.ndarray) else [labels[row] for row in kept]
+
+
 def take_points(
     data: dict[str, Any], key: str, inner: str, declared: Boxes | Keypoints | None, columns: int
-) -> list[str]:
-    """Put boxes or keypoints where albumentations looks for them; the keys that were added and must go again."""
+) -> Points | None:
+    """Put a sample's boxes or keypoints where albumentations looks for them; None where the recipe has none."""
     given = data.get(key) is not None
     if declared is None:
         if given:
             raise DataError(f"the sample has {key}, and the recipe's inputs do not declare any: add `inputs: {key}:`")
         data.pop(key, None)
-        return []
+        return None
     check_presence(key, declared.presence, given=given)
-    if declared.presence == "absent":
-        data.pop(key, None)
-        return []
     points = data.pop(key, None)
-    data[inner] = _as_array(key, () if points is None else points, columns)
-    added = [] if given else [inner]
-    if declared.labels and data.get(declared.labels) is None:
-        if len(data[inner]):
+    if declared.presence == "absent":
+        return None
+    data[inner] = array = _as_array(key, () if points is None else points, columns)
+    labels: Any = ()
+    if declared.labels:
+        labels = data.get(declared.labels)
+        if labels is None and len(array):
             raise DataError(f"the sample has {key} and no {declared.labels!r}, one label for each")
-        data[declared.labels] = []
-        added.append(declared.labels)
-    if declared.labels and len(data[declared.labels]) != len(data[inner]):
-        count = len(data[declared.labels])
-        raise DataError(f"the sample has {len(data[inner])} {key} and {count} {declared.labels}")
-    return added
+        labels = () if labels is None else labels
+        if len(labels) != len(array):
+            raise DataError(f"the sample has {len(array)} {key} and {len(labels)} {declared.labels}")
+        data[declared.labels] = _encodable(labels)
+        data[_rows_of(inner)] = list(range(len(array)))
+    return Points(inner, key if given else None, declared.labels, labels)
+
+
+def _encodable(labels: Sequence[Any]) -> list[Any]:
+    """Labels that albumentations can encode, for the steps that look for some; where it cannot, they all look alike."""
+    values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    same = all(isinstance(v, str) for v in values) or all(isinstance(v, int | float) for v in values)
+    return values if same else [0] * len(values)
 
 
 def _as_array(name: str, points: Any, columns: int) -> np.ndarray:

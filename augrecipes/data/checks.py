@@ -14,8 +14,7 @@ from augrecipes.data.table import Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Presence, Recipe
 from augrecipes.sources.listing import Layout
-
-PathLike = str | os.PathLike[str]
+from augrecipes.sources.paths import PathLike
 
 
 def as_recipe(recipe: Any) -> Recipe:
@@ -57,7 +56,7 @@ def as_table(
 def _listed(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
     if paths is None:
         return []
-    found: list[PathLike] = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     if not found:
         raise ValueError("an empty list of folders")
     return found

@@ -12,7 +12,11 @@ Columns, in any order, named in the first row:
 - `keypoints`: JSON `[[x, y], ...]` in the recipe's declared format.
 
 A target that the recipe does not take (boxes that it does not declare, `mask: absent`) is not looked into, so one file
-serves several recipes.
+serves several recipes. Other columns are not read either, and the log names them; a name that is nearly one of these
+is an error.
+
+Labels that are all integers are kept as they are, so that a model's outputs keep their meaning; they need not be
+0..n-1. `class_to_idx` has the number of each class. Other labels are numbered in sorted order.
 
 UTF-8, with or without a byte order mark; separated by commas, semicolons or tabs. Empty lines are skipped.
 """
@@ -21,6 +25,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -30,9 +35,10 @@ from pathlib import Path
 from threading import Lock
 
 from augrecipes.errors import DataError
-from augrecipes.sources.paths import PathTable
+from augrecipes.sources.paths import PathLike, PathTable
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
+_log = logging.getLogger("augrecipes")
 _field_limit = Lock()
 
 
@@ -63,19 +69,20 @@ class Rows:
         return Rows(self.path, columns, [self.lines[i] for i in keep])
 
 
-def read_rows(path: str | os.PathLike[str]) -> Rows:
+def read_rows(path: PathLike) -> Rows:
     """Read a CSV file.
 
     Raises:
-        DataError: the file cannot be read, is not UTF-8 text, has no `image` column or an unknown one, or a row has
-            another number of fields than the header; names file and line.
+        DataError: the file cannot be read, is not UTF-8 text, has no `image` column or one that is nearly a known one,
+            or a row has another number of fields than the header; names file and line.
     """
     name = os.fsdecode(path)
     text = _text(name)
-    header = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for line in text.splitlines() if line.strip()), "")
     with _long_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(header), strict=True)
-        columns: dict[str, list[str]] | None = None
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first), strict=True)
+        header: list[str] = []
+        rows: list[list[str]] = []
         lines: list[int] = []
         before = 0
         try:
@@ -83,27 +90,25 @@ def read_rows(path: str | os.PathLike[str]) -> Rows:
                 line, before = before + 1, reader.line_num
                 if not any(value.strip() for value in fields):
                     continue
-                if columns is None:
-                    columns = {column: [] for column in _header(name, line, fields)}
+                if not header:
+                    header = _header(name, line, fields)
                     continue
-                if len(fields) != len(columns):
-                    raise DataError(
-                        f"{len(fields)} fields, but the header has {len(columns)} columns", f"{name}:{line}"
-                    )
+                if len(fields) != len(header):
+                    raise DataError(f"{len(fields)} fields, but the header has {len(header)} columns", f"{name}:{line}")
                 lines.append(line)
-                for values, value in zip(columns.values(), fields, strict=True):
-                    values.append(value.strip())
+                rows.append(fields)
         except csv.Error as error:
             raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
-    if columns is None:
+    if not header:
         raise DataError("the file is empty; its first line must name the columns, `image` among them", name)
     if not lines:
         raise DataError("the file has a header and no rows", name)
-    rows = Rows(name, columns, lines)
+    columns = {column: [row[i].strip() for row in rows] for i, column in enumerate(header) if column in COLUMNS}
+    found = Rows(name, columns, lines)
     for i, value in enumerate(columns["image"]):
         if not value:
-            raise DataError("no image in this row", rows.where(i))
-    return rows
+            raise DataError("no image in this row", found.where(i))
+    return found
 
 
 def choose_split(rows: Rows, split: str | None) -> list[int]:
@@ -156,17 +161,21 @@ def _delimiter(header: str) -> str:
 
 
 def _header(name: str, line: int, fields: list[str]) -> list[str]:
+    """The columns' names; those that nobody reads are told in the log, unless they look like typing errors."""
     where = f"{name}:{line}"
     columns = [value.strip().lower() for value in fields]
     for column in columns:
-        if column not in COLUMNS:
-            near = get_close_matches(column, COLUMNS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DataError(f"unknown column {column!r}{hint} (columns: {_listed(COLUMNS)})", where)
-        if columns.count(column) > 1:
+        near = [] if column in COLUMNS else get_close_matches(column, COLUMNS, n=1, cutoff=0.75)
+        if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
+            hint = f"did you mean {near[0]!r}?"
+            raise DataError(f"unknown column {column!r}; {hint} (columns: {_listed(COLUMNS)})", where)
+        if column in COLUMNS and columns.count(column) > 1:
             raise DataError(f"column {column!r} occurs twice", where)
     if "image" not in columns:
         raise DataError(f"no column `image`; the file has {_listed(columns)}", where)
+    unread = [column for column in columns if column and column not in COLUMNS]
+    if unread:
+        _log.warning("%s: columns that are not read: %s (known: %s)", name, _listed(unread), _listed(COLUMNS))
     return columns
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Dataset
 
-from augrecipes.data.checks import PathLike, as_index, as_recipe, as_table, check_indices, check_targets, given_weights
+from augrecipes.data.checks import as_index, as_recipe, as_table, check_indices, check_targets, given_weights
 from augrecipes.data.epoch import Clock, check_epoch, current
 from augrecipes.data.order import Indices, number_repeats
 from augrecipes.data.sample import as_torch, read_targets
@@ -20,6 +20,7 @@ from augrecipes.data.skips import SkipError, candidates, nothing_left
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.listing import Layout
+from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
 MAX_PIXELS = 178_956_970
@@ -137,7 +138,11 @@ class ImageFolder(Dataset[dict[str, Any]]):
 
     @property
     def classes(self) -> list[str] | None:
-        """Class names: folders or labels, sorted; None without classes."""
+        """Class names: folders or labels, sorted; None without classes.
+
+        `classes[label]` is a sample's class, except for integer labels of a CSV file, which keep their numbers:
+        see `class_to_idx`.
+        """
         return None if self._table.classes is None else list(self._table.classes)
 
     @property

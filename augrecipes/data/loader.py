@@ -256,7 +256,8 @@ def loader(
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
         CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died.
+        LoaderError: while iterating: a worker died. Where that happens between two batches, torch itself raises a
+            RuntimeError ("DataLoader worker ... is killed by signal") at whatever line the program has reached.
         ValueError, TypeError: an argument makes no sense.
 
     >>> import torch

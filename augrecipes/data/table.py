@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from augrecipes.data.labels import number
 from augrecipes.data.ragged import Ragged, read_ragged
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import Layout, list_folders
-from augrecipes.sources.paths import PathTable
+from augrecipes.sources.paths import PathLike, PathTable
 
 _TOLD = 200  # problems that one message lists
 
@@ -66,8 +65,8 @@ class Table:
 
 
 def table_of_folders(
-    roots: Sequence[str | os.PathLike[str]],
-    masks: Sequence[str | os.PathLike[str]] = (),
+    roots: Sequence[PathLike],
+    masks: Sequence[PathLike] = (),
     *,
     cache: bool = True,
     layout: Layout = "auto",
@@ -95,7 +94,7 @@ def table_of_folders(
 
 
 def table_of_csv(
-    path: str | os.PathLike[str],
+    path: PathLike,
     split: str | None = None,
     *,
     check: bool = True,

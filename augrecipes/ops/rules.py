@@ -249,6 +249,13 @@ def _safe_rotate(a: Mapping[str, Any]) -> Fault:
     return ("fill_mask", "must be a number or a list of numbers, got nothing") if a["fill_mask"] is None else None
 
 
+def _stain_jitter(a: Mapping[str, Any]) -> Fault:
+    for name in ("sigma", "bias"):
+        if _is_number(a[name]) and a[name] < 0:
+            return name, f"a single number s means [-s, s], so it must be at least 0, got {a[name]}"
+    return None
+
+
 def _nothing(a: Mapping[str, Any]) -> Fault:
     del a
     return None
@@ -283,6 +290,7 @@ RULES: dict[str, Rule] = {
     "ShiftScaleRotate": _shift_scale_rotate,
     "SmallestMaxSize": _max_size,
     "Spatter": _spatter,
+    "StainJitter": _stain_jitter,
     "UnsharpMask": _odd_kernel,
     "XYMasking": _nothing,
 }

@@ -1,4 +1,9 @@
-"""`output:`: what leaves the last step, for all targets or by target."""
+"""`output:`: what leaves the last step, for all targets or by target.
+
+`normalize` speaks of the channels that leave. Lists are in the output's order: with `color: bgr` the first number is
+blue's. `imagenet` names the statistics of red, green and blue, whatever their order, so with `color: bgr` they are
+reversed; with `y` and `gray`, one channel, they mean nothing and are an error.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from augrecipes.recipe.model import Normalize, Output
 from augrecipes.recipe.nodes import Items, Node, Scalar, Table, describe, plain
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
-IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+_IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "dtype": ("float32", "float16", "uint8"),
@@ -20,6 +25,15 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 KEYS = ("dtype", "layout", "normalize", "range", "color", "where")
 _RANGES = ((0, 1), (0, 255), (-1, 1))
+
+
+def imagenet(color: str) -> Normalize:
+    """What `normalize: imagenet` stands for, in the order in which channels leave.
+
+    >>> imagenet("bgr").mean
+    (0.406, 0.456, 0.485)
+    """
+    return Normalize(_IMAGENET.mean[::-1], _IMAGENET.std[::-1]) if color == "bgr" else _IMAGENET
 
 
 def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str, Output]]:
@@ -60,6 +74,8 @@ def _one(context: Context, node: Table, name: str) -> Output:
             values[key] = _normalize(context, value, label)
         elif key == "range" and (found := _range(context, value, label)):
             values[key] = found
+    if values.get("normalize") == _IMAGENET and isinstance(node.entries["normalize"], Scalar):
+        values["normalize"] = imagenet(values.get("color", "rgb"))
     output = Output(**values)
     _check_together(context, node, output, name)
     return output
@@ -71,21 +87,23 @@ def _check_together(context: Context, node: Table, output: Output, name: str) ->
     if normalize is not None and "range" in node.entries:
         message = "normalize decides the range; leave one of them out"
         context.problems.add("E401", node.at["range"], message, f"{name}.range")
-    if output.dtype == "uint8" and output.where == "host":
+    if output.dtype == "uint8":
         if normalize is not None:
-            message = "uint8 cannot hold normalised values; use dtype: float32"
+            where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
+            message = f"uint8 cannot hold normalised values; use dtype: float32{where}"
             context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
         elif "range" in node.entries and output.range != (0.0, 255.0):
             message = "uint8 has the range [0, 255]; use dtype: float32 for another"
             context.problems.add("E401", node.at["range"], message, f"{name}.range")
     if normalize is not None and output.color in ("y", "gray") and max(map(len, (normalize.mean, normalize.std))) > 1:
-        message = f"color: {output.color} has one channel, normalize has {len(normalize.mean)}; give one mean and std"
+        count = max(len(normalize.mean), len(normalize.std))
+        message = f"color: {output.color} has one channel, normalize has {count}; give one mean and one std"
         context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
 
 
 def _normalize(context: Context, node: Node, label: str) -> Normalize | None:
     if isinstance(node, Scalar) and node.value in ("imagenet", "none"):
-        return IMAGENET if node.value == "imagenet" else None
+        return _IMAGENET if node.value == "imagenet" else None
     if not isinstance(node, Table):
         message = f"must be imagenet, none or {{mean: ..., std: ...}}, got {describe(node)}"
         if isinstance(node, Scalar) and isinstance(node.value, str):

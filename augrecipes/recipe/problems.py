@@ -33,6 +33,8 @@ class Problems:
         found = Diagnostic(_short(message, 400), line, col, code, _short(name, 80), place.file)
         if found in self._found:
             return
+        if any(f.code == "E115" and (f.file, f.line, f.col) == (place.file, line, col) for f in self._found):
+            return  # a number that cannot be used is wrong once, not also too small
         if len(self._found) >= MOST:
             self._full = True
             raise Stop
@@ -48,6 +50,10 @@ class Problems:
 
     def __bool__(self) -> bool:
         return bool(self._found)
+
+    def since(self, count: int) -> tuple[Diagnostic, ...]:
+        """The problems after the first `count`, in the order in which they were found."""
+        return tuple(self._found[count:])
 
     def all(self) -> tuple[Diagnostic, ...]:
         """Every problem, in file order."""

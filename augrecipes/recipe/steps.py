@@ -85,6 +85,9 @@ def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
         problems.add("E301", node.place, f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}", "step")
         return node.place, "", None
     name, place, body = next(node.pairs())
+    if not name:
+        problems.add("E301", place, "the name of the step is empty; write the name of a class", "step")
+        return place, "", None
     if len(node.entries) > 1:
         others = ", ".join(list(node.entries)[1:4])
         if isinstance(body, Scalar) and body.value is None:

@@ -98,10 +98,8 @@ class Variants:
             raise problems.stop("E201", top.place, message, "recipe")
         changes = {key: top.entries.pop(key) for key in _OWN_KEYS if key in top.entries}
         if "extends" in changes:
-            try:
-                parent = self._parent(changes["extends"], source, (*chain, source))
-            except Stop:
-                self._partial = True
+            parent = self._extended(changes["extends"], source, chain)
+            if parent is None:
                 return top
             for key, place, node in parent.pairs():
                 # What the variant says itself replaces; its version counts too, so a missing one is noticed.
@@ -112,6 +110,21 @@ class Variants:
             problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
         self._change(top, self._set(changes.get("set")), self._without(changes.get("without")))
         return top
+
+    def _extended(self, node: Node, source: Source, chain: tuple[Source, ...]) -> Table | None:
+        """The mapping that `extends: node` means; None, with the problem noted, where it cannot be read."""
+        before = len(self._problems)
+        parent = None
+        try:
+            parent = self._parent(node, source, (*chain, source))
+        except Stop:
+            self._partial = True
+        elsewhere = {problem.file for problem in self._problems.since(before)}
+        if self._partial and not chain and elsewhere and source.shown not in elsewhere:
+            # Said here too: the file that was asked for is the one that the reader has open.
+            message = f"what this extends cannot be read; see {', '.join(sorted(elsewhere))}"
+            self._problems.add("E501", node.place, message, "extends")
+        return parent
 
     def _parent(self, node: Node, source: Source, chain: tuple[Source, ...]) -> Table:
         problems = self._problems

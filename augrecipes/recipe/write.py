@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
-from augrecipes.recipe.outputs import IMAGENET
+from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.scalars import NumberError, resolve
 
 
@@ -107,7 +107,7 @@ def _output(output: Output) -> dict[str, Any]:
     }
     if output.range != default.range:
         found["range"] = [int(bound) for bound in output.range]
-    if output.normalize == IMAGENET:
+    if output.normalize == imagenet(output.color):
         found["normalize"] = "imagenet"
     elif output.normalize is not None:
         found["normalize"] = {"mean": list(output.normalize.mean), "std": list(output.normalize.std)}

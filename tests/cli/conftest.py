@@ -10,11 +10,6 @@ from typer.testing import CliRunner
 
 from augrecipes.cli.app import app
 
-GOOD = "version: 1\nrecipe: good\nsteps:\n  - HorizontalFlip\neval: []\n"
-WARNS = "version: 1\nrecipe: warns\nsteps:\n  - HorizontalFlip\n"
-LINTS = "version: 1\nrecipe: lints\nsteps: []\neval:\n  - HorizontalFlip\n"
-BROKEN = "version: 1\nrecipe: broken\nsteps:\n  - HorizontalFlop\n  - Rotate: {limt: 3}\n"
-
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):

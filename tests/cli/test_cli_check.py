@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import BROKEN, GOOD, LINTS, WARNS
+from recipe_texts import BROKEN, GOOD, LINTS, WARNS
 
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import names

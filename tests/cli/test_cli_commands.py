@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from conftest import BROKEN, LINTS
+from recipe_texts import BROKEN, LINTS
 
 from augrecipes import __version__
 from augrecipes.cli.app import app
@@ -198,7 +198,51 @@ def test_file_names_that_are_no_text(process, tmp_path):
     assert b"Traceback" not in result.stderr
 
 
-def test_tables():
-    assert render({"a": 1, "plan": []}) == "a: 1\n\nPlan\n  none"
-    rows = [{"step": "x", "args": {"size": [1, 2], "on": True}}, {"step": "longer", "args": {}}]
-    assert render({"steps": rows}).splitlines()[1:] == ["  x       size: [1, 2], on: true", "  longer"]
+def explained(name: str, site: str, depth: int = 0, **arguments: object) -> dict[str, object]:
+    return {"site": site, "depth": depth, "name": name, "p": 1.0, "arguments": arguments}
+
+
+def test_an_explanation_as_text():
+    steps = [
+        explained("OneOf", "OneOf#1"),
+        explained("Blur", "OneOf#1/Blur#1", 1, limit=[3, 7], fill=None, on=True),
+        explained("Blur", "soft", 1),
+    ]
+    told = {"recipe": "x", "digest": "0123456789abcdef", "steps": steps, "plan": [], "news": [{"a": None, "b": [1]}]}
+    assert render(told, 80).splitlines() == [
+        "recipe: x",
+        "digest: 0123456789ab",
+        "",
+        "Steps, with the arguments that take effect",
+        "  step           p  arguments",
+        "  OneOf#1        1",
+        "    Blur#1       1  limit: [3, 7], on: true",
+        "    soft (Blur)  1",
+        "",
+        "Plan",
+        "  none",
+        "",
+        "News",
+        "  a     b",
+        "  null  [1]",
+    ]
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_an_explanation_keeps_to_the_terminal(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name in names():
+        text = run("explain", name).stdout
+        assert max(map(len, text.splitlines())) <= min(columns, 120)
+        told = json.loads(run("explain", name, "--json").stdout)
+        assert len(told["digest"]) == 64
+        # Nothing but blanks and line ends differs from the unwrapped text.
+        assert text.split() == render(told, 10_000).split()
+
+
+def test_what_belongs_together_stays_on_one_line():
+    arguments = {f"argument_{i}": [0.25, 0.75] for i in range(9)}
+    for width in range(50, 90):
+        text = render({"steps": [explained("Blur", "Blur#1", **arguments)]}, width)
+        assert text.count("[0.25, 0.75]") == 9
+        assert all(f"argument_{i}: [" in text for i in range(9))

@@ -139,7 +139,10 @@ class TestTargets:
         assert recipe("[Blur]").compile().at(0)(image=IMAGE[..., 0])["image"].shape == (1, 60, 80)
 
     @pytest.mark.parametrize("name", ["boxes", "bboxes"])
-    @pytest.mark.parametrize("labels", [[7, 8], ["cell", "gap"], np.array([7, 8])])
+    @pytest.mark.parametrize(
+        "labels",
+        [[7, 8], ["cell", "gap"], ["1", "2"], [True, False], ["a", 3], (900100581904, 1), np.array([2**24 + 1, 8])],
+    )
     def test_boxes_come_out_under_their_own_name(self, name: str, labels: Any) -> None:
         pipeline = recipe(
             "[{HorizontalFlip: {p: 1.0}}]", inputs="{boxes: {format: pascal_voc, labels: box_labels}}"
@@ -148,6 +151,7 @@ class TestTargets:
         assert out[name].dtype == np.float32
         np.testing.assert_allclose(out[name], [[50, 20, 70, 40], [0, 0, 80, 60]])
         assert list(out["box_labels"]) == list(labels)
+        assert [type(v) for v in out["box_labels"]] == [type(v) for v in labels]
         assert out.keys() == {"image", name, "box_labels"}
 
     def test_no_boxes_are_fine(self) -> None:

@@ -133,6 +133,13 @@ def test_columns_that_the_recipe_does_not_take_are_not_looked_into(folder: Path)
         ImageFolder(files=folder / "list.csv", recipe=wants)
 
 
+def test_columns_of_others_are_named_in_the_log(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / "list.csv").write_text(",patient,image,label,\n0,p1,images/0.png,a,x\n1,p2,images/1.png,b,y\n")
+    rows = read_rows(folder / "list.csv")
+    assert rows.columns == {"image": ["images/0.png", "images/1.png"], "label": ["a", "b"]}
+    assert "columns that are not read: patient (known: image," in caplog.messages[0]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -140,6 +147,7 @@ def test_columns_that_the_recipe_does_not_take_are_not_looked_into(folder: Path)
         ("image\n", "list.csv: the file has a header and no rows"),
         ("label\n1\n", "list.csv:1: no column `image`"),
         ("\nimage,lable\n", r"list.csv:2: unknown column 'lable'; did you mean 'label'\?"),
+        ("image,patient,maks\n", r"list.csv:1: unknown column 'maks'; did you mean 'mask'\?"),
         ("image,image\n", "list.csv:1: column 'image' occurs twice"),
         ("image,label\nimages/0.png\n", "list.csv:2: 1 fields, but the header has 2"),
         ("image,label\nimages/0.png,a\nimages/0.png,\n", "list.csv:3: no label"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -315,6 +316,11 @@ def test_several_roots_are_numbered_together(tmp_path: Path, recipe: Recipe) -> 
     ds = ImageFolder([tmp_path / "one", str(tmp_path / "two")], recipe)
     assert ds.classes == ["cat", "dog"]
     assert [Path(ds.path(i)).parent.name for i in range(4)] == [ds.classes[k] for k in ds.labels]  # type: ignore[index]
+
+
+def test_names_may_be_bytes(tmp_path: Path, recipe: Recipe) -> None:
+    class_folders(tmp_path, ("cat",), each=2)
+    assert len(ImageFolder(os.fsencode(tmp_path), recipe)) == len(ImageFolder([os.fsencode(tmp_path)], recipe)) == 2
 
 
 def test_layouts(tmp_path: Path, recipe: Recipe) -> None:

@@ -77,8 +77,22 @@ def test_a_full_recipe() -> None:
     assert flip.ignored == {"L101", "L203"}
     assert recipe.eval == ()
     assert recipe.output == Output(
-        "float16", "hwc", Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), color="bgr", where="device"
+        "float16", "hwc", Normalize((0.406, 0.456, 0.485), (0.225, 0.224, 0.229)), color="bgr", where="device"
     )
+
+
+@pytest.mark.parametrize("color", ["rgb", "bgr"])
+@pytest.mark.parametrize("mean", [[0.485, 0.456, 0.406], [0.406, 0.456, 0.485]])
+def test_lists_of_normalize_are_in_the_outputs_order(color: str, mean: list[float]) -> None:
+    std = [0.229, 0.224, 0.225] if mean[0] > mean[2] else [0.225, 0.224, 0.229]
+    head = "version: 1\nrecipe: a\nsteps: []\n"
+    recipe = parse_text(f"{head}output: {{color: {color}, normalize: {{mean: {mean}, std: {std}}}}}")
+    assert recipe.output.normalize == Normalize(tuple(mean), tuple(std))
+    assert parse_text(recipe.to_yaml()) == recipe
+    named = parse_text(f"{head}output: {{normalize: imagenet, color: {color}}}")
+    assert (named == recipe) == ((color == "rgb") == (mean[0] > mean[2]))
+    assert "imagenet" in named.to_yaml()
+    assert parse_text(named.to_yaml()) == named
 
 
 def test_it_reads_back_and_pickles() -> None:

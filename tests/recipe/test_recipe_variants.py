@@ -175,8 +175,9 @@ def test_circles_are_named(folder: Path) -> None:
     (folder / "b.yaml").write_text("version: 1\nextends: ./a.yaml\n")
     (folder / "self.yaml").write_text("version: 1\nextends: self.yaml\n")
     _, problems = parse_file(folder / "a.yaml")
-    assert [p.code for p in problems] == ["E503"]
-    assert "a.yaml → " in problems[0].message
+    assert [(Path(p.file).name, p.line, p.code) for p in problems] == [("a.yaml", 2, "E501"), ("b.yaml", 2, "E503")]
+    assert "a.yaml → " in problems[1].message
+    assert str(folder / "b.yaml") in problems[0].message
     assert [p.code for p in parse_file(folder / "self.yaml")[1]] == ["E503"]
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
+import encoded_pictures as pictures
 import numpy as np
 import pytest
 from PIL import Image
@@ -19,8 +20,6 @@ from PIL import Image
 from augrecipes.errors import DataError
 from augrecipes.sources.files import decode_image, read_image, read_mask
 from augrecipes.sources.formats import opencv
-
-from . import pictures
 
 PNG = pictures.encoded(Image.fromarray(pictures.RGB), "PNG")
 JPEG = pictures.encoded(Image.fromarray(pictures.RGB), "JPEG")

@@ -8,16 +8,15 @@ import zlib
 from pathlib import Path
 
 import cv2
+import encoded_pictures as pictures
 import numpy as np
 import pytest
+from encoded_pictures import Picture
 from PIL import Image, features
 
 from augrecipes.errors import DataError
 from augrecipes.sources.files import decode_image, decode_mask, read_image, read_mask
 from augrecipes.sources.headers import read_header
-
-from . import pictures
-from .pictures import Picture
 
 PICTURES = pictures.all_pictures()
 TABLE = pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.name)

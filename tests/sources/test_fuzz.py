@@ -6,6 +6,7 @@ import random
 import struct
 import zlib
 
+import encoded_pictures as pictures
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,8 +16,6 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.sources.files import decode_image, decode_mask
 from augrecipes.sources.headers import read_header
-
-from . import pictures
 
 PICTURES = pictures.all_pictures()
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 
+import encoded_pictures as pictures
 import numpy as np
 import pytest
 
 from augrecipes.errors import DataError
 from augrecipes.sources.files import decode_image, decode_mask
-
-from . import pictures
 
 
 def tiff(photometric: int, bits: int, samples: int, *strips: bytes, planar: int = 1) -> bytes:
