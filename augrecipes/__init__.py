@@ -51,7 +51,7 @@ _HOMES = {
     "register": "augrecipes.ops.registry",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import albumentations as A
 import numpy as np
+from albumentations.core.label_manager import LabelManager
 
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.kernels.joined import Joined
@@ -185,6 +186,8 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             for step, _ in self._acting:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
         try:
+            for processor in self.processors.values():
+                processor.label_manager = LabelManager()  # it remembers the labels of the sample before
             self.preprocess(data)
             for step in self.transforms:
                 data = step(**data)
@@ -193,6 +196,10 @@ class Pipeline(A.Compose):  # type: ignore[misc]
                 if stages is not None:
                     stages.append((self._labels.get(id(step), ""), _copy_of(data["image"])))
             image = data["image"]
+            if image.dtype not in (np.uint8, np.float32):
+                raise DataError(
+                    f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
+                )
             if isinstance(image, Moved):
                 data["image"] = image.stand_in()  # the boxes' last filter reads its size
             data = self.postprocess(data)

@@ -10,7 +10,7 @@ from torch.utils.data import Dataset
 
 from augrecipes.data.epoch import clocks, reading
 from augrecipes.data.sampler import Order
-from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left
+from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left, reason_of
 from augrecipes.errors import AugrecipesError, DataError
 
 
@@ -78,7 +78,7 @@ class Fetcher(Dataset[Any]):
         except SkipError as skip:
             sample = self._instead(skip, epoch, repeat, position, n)
             where = sample.get("path") if isinstance(sample, dict) else None
-            record = Skipped(skip.error.path or "", skip.error.reason, epoch, skip.index)
+            record = Skipped(skip.error.path or "", reason_of(skip.error), epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
 

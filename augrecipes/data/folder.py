@@ -138,11 +138,7 @@ class ImageFolder(Dataset[dict[str, Any]]):
 
     @property
     def classes(self) -> list[str] | None:
-        """Class names: folders or labels, sorted; None without classes.
-
-        `classes[label]` is a sample's class, except for integer labels of a CSV file, which keep their numbers:
-        see `class_to_idx`.
-        """
+        """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
         return None if self._table.classes is None else list(self._table.classes)
 
     @property

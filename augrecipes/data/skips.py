@@ -19,7 +19,7 @@ class Skipped:
 
     Attributes:
         path: the broken file.
-        reason: why it could not be read.
+        reason: why it could not be read, or which step failed and why.
         epoch: in which epoch.
         index: the sample's index in its dataset.
         replacement: path of the sample that took its place, when it has one.
@@ -47,6 +47,15 @@ class SkipError(DataError):
 
     def __reduce__(self) -> tuple[type[SkipError], tuple[DataError, int, int]]:  # type: ignore[override]
         return type(self), (self.error, self.seed, self.index)
+
+
+def reason_of(error: DataError) -> str:
+    """Why a sample could not be had, the step that failed included.
+
+    >>> reason_of(DataError("too small", "a.png", "RandomCrop#1"))
+    'step RandomCrop#1: too small'
+    """
+    return f"step {error.step}: {error.reason}" if error.step else error.reason
 
 
 def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:

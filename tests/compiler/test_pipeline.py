@@ -154,6 +154,12 @@ class TestTargets:
         assert [type(v) for v in out["box_labels"]] == [type(v) for v in labels]
         assert out.keys() == {"image", name, "box_labels"}
 
+    def test_labels_do_not_depend_on_the_sample_before(self) -> None:
+        pipeline = recipe("[HorizontalFlip]", inputs="{boxes: coco}").compile()
+        for labels in (["a"], [1], ["b"], [2.5]):
+            out = pipeline.at(0)(image=IMAGE, boxes=[[1, 2, 3, 4]], box_labels=labels)
+            assert out["box_labels"] == labels
+
     def test_no_boxes_are_fine(self) -> None:
         pipeline = recipe("[{RandomCrop: {height: 20, width: 20}}]", inputs="{boxes: coco}").compile()
         out = pipeline.at(0)(image=IMAGE, boxes=np.zeros((0, 4)), box_labels=[])
@@ -291,5 +297,13 @@ def test_a_class_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
             return img // 2
 
     ar.register(Darker)
+
+    class Doubles(A.ImageOnlyTransform):
+        def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+            return img.astype(np.float64)
+
+    ar.register(Doubles)
+    with pytest.raises(DataError, match="left an image of float64"):
+        recipe("[{Doubles: {p: 1.0}}]").compile().at(0)(image=IMAGE)
     out = recipe("[{Darker: {p: 1.0}}]", output="{dtype: uint8, layout: hwc}").compile().at(0)(image=IMAGE)["image"]
     np.testing.assert_array_equal(out, IMAGE // 2)

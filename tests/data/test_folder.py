@@ -241,6 +241,14 @@ class TestBroken:
         through = next(iter(loader(ds.subset(range(9)), 9)))
         assert int(through["index"][1]) == sample["index"]
 
+    def test_a_skipped_sample_says_which_step_failed(self, tmp_path: Path, recipe: Recipe) -> None:
+        draw(tmp_path / "small.png", 0, size=(8, 8))
+        draw(tmp_path / "whole.png", 1)
+        made = loader(ImageFolder(tmp_path, recipe, on_error="skip"))
+        assert [Path(path).name for batch in made for path in batch["path"]] == ["whole.png", "whole.png"]
+        (skipped,) = made.skipped
+        assert (Path(skipped.path).name, skipped.reason[:18]) == ("small.png", "step RandomCrop#1:")
+
     def test_all_broken(self, tmp_path: Path, recipe: Recipe) -> None:
         for i in range(3):
             (tmp_path / f"{i}.jpg").write_bytes(b"no")
