@@ -15,7 +15,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 _WHY = {
-    "identity": "does nothing, and stays because its group counts its children",
+    "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
     "window": "has no crop beside it to join",
     "dihedral": "has no flip or turn beside it to join",
     "lookup": "has no table beside it to join",

@@ -126,7 +126,9 @@ def recipes(draw: st.DrawFn, pool: Pool, *, boxes: bool = True, max_steps: int =
     inputs = Inputs()
     if boxes and draw(st.booleans()):
         inputs = Inputs(
-            boxes=Boxes(min_area=draw(st.sampled_from((0.0, 20.0))), min_visibility=draw(st.sampled_from((0.0, 0.3)))),
+            boxes=Boxes(
+                min_area=draw(st.sampled_from((0.0, 20.0))), min_visibility=draw(st.sampled_from((0.0, 0.3, 1.0)))
+            ),
             keypoints=Keypoints(),
         )
     return Recipe("law", steps=label(chosen), inputs=inputs)

@@ -11,6 +11,7 @@ import numpy as np
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
 _CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
 _CV_CHANNELS = 4
+_ZEROS = bytes(16)  # one element of any dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class Moved:
 
     def stand_in(self) -> np.ndarray:
         """A read-only array of the shape and dtype after the moves, without their pixels (and without memory)."""
-        return np.broadcast_to(np.zeros((), self.base.dtype), self.shape)
+        # np.broadcast_to would do, in ten times the time; a step that draws asks for this once.
+        return np.ndarray(self.shape, self.base.dtype, _ZEROS, 0, (0,) * self.base.ndim)
 
     def turned(self, symmetry: Symmetry) -> Moved:
         """Turned once more."""

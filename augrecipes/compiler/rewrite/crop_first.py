@@ -17,11 +17,11 @@ def _may_pad(step: Step) -> bool:
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
-    if flow.dtype != "uint8":
+    # Boxes are filtered after each step, so the first of the two would then be filtered at another size.
+    if flow.dtype != "uint8" or flow.boxes:
         return None
     for i, (before, after) in enumerate(pairwise(steps)):
-        first = flow.boxes and i == 0  # the boxes' first filter must stay at the original size
-        if kind_of(before) == "lookup" and kind_of(after) == "window" and not first and not _may_pad(after):
+        if kind_of(before) == "lookup" and kind_of(after) == "window" and not _may_pad(after):
             return (*steps[:i], after, before, *steps[i + 2 :])
     return None
 

@@ -120,7 +120,6 @@ def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     if not step.is_group:
         return step
     if step.name == "Sequential":
-        # Another step may have filtered the boxes already, or none may have: take the stricter case.
         children = _straight(step.steps, flow, rules, fired, outermost=False)
     else:
         children = tuple(_inside(child, flow, rules, fired) for child in step.steps)
