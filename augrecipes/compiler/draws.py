@@ -30,22 +30,30 @@ class CounterRandom(random.Random):
     """
 
     def __init__(self, state: int = 0) -> None:
-        self._state = state
+        self._state: int = state
+        self._ready: int | None = None
         super().__init__(0)
         self.position(state)
 
     def position(self, state: int) -> None:
-        """Start the sequence of `state`, an integer of 64 bits."""
-        self._state = state
+        """Start the sequence of `state`, an integer of 64 well-mixed bits: they are the first word themselves."""
+        self._state = self._ready = state
         self.gauss_next = None  # gauss() keeps every second value
 
-    def random(self) -> float:
-        """The next float in [0, 1), 53 bits."""
-        # `finalise` written out: this runs once or twice for every step of every sample.
+    def _word(self) -> int:
+        """The next 64 bits. The first cost nothing: most steps draw once, to decide whether they act at all."""
+        x = self._ready
+        if x is not None:
+            self._ready = None
+            return x
         x = self._state = (self._state + GOLDEN) & MASK
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-        return ((x ^ (x >> 31)) >> 11) * _UNIT
+        return x ^ (x >> 31)
+
+    def random(self) -> float:
+        """The next float in [0, 1), 53 bits."""
+        return (self._word() >> 11) * _UNIT
 
     def getrandbits(self, k: int, /) -> int:
         """An integer of `k` random bits."""
@@ -53,8 +61,7 @@ class CounterRandom(random.Random):
             raise ValueError("number of bits must be non-negative")
         value = 0
         for _ in range((k + 63) // 64):
-            self._state = (self._state + GOLDEN) & MASK
-            value = (value << 64) | finalise(self._state)
+            value = (value << 64) | self._word()
         return value >> (-k % 64)
 
     def _randbelow(self, n: int) -> int:
@@ -68,24 +75,21 @@ class CounterRandom(random.Random):
             while (value := self.getrandbits(k)) >= n:
                 pass
             return value
-        x = self._state = (self._state + GOLDEN) & MASK
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-        return ((x ^ (x >> 31)) * n) >> 64
+        return (self._word() * n) >> 64
 
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Reposition from an integer; None and other seeds are refused, since nothing here may be unkeyed."""
         if not isinstance(a, int):
             raise TypeError(f"CounterRandom is positioned by an integer, got {type(a).__name__}")
-        self.position(a & MASK)
+        self.position(finalise(a))
 
     def getstate(self) -> tuple[Any, ...]:
-        """The whole state: the counter and gauss()'s spare value."""
-        return self._state, self.gauss_next
+        """The whole state: the counter, the word at hand, and gauss()'s spare value."""
+        return self._state, self._ready, self.gauss_next
 
     def setstate(self, state: tuple[Any, ...]) -> None:
         """Restore what `getstate` gave."""
-        self._state, self.gauss_next = state
+        self._state, self._ready, self.gauss_next = state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.getstate(),)
@@ -157,5 +161,5 @@ class Draws:
             x = base ^ sample
             x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
             x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-            py_random._state = x ^ (x >> 31)
+            py_random._state = py_random._ready = x ^ (x >> 31)
             py_random.gauss_next = None

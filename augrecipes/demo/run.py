@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -213,6 +215,9 @@ def _next_steps(out: Path, data: DemoData, spent: float) -> Group:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
+    activate = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which("augrecipes") is None and activate.is_file():
+        table.add_row("first", f". {os.path.relpath(activate)}")
     table.add_row("look at", f"{out / 'grids'}{os.sep}*.png")
     table.add_row("see the plan", "augrecipes explain stained-tissue")
     table.add_row("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png")

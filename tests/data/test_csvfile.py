@@ -114,7 +114,7 @@ def test_boxes_and_keypoints(folder: Path) -> None:
         assert (sample["boxes"].shape, sample["boxes"].dtype) == ((boxes, 4), torch.float32)
         assert (sample["box_labels"].tolist(), sample["box_labels"].dtype) == (labels, torch.int64)
         assert (sample["keypoints"].shape, sample["keypoints"].dtype) == ((points, 2), torch.float32)
-    batch = next(iter(loader(ds, 3)))
+    batch = next(iter(loader(ds, 3, collate="list")))
     assert [len(b) for b in batch["boxes"]] == [2, 0, 1]
 
 
