@@ -14,7 +14,7 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.class_schema import Schema, class_schema, constructor_of
 from augrecipes.ops.constants import to_name, to_number
-from augrecipes.ops.own import OWN, PAIR_STEPS
+from augrecipes.ops.own import GROUPS, OWN, PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 ENTRY_POINT_GROUP = "augrecipes.ops"
 RESERVED = ("p", "id", "target", "at", "share", "steps")
-GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 
 _Class = TypeVar("_Class", bound=type)
 _registered: dict[str, type] = {}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.ops.own import GROUPS
 from augrecipes.recipe.frozen import Arguments
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = [
     "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
     "Output", "Position", "Presence", "Recipe", "Step",
 ]  # fmt: skip
-GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 
 
 @dataclass(frozen=True, slots=True)
