@@ -23,25 +23,31 @@ _warned: set[tuple[str, Diagnostic]] = set()
 
 
 def compile_recipe(
-    recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, *, save_applied_params: bool = False
+    recipe: Recipe,
+    mode: Mode,
+    optimize: Optimize | None,
+    seed: int,
+    *,
+    save_applied_params: bool = False,
+    threads: int | None = None,
 ) -> Pipeline:
     """Compile: see `Recipe.compile`."""
-    from augrecipes.compiler.pipeline import Pipeline  # brings albumentations with it
+    from augrecipes.compiler.kinds import KINDS  # brings albumentations with it
 
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:
         raise RecipeError(f"optimize must be one of {', '.join(RULES)}, got {optimize!r}")
     seed = operator.index(seed)
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
     steps = steps_of(recipe, mode)
     check(recipe)
     plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in DTYPES}
-    return Pipeline(Compiled(recipe, mode, optimize, seed, save_applied_params, plans))
+    return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads))
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
-    """The steps of `mode`; RecipeError where the recipe has none, or is of a kind that is not compiled yet."""
-    if recipe.kind != "image":
-        raise RecipeError(f"{recipe.file}: recipes of kind {recipe.kind!r} are checked, and not compiled yet")
+    """The steps of `mode`; RecipeError where the recipe has none."""
     if mode not in ("train", "eval"):
         raise RecipeError(f"mode must be train or eval, got {mode!r}")
     steps = recipe.section(mode)

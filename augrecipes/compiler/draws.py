@@ -140,26 +140,39 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._counter = np.zeros(4, np.uint64)  # one for all steps, filled once a sample
+        # One counter for all steps, filled once a sample; and one for those whose draw the tiles of a bag share.
+        self._counter, self._shared_counter = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
         self._steps: list[tuple[KeyedGenerator, CounterRandom, int]] = []
+        self._shared: list[tuple[KeyedGenerator, CounterRandom, int]] = []
 
-    def add(self, site: str) -> tuple[np.random.Generator, CounterRandom]:
-        """The two generators of the step labelled `site`; they follow `position` from now on."""
+    def add(self, site: str, *, shared: bool = False) -> tuple[np.random.Generator, CounterRandom]:
+        """The two generators of the step labelled `site`; they follow `position` from now on.
+
+        Those of a `shared` step are at tile 0 whatever the tile.
+        """
         key = (self.seed & MASK, site_key(site))
-        generator, py_random = KeyedGenerator(key, self._counter), CounterRandom()
-        self._steps.append((generator, py_random, mix(*key)))
+        generator = KeyedGenerator(key, self._shared_counter if shared else self._counter)
+        py_random = CounterRandom()
+        (self._shared if shared else self._steps).append((generator, py_random, mix(*key)))
         return generator, py_random
 
     def position(self, epoch: int, index: int, tile: int = 0) -> None:
         """Move every generator to the sample (epoch, index, tile), integers of at most 64 bits."""
-        counter = self._counter
-        counter[1], counter[2], counter[3] = tile, epoch, index
-        sample = mix(epoch, index, tile)
-        for generator, py_random, base in self._steps:
-            generator.due = True
-            # `CounterRandom.position(finalise(base ^ sample))`, written out.
-            x = base ^ sample
-            x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-            x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-            py_random._state = py_random._ready = x ^ (x >> 31)
-            py_random.gauss_next = None
+        _move(self._steps, self._counter, epoch, index, tile)
+        if self._shared:
+            _move(self._shared, self._shared_counter, epoch, index, 0)
+
+
+def _move(
+    steps: list[tuple[KeyedGenerator, CounterRandom, int]], counter: np.ndarray, epoch: int, index: int, tile: int
+) -> None:
+    counter[1], counter[2], counter[3] = tile, epoch, index
+    sample = mix(epoch, index, tile)
+    for generator, py_random, base in steps:
+        generator.due = True
+        # `CounterRandom.position(finalise(base ^ sample))`, written out.
+        x = base ^ sample
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        py_random._state = py_random._ready = x ^ (x >> 31)
+        py_random.gauss_next = None

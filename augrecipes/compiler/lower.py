@@ -11,8 +11,8 @@ from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, kind_of
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
 
-# What follows a step's drawing: (object, label).
-Sites = list[tuple[Any, str]]
+# What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
+Sites = list[tuple[Any, str, bool]]
 
 
 def lower(steps: tuple[Step, ...]) -> tuple[list[Any], Sites]:
@@ -21,21 +21,23 @@ def lower(steps: tuple[Step, ...]) -> tuple[list[Any], Sites]:
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
     """
     sites: Sites = []
-    return [_lower(step, sites) for step in steps], sites
+    return [lower_step(step, sites) for step in steps], sites
 
 
-def _lower(step: Step, sites: Sites) -> Any:
+def lower_step(step: Step, sites: Sites, share: str = "tile") -> Any:
+    """The transform of one step; what draws in it is added to `sites`. `share` is that of the group around it."""
+    share = step.share or share
     if step.name in JOINED:
-        children = [_lower(child, sites) for child in step.steps]
+        children = [lower_step(child, sites, share) for child in step.steps]
         return Joined(children, tuple(kind_of(child) for child in step.steps), to_sink=step.name == INTO_SINK)
-    made = _group(step, sites) if step.is_group else construct(step)
-    sites.append((made, step.site))
+    children = [lower_step(child, sites, share) for child in step.steps]
+    made = group(step, children) if step.is_group else construct(step)
+    sites.append((made, step.site, share == "bag"))
     return made
 
 
-def _group(step: Step, sites: Sites) -> Any:
+def group(step: Step, children: list[Any]) -> Any:
     """An albumentations group with our defaults: p 1, and RandomOrder runs all of its steps."""
-    children = [_lower(child, sites) for child in step.steps]
     p = 1.0 if step.p is None else step.p
     match step.name:
         case "OneOf":

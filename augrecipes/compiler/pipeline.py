@@ -1,4 +1,8 @@
-"""Pipeline: a compiled recipe, an albumentations Compose whose every draw is keyed."""
+"""Pipeline: a compiled recipe, an albumentations Compose whose every draw is keyed.
+
+Here is what recipes of all kinds share: keys, bare calls, threads, pickling. What a kind makes of its targets stands in
+`image.py`, `pair.py` and `bag.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,21 @@ import random
 import sys
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import albumentations as A
 import numpy as np
-from albumentations.core.label_manager import LabelManager
 
 from augrecipes.compiler.draws import Draws
-from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.moves import Moved
-from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.lower import lower
-from augrecipes.compiler.plan import Compiled, Plan
-from augrecipes.compiler.points import processors, take_points
+from augrecipes.compiler.lower import Sites
+from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.seeds import MASK, mix
-from augrecipes.compiler.targets import check_image, check_presence, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # typing has it from Python 3.11 on
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63
@@ -36,34 +37,37 @@ _BARE = 1 << 63
 class Pipeline(A.Compose):  # type: ignore[misc]
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
-    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C; `mask` H×W of labels; `boxes` (n, 4) in the
-    recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood as well.
-    Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
-    them shares memory with what went in. Whatever else came in comes out as the same object. With `save_applied_params`
-    also `applied`: (label, class, parameters) of each step that acted.
-
-    Draws: `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself
-    and mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads.
+    `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself and
+    mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads, and
+    pickles. What goes in and what comes out depends on the recipe's kind: see ImagePipeline, PairPipeline and
+    BagPipeline. Whatever else came in comes out as the same object. With `save_applied_params` also `applied`:
+    (label, class, parameters) of each step that acted.
 
     Errors: DataError for arrays that are not what the recipe's inputs say, and for a step that fails (it is named).
+
+    Attributes:
+        targets: names of the image arrays that go in.
+        outputs: names of the image arrays that come out.
     """
 
-    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
+    targets: tuple[str, ...] = ("image",)
+    outputs: tuple[str, ...] = ("image",)
+
+    def __init__(
+        self, compiled: Compiled, dtype: Dtype, transforms: list[Any], sites: Sites, **processors: Any
+    ) -> None:
         self.compiled = compiled
         self.dtype = dtype
-        inputs = compiled.recipe.inputs
-        transforms, sites = lower(compiled.plans[dtype].steps)
-        super().__init__(transforms, is_check_shapes=False, **processors(inputs))
+        super().__init__(transforms, is_check_shapes=False, **processors)
         self.draws = Draws(compiled.seed)
-        for made, site in sites:
-            made.random_generator, made.py_random = self.draws.add(site)
-        self._labels = {id(made): site for made, site in sites}
-        self._acting = [(made, site) for made, site in sites if isinstance(made, A.BasicTransform)]
-        self._sink = Sink(compiled.recipe.output)
+        for made, site, shared in sites:
+            made.random_generator, made.py_random = self.draws.add(site, shared=shared)
+        self._labels = {id(made): site for made, site, _ in sites}
+        self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
         self._home, self._stream, self._count = _home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
-        self._twin: Pipeline | None = None
+        self._twin: Self | None = None
 
     # What it was compiled from.
 
@@ -86,7 +90,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:
         """The pipeline at one sample's key: call it with the targets. Integers from 0 to 2⁶³ − 1."""
-        return At(self, _key_part("index", index), _key_part("epoch", epoch), _key_part("tile", tile))
+        return At(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
     def __call__(self, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
@@ -96,28 +100,31 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """
         del force_apply
         if args:
-            raise TypeError("pass the targets by name: pipeline(image=image)")
+            raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
             self._home, self._stream = os.getpid(), _BARE | _process_stream()
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
-        mine = self._for_this_thread()
-        image = targets.get("image")
-        if image is not None and getattr(image, "dtype", None) == np.float32 and mine.dtype != "float32":
-            mine = mine._for_floats()
-        data, finish = mine._prepare(targets)
-        data = mine._steps(data, epoch, index, tile, None)
-        return finish(data)
+        return self.for_this_thread().sample(epoch, index, tile, targets)
+
+    def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
+        """One sample at one key, in the thread that this pipeline belongs to."""
+        raise NotImplementedError
 
     def stages(self, index: int, epoch: int = 0) -> Stages:
-        """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink."""
-        return Stages(self, index, epoch)
+        """Like `at`, but the call returns [(label, picture)] after each outermost step as written, before the sink."""
+        return Stages(self, key_part("index", index), key_part("epoch", epoch))
+
+    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+        """What `stages` returns, in the thread that this pipeline belongs to."""
+        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
-        return _rebuild, (self.compiled, self.dtype, self._home, self._stream, _registered(self.recipe))
+        made = (type(self), self.compiled, self.dtype)
+        return _rebuild, (*made, self._home, self._stream, _registered(self.recipe))
 
     def set_random_seed(self, seed: int | None) -> None:
         """Refused: the seed is part of what was compiled."""
@@ -129,87 +136,46 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """Refused, as `set_random_seed`."""
         raise TypeError("a pipeline's draws are keyed; for another seed, recipe.compile(seed=...)")
 
-    # The parts of a call.
+    # What the kinds build on.
 
-    def _for_this_thread(self) -> Pipeline:
+    def again(self, compiled: Compiled | None = None, dtype: Dtype | None = None) -> Self:
+        """A pipeline of the same kind, with state of its own."""
+        make: Any = type(self)
+        made: Self = make(compiled or self.compiled, dtype or self.dtype)
+        return made
+
+    def for_this_thread(self) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
         if threading.get_ident() == self._owner:
             return self
-        mine: Pipeline | None = getattr(self._local, "pipeline", None)
+        mine: Self | None = getattr(self._local, "pipeline", None)
         if mine is None:
-            mine = self._local.pipeline = Pipeline(self.compiled, self.dtype)
+            mine = self._local.pipeline = self.again()
         return mine
 
-    def _for_floats(self) -> Pipeline:
+    def for_floats(self) -> Self:
         """The pipeline with the plan for float32 images."""
         if self._twin is None:
-            self._twin = Pipeline(self.compiled, "float32")
+            self._twin = self.again(dtype="float32")
         return self._twin
 
-    def _prepare(self, targets: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """The targets as albumentations wants them, and the function that turns its result into a sample."""
-        inputs = self.recipe.inputs
-        data = dict(targets)
-        data["image"] = image = check_image(data.get("image"), inputs)
-        mask = data.get("mask")
-        check_presence("mask", inputs.mask, given=mask is not None)
-        if mask is None:
-            data.pop("mask", None)
-        else:
-            data["mask"] = mask_in(mask, image)
-        mask_dtype = None if mask is None else mask.dtype
-        box_key = "bboxes" if "bboxes" in data else "boxes"
-        points = (
-            take_points(data, box_key, "bboxes", inputs.boxes, 4),
-            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2),
-        )
-
-        def finish(done: dict[str, Any]) -> dict[str, Any]:
-            done["image"] = self._sink(done["image"])
-            if mask_dtype is not None:
-                done["mask"] = mask_out(done["mask"], mask_dtype)
-            for taken in points:
-                if taken is not None:
-                    taken.put_back(done)
-            if self.compiled.save_applied_params:
-                done["applied"] = self._applied()
-            return done
-
-        return data, finish
-
-    def _steps(
-        self, data: dict[str, Any], epoch: int, index: int, tile: int, stages: list[tuple[str, np.ndarray]] | None
-    ) -> dict[str, Any]:
-        """Albumentations' own loop, every step at its key."""
+    def position(self, epoch: int, index: int, tile: int) -> None:
+        """Move every step to one sample's key."""
         self.draws.position(epoch, index, tile)
         if self.compiled.save_applied_params:
             for step, _ in self._acting:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
-        try:
-            for processor in self.processors.values():
-                processor.label_manager = LabelManager()  # it remembers the labels of the sample before
-            self.preprocess(data)
-            for step in self.transforms:
-                data = step(**data)
-                if self.check_each_transform and not isinstance(step, Joined):
-                    data = self.check_data_post_transform(data)
-                if stages is not None:
-                    stages.append((self._labels.get(id(step), ""), _copy_of(data["image"])))
-            image = data["image"]
-            if image.dtype not in (np.uint8, np.float32):
-                raise DataError(
-                    f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
-                )
-            if isinstance(image, Moved):
-                data["image"] = image.stand_in()  # the boxes' last filter reads its size
-            data = self.postprocess(data)
-            data["image"] = image if isinstance(image, Moved) or image.ndim == 3 else image[..., None]
-        except AugrecipesError:
-            raise
-        except Exception as error:
-            step_label = self._culprit(error)
-            raise DataError(f"{type(error).__name__}: {str(error).strip() or 'no message'}", step=step_label) from error
-        return data
+
+    def blame(self, error: Exception) -> AugrecipesError:
+        """What went wrong in a step, with the step's label."""
+        if isinstance(error, AugrecipesError):
+            return error
+        text = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+        return DataError(text, step=self._culprit(error))
+
+    def label_of(self, step: Any) -> str:
+        """The label of a step."""
+        return self._labels.get(id(step), "")
 
     def _culprit(self, error: BaseException) -> str | None:
         """The label of the innermost step that was running when `error` was raised."""
@@ -219,7 +185,8 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             trace = trace.tb_next
         return label
 
-    def _applied(self) -> list[tuple[str, str, dict[str, Any]]]:
+    def applied(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """The draws that were made for the last sample."""
         return [
             (site, type(step).__name__, copy.deepcopy({k: v for k, v in step.params.items() if k != "shape"}))
             for step, site in self._acting
@@ -249,20 +216,13 @@ class Stages:
     index: int
     epoch: int
 
-    def __call__(self, **targets: Any) -> list[tuple[str, np.ndarray]]:
-        """[(label, image)] after each outermost step, of the recipe as it was written."""
-        compiled = self.pipeline.compiled
-        source = Plan(compiled.recipe.section(compiled.mode) or ())
-        plain = Pipeline(
-            Compiled(compiled.recipe, compiled.mode, "none", compiled.seed, False, {"uint8": source, "float32": source})
-        )
-        found: list[tuple[str, np.ndarray]] = []
-        data, _ = plain._prepare(targets)
-        plain._steps(data, self.epoch, self.index, 0, found)
-        return found
+    def __call__(self, **targets: Any) -> list[tuple[str, Any]]:
+        """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
+        return self.pipeline.again(self.pipeline.compiled.unoptimised()).trace(self.epoch, self.index, targets)
 
 
-def _key_part(name: str, value: int) -> int:
+def key_part(name: str, value: int) -> int:
+    """`value` as an int; TypeError or ValueError where it cannot be a part of a key."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -270,10 +230,6 @@ def _key_part(name: str, value: int) -> int:
     if not 0 <= number < _BARE:
         raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
     return number
-
-
-def _copy_of(image: np.ndarray) -> np.ndarray:
-    return np.array(image if image.ndim == 3 else image[..., None])
 
 
 def _home() -> int:
@@ -303,12 +259,12 @@ def _registered(recipe: Recipe) -> dict[str, type]:
     return {step.name: own[step.name] for step in recipe.walk() if step.name in own}
 
 
-def _rebuild(compiled: Compiled, dtype: Dtype, home: int, stream: int, classes: dict[str, type]) -> Pipeline:
+def _rebuild(kind: Any, compiled: Compiled, dtype: Dtype, home: int, stream: int, classes: dict[str, type]) -> Pipeline:
     from augrecipes.ops.registry import register, registered
 
     for name, cls in classes.items():
         if name not in registered():
             register(cls)
-    made = Pipeline(compiled, dtype)
+    made: Pipeline = kind(compiled, dtype)
     made._home, made._stream = home, stream
     return made

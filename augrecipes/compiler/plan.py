@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from augrecipes.compiler.rewrite import RULES, Firing, apply_rules
 from augrecipes.flow import Dtype, Flow
@@ -35,6 +35,7 @@ class Compiled:
         seed: of every draw.
         save_applied_params: add `applied` to the samples.
         plans: by image dtype, `uint8` and `float32`.
+        threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
     """
 
     recipe: Recipe
@@ -43,10 +44,18 @@ class Compiled:
     seed: int
     save_applied_params: bool
     plans: dict[Dtype, Plan] = field(compare=False)
+    threads: int | None = None
+
+    def unoptimised(self) -> Compiled:
+        """The same recipe with its steps as they were written."""
+        source = Plan(self.recipe.section(self.mode) or ())
+        return replace(self, optimize="none", plans=dict.fromkeys(DTYPES, source))
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, dtype: Dtype) -> Plan:
     """The rewritten steps for images of `dtype`."""
+    if recipe.kind == "pair":
+        return Plan(steps)  # no rule speaks of scenes yet
     boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
     flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes)
     return Plan(*apply_rules(steps, flow, RULES[optimize]))

@@ -12,22 +12,22 @@ from augrecipes.recipe.model import Inputs
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 
 
-def check_image(image: Any, inputs: Inputs) -> np.ndarray:
+def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
     """The image as H×W×C uint8 or float32, grey as H×W×1; DataError where it is neither, or not what `inputs` says."""
     if not isinstance(image, np.ndarray):
-        raise DataError(f"image must be a numpy array, got {type(image).__name__}")
+        raise DataError(f"{name} must be a numpy array, got {type(image).__name__}")
     if image.ndim == 2:
         image = image[..., None]
     if image.ndim != 3 or not image.size:
-        raise DataError(f"image must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
+        raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
     if image.dtype not in (np.uint8, np.float32):
-        raise DataError(f"image must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+        raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
     height, width, channels = image.shape
     if inputs.channels is not None and channels != inputs.channels:
-        raise DataError(f"image has {channels} channels, the recipe's inputs say {inputs.channels}")
+        raise DataError(f"{name} has {channels} channels, the recipe's inputs say {inputs.channels}")
     if inputs.min_size and (height < inputs.min_size[0] or width < inputs.min_size[1]):
         least = "×".join(map(str, inputs.min_size))
-        raise DataError(f"image is {height}×{width} px, the recipe's inputs ask for at least {least}")
+        raise DataError(f"{name} is {height}×{width} px, the recipe's inputs ask for at least {least}")
     return image
 
 

@@ -29,6 +29,7 @@ class Capability:
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
         when: the arguments (defaults merged) under which `kind` holds; otherwise the step is opaque.
         changes_dtype: the image's dtype after it is not the dtype before it.
+        pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Capability:
     targets: frozenset[str] = IMAGE_ONLY
     when: Callable[[Mapping[str, Any]], bool] | None = None
     changes_dtype: bool = False
+    pixels: tuple[str, ...] = ()
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""

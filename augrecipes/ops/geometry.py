@@ -19,11 +19,11 @@ CAPABILITIES = (
     _geometric("D4", "dihedral"),
     _geometric("SquareSymmetry", "dihedral"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
-    _geometric("Crop", "window", random=False),
-    _geometric("CenterCrop", "window", random=False),
-    _geometric("RandomCrop", "window"),
+    _geometric("Crop", "window", random=False, pixels=("x_min", "y_min", "x_max", "y_max")),
+    _geometric("CenterCrop", "window", random=False, pixels=("height", "width")),
+    _geometric("RandomCrop", "window", pixels=("height", "width")),
     _geometric("RandomCropFromBorders", "window"),
-    _geometric("AtLeastOneBBoxRandomCrop", "window"),
+    _geometric("AtLeastOneBBoxRandomCrop", "window", pixels=("height", "width")),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
     _geometric("CropNonEmptyMaskIfExists"),
     _geometric("RandomCropNearBBox"),
@@ -34,12 +34,12 @@ CAPABILITIES = (
     _geometric("PadIfNeeded", random=False),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
-    _geometric("Resize", "warp", random=False, resamples=True),
-    _geometric("SmallestMaxSize", "warp", random=False, resamples=True),
-    _geometric("LongestMaxSize", "warp", random=False, resamples=True),
+    _geometric("Resize", "warp", random=False, resamples=True, pixels=("height", "width")),
+    _geometric("SmallestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw")),
+    _geometric("LongestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw")),
     _geometric("RandomScale", "warp", resamples=True),
-    _geometric("RandomResizedCrop", "warp", resamples=True),
-    _geometric("RandomSizedCrop", "warp", resamples=True),
+    _geometric("RandomResizedCrop", "warp", resamples=True, pixels=("size",)),
+    _geometric("RandomSizedCrop", "warp", resamples=True, pixels=("min_max_height", "size")),
     _geometric("Rotate", "warp", resamples=True),
     _geometric("SafeRotate", "warp", resamples=True),
     _geometric("Affine", "warp", resamples=True),
@@ -52,6 +52,8 @@ CAPABILITIES = (
     _geometric("OpticalDistortion", resamples=True),
     _geometric("PiecewiseAffine", resamples=True),
     _geometric("ThinPlateSpline", resamples=True),
+    # Inside Degrade, on one target.
+    Capability("ResizeToTarget", random=False, resamples=True),
     # Neighbourhoods and holes.
     _geometric("Morphological"),
     _geometric("CoarseDropout"),

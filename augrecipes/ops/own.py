@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 OWN: dict[str, str] = {
+    "ResizeToTarget": "augrecipes.ops.resize_to_target:ResizeToTarget",
     "StainJitter": "augrecipes.ops.stain:StainJitter",
 }
 
@@ -10,4 +11,4 @@ OWN: dict[str, str] = {
 GROUPS: tuple[str, ...] = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 
 # Steps of pair recipes that no transform stands behind: the compiler carries them out on several targets at once.
-PAIR_STEPS: tuple[str, ...] = ("Degrade", "ResizeToTarget")
+PAIR_STEPS: tuple[str, ...] = ("Degrade",)

@@ -253,6 +253,7 @@ class Recipe:
         seed: int = 0,
         *,
         save_applied_params: bool = False,
+        threads: int | None = None,
     ) -> Pipeline:
         """Turn the recipe into a callable albumentations Compose.
 
@@ -261,10 +262,11 @@ class Recipe:
             optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
             seed: any integer; with (epoch, index) it decides every draw.
             save_applied_params: add `applied` to every sample: the draws that were made.
+            threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
 
         Raises:
             LintError: a lint error that the recipe does not silence.
-            RecipeError: the recipe has no such section, or is of a kind that cannot be compiled.
+            RecipeError: the recipe has no such section.
 
         >>> import numpy as np, augrecipes as ar
         >>> pipeline = ar.load("folder-128").compile(seed=1)
@@ -275,7 +277,9 @@ class Recipe:
         # The one doorway from the language to the compiler: everything else imports the other way.
         from augrecipes.compiler.compile import compile_recipe
 
-        pipeline: Pipeline = compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params)
+        pipeline: Pipeline = compile_recipe(
+            self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads
+        )
         return pipeline
 
 

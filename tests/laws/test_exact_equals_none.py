@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
 
 from augrecipes.compiler.kernels import joined, moves
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import DTYPES, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Optimize, Recipe
@@ -119,13 +119,13 @@ class TestPlantedFaults:
         assert self.caught(TABLES)
 
     def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler import pipeline as module
+        from augrecipes.compiler import image as module
 
         lower = module.lower
 
         def by_place(steps):
             made, sites = lower(steps)
-            return made, [(obj, f"{place}/{len(steps)}") for place, (obj, _) in enumerate(sites)]
+            return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
 
         monkeypatch.setattr(module, "lower", by_place)
         assert self.caught(TABLES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_recipes import assert_same, recipes, steps_for, targets
 from test_exact_equals_none import COMMON, build
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import Compiled, Plan
 from augrecipes.compiler.rewrite import EXACT, Rule, apply_rules
 from augrecipes.flow import Flow

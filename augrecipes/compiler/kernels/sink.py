@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cv2
@@ -17,6 +18,9 @@ _LUMA_OFFSET = 16.0
 # BT.601 grey in full range, as cv2.COLOR_RGB2GRAY.
 _GREY = (0.299, 0.587, 0.114)
 _RGB = 3
+
+# Gives the memory for a result: (shape, dtype) → array.
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 class Sink:
@@ -34,10 +38,13 @@ class Sink:
         self._as_it_is = self._uint8 and output.layout == "hwc" and (output.color == "rgb" or output.where == "device")
         self._affine_by: dict[tuple[int, float], list[tuple[np.float32, np.float32]]] = {}
 
-    def __call__(self, image: np.ndarray | Moved) -> np.ndarray:
-        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype."""
+    def __call__(self, image: np.ndarray | Moved, allocate: Allocate = np.empty) -> np.ndarray:
+        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`."""
         if self._as_it_is and image.dtype == np.uint8:
-            return image.copy() if isinstance(image, np.ndarray) else image.array().copy()
+            array = image if isinstance(image, np.ndarray) else image.array()
+            out = allocate(array.shape, array.dtype)
+            out[...] = array
+            return out
         moved = image if isinstance(image, Moved) else Moved(image)
         if moved.symmetry.transpose or moved.symmetry.flip_x:
             # Reading columns, or rows backwards, pixel by pixel is slower than letting cv2 move them first:
@@ -46,9 +53,14 @@ class Sink:
         planes = self._planes(moved)
         full = 255.0 if moved.dtype == np.uint8 else 1.0
         if self._uint8:
-            return self._stack(planes, np.dtype(np.uint8), moved, 255.0 / full, None)
-        out = self._stack(planes, np.dtype(np.float32), moved, 1.0, self._affine(len(planes), full))
-        return out.astype(np.float16) if self.output.dtype == "float16" else out
+            return self._stack(planes, np.dtype(np.uint8), moved, 255.0 / full, None, allocate)
+        affine = self._affine(len(planes), full)
+        if self.output.dtype == "float32":
+            return self._stack(planes, np.dtype(np.float32), moved, 1.0, affine, allocate)
+        full_precision = self._stack(planes, np.dtype(np.float32), moved, 1.0, affine, np.empty)
+        half = allocate(full_precision.shape, np.dtype(np.float16))
+        half[...] = full_precision
+        return half
 
     def _planes(self, moved: Moved) -> list[np.ndarray]:
         """The channels that leave, H×W each, before the flips that `moved` still owes."""
@@ -84,12 +96,18 @@ class Sink:
         return known
 
     def _stack(
-        self, planes: list[np.ndarray], dtype: np.dtype[Any], moved: Moved, factor: float, affine: Any
+        self,
+        planes: list[np.ndarray],
+        dtype: np.dtype[Any],
+        moved: Moved,
+        factor: float,
+        affine: Any,
+        allocate: Allocate,
     ) -> np.ndarray:
-        """Planes into one new array, through `affine`, or rescaled by `factor` and rounded where that is None."""
+        """Planes into one array, through `affine`, or rescaled by `factor` and rounded where that is None."""
         height, width = moved.shape[:2]
         chw = self.output.layout == "chw"
-        out = np.empty((len(planes), height, width) if chw else (height, width, len(planes)), dtype)
+        out = allocate((len(planes), height, width) if chw else (height, width, len(planes)), dtype)
         for c, plane in enumerate(planes):
             into = out[c] if chw else out[..., c]
             source = moved.symmetry.view(plane)

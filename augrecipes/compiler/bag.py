@@ -1,0 +1,240 @@
+"""Recipes of kind bag: many tiles of one slide, each with draws of its own, some draws shared by the slide."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.errors import CollateError, DataError
+
+Read = Callable[[int], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """What came out of a bag.
+
+    Attributes:
+        image: (n, C, H, W) or (n, H, W, C), as the recipe's output says.
+        kept: positions, in the list of tiles that was given, of the tiles that came out.
+        dropped: (position, what was wrong) of the tiles that were left out.
+        applied: the draws of each tile that came out, with `save_applied_params`; else None.
+    """
+
+    image: np.ndarray
+    kept: tuple[int, ...]
+    dropped: tuple[tuple[int, DataError], ...] = ()
+    applied: list[Any] | None = None
+
+
+class BagPipeline(ImagePipeline):
+    """A compiled recipe of kind bag.
+
+    Targets in: `images`, tiles as a list of H×W×C arrays or as one N×H×W×C array, uint8 (0..255) or float32 (0..1);
+    or `image`, one tile. Targets out: `image`, all tiles as one array (n, C, H, W), as the recipe's `output` says.
+
+    Draws: tile k of a bag draws at the key (index, epoch, k), so `at(index, epoch, k)(image=tile)` replays it; steps
+    with `share: bag` draw at the bag's own key, the same for every tile.
+
+    Tiles are worked on by several threads, each with steps of its own, and are written straight into the result.
+    """
+
+    _lanes: list[BagPipeline]
+
+    def sample(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
+    ) -> dict[str, Any]:
+        """One bag, where there are `images`; else one tile."""
+        if "images" not in targets:
+            return super().sample(epoch, index, tile, targets, allocate)
+        rest = dict(targets)
+        tiles = rest.pop("images")
+        if "image" in rest:
+            raise DataError("give either `images` (the tiles of a bag) or `image` (one tile), not both")
+        if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
+            raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
+        bag = self._run(epoch, index, range(len(tiles)), tiles.__getitem__, self.compiled.threads, False, np.empty)
+        rest["image"] = bag.image
+        if bag.applied is not None:
+            rest["applied"] = bag.applied
+        return rest
+
+    def bag(
+        self,
+        index: int,
+        epoch: int,
+        tiles: Sequence[int],
+        read: Read,
+        *,
+        threads: int | None = None,
+        skip: bool = False,
+        allocate: Allocate = np.empty,
+    ) -> Bag:
+        """Read the tiles of a bag and run each through the steps.
+
+        Args:
+            index: of the bag.
+            epoch: of the draws.
+            tiles: number of each tile within its bag: with (index, epoch) the key of its draws.
+            read: gives the picture at a position in `tiles`; called from several threads.
+            threads: that work on them; None: as the pipeline was compiled.
+            skip: leave out the tiles that cannot be read or that a step fails on.
+            allocate: gives the memory for the result, (shape, dtype) → array.
+
+        Raises:
+            DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
+            CollateError: tiles come out with different sizes.
+        """
+        if threads is None:
+            threads = self.compiled.threads
+        return self.for_this_thread()._run(epoch, index, tiles, read, threads, skip, allocate)
+
+    def _run(
+        self,
+        epoch: int,
+        index: int,
+        tiles: Sequence[int],
+        read: Read,
+        threads: int | None,
+        skip: bool,
+        allocate: Allocate,
+    ) -> Bag:
+        count = len(tiles)
+        if not count:
+            raise DataError("a bag needs at least one tile")
+        lanes = self._take_lanes(min(threads or default_threads(), count))
+        work = _Work(epoch, index, tiles, read, skip, _Slots(count, allocate))
+        if len(lanes) == 1:
+            work.through(self)
+        else:
+            with _one_opencv_thread():
+                others = [threading.Thread(target=work.through, args=(lane,)) for lane in lanes[1:]]
+                for thread in others:
+                    thread.start()
+                work.through(self)
+                for thread in others:
+                    thread.join()
+        return work.result(save_applied=self.compiled.save_applied_params)
+
+    def _take_lanes(self, count: int) -> list[BagPipeline]:
+        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next bag."""
+        lanes: list[BagPipeline] = self.__dict__.setdefault("_lanes", [self])
+        while len(lanes) < count:
+            lanes.append(self.again())
+        return lanes[:count]
+
+
+@dataclass
+class _Work:
+    """One bag that several threads work on."""
+
+    epoch: int
+    index: int
+    tiles: Sequence[int]
+    read: Read
+    skip: bool
+    slots: _Slots
+    failed: dict[int, BaseException] = field(default_factory=dict)
+    applied: dict[int, Any] = field(default_factory=dict)
+    turns: Iterator[int] = field(default_factory=itertools.count)
+    stopped: bool = False
+
+    def through(self, lane: BagPipeline) -> None:
+        """Take one tile after another until none is left.
+
+        Tiles are taken in order, so when one fails, all before it have been taken: the first failure is always found.
+        """
+        while not self.stopped and (k := next(self.turns)) < len(self.tiles):
+            self._one(lane, k)
+
+    def _one(self, lane: BagPipeline, k: int) -> None:
+        try:
+            targets = {"image": self.read(k)}
+            out = lane.sample(self.epoch, self.index, self.tiles[k], targets, self.slots.at(k))
+        except BaseException as error:
+            self.failed[k] = error
+            self.stopped = not (self.skip and isinstance(error, DataError))
+        else:
+            if "applied" in out:
+                self.applied[k] = out["applied"]
+
+    def result(self, *, save_applied: bool) -> Bag:
+        """The bag, or the first failure."""
+        failed = {k: e for k, e in sorted(self.failed.items()) if not (self.skip and isinstance(e, DataError))}
+        for error in failed.values():
+            raise error
+        dropped = tuple((k, e) for k, e in sorted(self.failed.items()) if isinstance(e, DataError))
+        kept = tuple(k for k in range(len(self.tiles)) if k not in self.failed)
+        if self.slots.array is None:
+            first = dropped[0][1]
+            raise DataError(f"none of its {len(self.tiles)} tiles can be used; the first: {first.reason}", first.path)
+        applied = [self.applied[k] for k in kept] if save_applied else None
+        return Bag(_compact(self.slots.array, kept), kept, dropped, applied)
+
+
+class _Slots:
+    """The result of a bag: made when the first tile is done and its size is known."""
+
+    def __init__(self, count: int, allocate: Allocate) -> None:
+        self.array: np.ndarray | None = None
+        self._count, self._allocate = count, allocate
+        self._lock = threading.Lock()
+
+    def at(self, k: int) -> Allocate:
+        """Memory for tile `k`."""
+
+        def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+            with self._lock:
+                if self.array is None:
+                    self.array = self._allocate((self._count, *shape), dtype)
+            if self.array.shape[1:] != shape:
+                # Never skipped: which of the two is the odd one would depend on which was done first.
+                raise CollateError(
+                    f"a tile comes out as {_times(shape)}, another of its bag as {_times(self.array.shape[1:])}; "
+                    "end the recipe in a crop or resize of fixed size"
+                )
+            return self.array[k]
+
+        return allocate
+
+
+def _compact(array: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
+    """The rows that are kept, moved together in place: a copy would need the memory twice."""
+    for row, k in enumerate(kept):
+        if row != k:
+            array[row] = array[k]
+    return array[: len(kept)]
+
+
+def default_threads() -> int:
+    """One a core that this process may use; one inside a DataLoader worker, where processes share the cores."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.utils.data.get_worker_info() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _one_opencv_thread() -> Iterator[None]:
+    """OpenCV's own threads are off inside the block: those of the bag are enough."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))

@@ -1,0 +1,58 @@
+"""Degrade: one target of a pair made from another on the fly, such as LR from HR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import albumentations as A
+
+from augrecipes.compiler.scene import Scene
+from augrecipes.compiler.shared import with_channels
+from augrecipes.errors import DataError
+from augrecipes.ops.resize_to_target import ResizeToTarget
+
+
+class Degrade(A.BaseCompose):  # type: ignore[misc]
+    """Runs steps on a copy of `source`, and puts the result into the scene as `target`.
+
+    The steps may change the size on the way; the last size must be the target's, which ResizeToTarget brings about.
+
+    Args:
+        source: the target that is read.
+        target: the target that is made.
+        steps: the transforms.
+    """
+
+    def __init__(self, source: str, target: str, steps: list[Any]) -> None:
+        super().__init__(steps, p=1.0)
+        self.source, self.target = source, target
+        self._resizes = [step for step in _leaves(steps) if isinstance(step, ResizeToTarget)]
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The scene (`scene=`) with the target that was made; it is changed in place."""
+        del force_apply
+        scene: Scene = data["scene"]
+        rows, columns = scene.shape()
+        size = (rows * scene.units[self.target], columns * scene.units[self.target])
+        for step in self._resizes:
+            step.size = size
+        inner: dict[str, Any] = {"image": scene.arrays[self.source]}
+        for step in self.transforms:
+            inner = step(**inner)
+        made = with_channels(inner["image"])
+        if made.shape[:2] != size:
+            raise DataError(
+                f"Degrade leaves {made.shape[0]}×{made.shape[1]} px, {self.target} is {size[0]}×{size[1]} px here: "
+                "end its steps in ResizeToTarget"
+            )
+        scene.arrays[self.target] = made
+        return data
+
+
+def _leaves(steps: list[Any]) -> Iterator[Any]:
+    for step in steps:
+        if isinstance(step, A.BaseCompose):
+            yield from _leaves(step.transforms)
+        else:
+            yield step

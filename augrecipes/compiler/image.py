@@ -1,0 +1,119 @@
+"""Recipes of kind image: one picture, and the mask, boxes and keypoints that lie on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from albumentations.core.label_manager import LabelManager
+
+from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compiler.kernels.moves import Moved
+from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.lower import lower
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.points import processors, take_points
+from augrecipes.compiler.targets import check_image, check_presence, mask_in, mask_out
+from augrecipes.errors import DataError
+from augrecipes.flow import Dtype
+
+Finish = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class ImagePipeline(Pipeline):
+    """A compiled recipe of kind image.
+
+    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C; `mask` H×W of labels; `boxes` (n, 4) in the
+    recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood as well.
+    Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
+    them shares memory with what went in.
+    """
+
+    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
+        transforms, sites = lower(compiled.plans[dtype].steps)
+        super().__init__(compiled, dtype, transforms, sites, **processors(compiled.recipe.inputs))
+        self._sink = Sink(compiled.recipe.output)
+
+    def sample(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
+    ) -> dict[str, Any]:
+        """One sample; `allocate(shape, dtype)` gives the memory that its image is written to."""
+        image = targets.get("image")
+        if image is not None and getattr(image, "dtype", None) == np.float32 and self.dtype != "float32":
+            return self.for_floats().sample(epoch, index, tile, targets, allocate)
+        data, finish = self._prepare(targets, allocate)
+        self.position(epoch, index, tile)
+        return finish(self._steps(data, None))
+
+    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The picture after each outermost step."""
+        found: list[tuple[str, Any]] = []
+        data, _ = self._prepare(targets, np.empty)
+        self.position(epoch, index, 0)
+        self._steps(data, found)
+        return found
+
+    def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
+        """The targets as albumentations wants them, and the function that turns its result into a sample."""
+        inputs = self.recipe.inputs
+        data = dict(targets)
+        data["image"] = image = check_image(data.get("image"), inputs)
+        mask = data.get("mask")
+        check_presence("mask", inputs.mask, given=mask is not None)
+        if mask is None:
+            data.pop("mask", None)
+        else:
+            data["mask"] = mask_in(mask, image)
+        mask_dtype = None if mask is None else mask.dtype
+        box_key = "bboxes" if "bboxes" in data else "boxes"
+        points = (
+            take_points(data, box_key, "bboxes", inputs.boxes, 4),
+            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2),
+        )
+
+        def finish(done: dict[str, Any]) -> dict[str, Any]:
+            done["image"] = self._sink(done["image"], allocate)
+            if mask_dtype is not None:
+                done["mask"] = mask_out(done["mask"], mask_dtype)
+            for taken in points:
+                if taken is not None:
+                    taken.put_back(done)
+            if self.compiled.save_applied_params:
+                done["applied"] = self.applied()
+            return done
+
+        return data, finish
+
+    def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
+        """Albumentations' own loop."""
+        try:
+            for processor in self.processors.values():
+                processor.label_manager = LabelManager()  # it remembers the labels of the sample before
+            self.preprocess(data)
+            for step in self.transforms:
+                data = step(**data)
+                if self.check_each_transform and not isinstance(step, Joined):
+                    data = self.check_data_post_transform(data)
+                if stages is not None:
+                    stages.append((self.label_of(step), _copy_of(data["image"])))
+            image = data["image"]
+            if image.dtype not in (np.uint8, np.float32):
+                raise DataError(
+                    f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
+                )
+            if isinstance(image, Moved):
+                data["image"] = image.stand_in()  # the boxes' last filter reads its size
+            data = self.postprocess(data)
+            data["image"] = image if isinstance(image, Moved) or image.ndim == 3 else image[..., None]
+        except Exception as error:
+            blamed = self.blame(error)
+            if blamed is error:
+                raise
+            raise blamed from error
+        return data
+
+
+def _copy_of(image: np.ndarray) -> np.ndarray:
+    return np.array(image if image.ndim == 3 else image[..., None])

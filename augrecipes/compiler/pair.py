@@ -1,0 +1,149 @@
+"""Recipes of kind pair: one scene on several grids, aligned by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.degrade import Degrade
+from augrecipes.compiler.grid import Region, unit
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.lower import Sites, group, lower_step
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.scene import Scene
+from augrecipes.compiler.shared import Shared
+from augrecipes.compiler.targets import check_image
+from augrecipes.errors import DataError
+from augrecipes.flow import Dtype
+from augrecipes.recipe.model import Step
+
+# What lies on one picture cannot lie on a scene of several.
+_FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
+
+
+class PairPipeline(Pipeline):
+    """A compiled recipe of kind pair.
+
+    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1); those that a
+    Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
+    Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
+    input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
+    padded or resampled.
+
+    Draws: windows, flips and turns once, on the coarsest grid that all targets have in common, and scaled to each
+    target. Shared colour steps draw once.
+    """
+
+    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
+        recipe = compiled.recipe
+        scales: dict[str, int] = dict(recipe.scales)
+        sites: Sites = []
+        labels: list[tuple[Any, str]] = []
+        self.units = unit(scales)
+        steps = compiled.plans[dtype].steps
+        transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
+        super().__init__(compiled, dtype, transforms, sites)
+        self._labels |= {id(made): site for made, site in labels}
+        made = {step.args["target"] for step in steps if step.name == "Degrade"}
+        self.outputs = tuple(scales)
+        self.targets = tuple(name for name in scales if name not in made)
+        self._sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
+
+    def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
+        """One sample at one key."""
+        scene, rest = self._scene(targets)
+        self._steps(scene, epoch, index, tile, None)
+        for name in self.outputs:
+            rest[name] = self._sinks[name](scene.arrays[name])
+        if self.compiled.save_applied_params:
+            rest["applied"] = self.applied()
+            region = scene.region
+            rest["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
+        return rest
+
+    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The pictures after each outermost step, by target."""
+        scene, _ = self._scene(targets)
+        found: list[tuple[str, Any]] = []
+        self._steps(scene, epoch, index, 0, found)
+        return found
+
+    def _scene(self, targets: dict[str, Any]) -> tuple[Scene, dict[str, Any]]:
+        """The scene of the targets that were given, and whatever else was given."""
+        rest = dict(targets)
+        self._check_names(rest)
+        arrays: dict[str, np.ndarray] = {}
+        for name in self.targets:
+            arrays[name] = check_image(rest.pop(name), self.recipe.inputs, name)
+        first = self.targets[0]
+        for name, array in arrays.items():
+            for what, mine, its in (
+                ("channels", array.shape[2], arrays[first].shape[2]),
+                ("dtype", array.dtype, arrays[first].dtype),
+            ):
+                if mine != its:
+                    raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
+        scene = Scene(arrays, self.units, None)
+        rows, columns = scene.shape()
+        scene.region = Region(0, 0, rows, columns)
+        for name, array in arrays.items():
+            arrays[name] = array[: rows * self.units[name], : columns * self.units[name]]
+        return scene, rest
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        wanted = ", ".join(f"{name}=" for name in self.targets)
+        for name in self.outputs:
+            if name in self.targets and given.get(name) is None:
+                raise DataError(f"{name} is missing; the recipe's targets are {wanted}")
+            if name not in self.targets and name in given:
+                raise DataError(f"{name} is made by Degrade and cannot be given; the recipe's targets are {wanted}")
+        for name in _FOREIGN:
+            if given.get(name) is not None:
+                raise DataError(f"a pair has no {name!r}; the recipe's targets are {wanted}")
+
+    def _steps(self, scene: Scene, epoch: int, index: int, tile: int, stages: list[tuple[str, Any]] | None) -> None:
+        """Run the steps on the scene, every step at its key."""
+        self.position(epoch, index, tile)
+        try:
+            for step in self.transforms:
+                step(scene=scene)
+                if stages is not None:
+                    pictures = {name: np.array(array) for name, array in scene.arrays.items()}
+                    stages.append((self.label_of(step), pictures))
+            scene.shape()
+        except Exception as error:
+            blamed = self.blame(error)
+            if blamed is error:
+                raise
+            raise blamed from error
+        for name, array in scene.arrays.items():
+            if array.dtype not in (np.uint8, np.float32):
+                raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+
+
+def _lower(
+    step: Step,
+    targets: tuple[str, ...],
+    units: Mapping[str, int],
+    sites: Sites,
+    labels: list[tuple[Any, str]],
+) -> Any:
+    """The object of one step; `targets` are those of the group around it."""
+    made: Any
+    if step.name == "Degrade":
+        children = [lower_step(child, sites) for child in step.steps]
+        made = Degrade(step.args["source"], step.args["target"], children)
+        labels.append((made, step.site))
+        return made
+    targets = step.target or targets
+    if step.is_group:
+        made = group(step, [_lower(child, targets, units, sites, labels) for child in step.steps])
+        sites.append((made, step.site, False))
+        return made
+    made = Shared(step, targets, units)
+    sites.append((made.step, step.site, False))
+    labels.append((made, step.site))
+    return made

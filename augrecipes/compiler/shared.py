@@ -1,0 +1,168 @@
+"""Steps that targets of a pair share: drawn once on the common grid, carried out on every target at its own scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import albumentations as A
+import numpy as np
+
+from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.resampled import RESAMPLED, resample
+from augrecipes.compiler.scene import Scene
+from augrecipes.errors import RecipeError
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import construct, effective
+from augrecipes.recipe.model import Arguments, Step
+
+How = Literal["window", "dihedral", "resampled", "plain"]
+
+
+class Shared(A.BaseCompose):  # type: ignore[misc]
+    """One step of a pair.
+
+    - A window is drawn in cells of the common grid; each target is cut at the same cells, a copy of nothing.
+    - A flip or turn is drawn once.
+    - A step that resamples is drawn in cells; its geometry is scaled to each target, pixel centres considered.
+    - Any other step draws its parameters on the coarsest of its targets, and is applied to all with the same.
+    - A step of one target runs on that target.
+
+    Args:
+        step: as it was written.
+        targets: that it acts on.
+        units: pixels along a common cell, by target.
+
+    Raises:
+        RecipeError: the step's numbers are no whole cells, or the step cannot be shared by targets of different size.
+    """
+
+    def __init__(self, step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> None:
+        self.names, self.units = targets, units
+        self.how: How = how_to_share(step) if len(targets) > 1 else "plain"
+        at = step.at or min(targets, key=units.__getitem__)
+        # One transform draws, in cells. Those that resample know their size, so each target has one of its own.
+        cell = step if self.how == "plain" else _scaled(step, 1, units[at])
+        self.step: Any = construct(cell)
+        self.by_target: dict[str, Any] = {}
+        if self.how == "resampled":
+            self.by_target = {name: construct(_scaled(step, units[name], units[at])) for name in targets}
+        super().__init__([self.step], p=self.step.p)
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The scene (`scene=`) after the step; it is changed in place."""
+        scene: Scene = data["scene"]
+        self.step.params = {}
+        names = scene.present(self.names)
+        if names and self.step.should_apply(force_apply=force_apply):
+            if len(names) == 1 and len(self.names) == 1:
+                done = self.step(force_apply=True, image=scene.arrays[names[0]])
+                scene.arrays[names[0]] = with_channels(done["image"])
+            else:
+                self._share(scene, names)
+            if len(self.names) > 1 or self.how != "plain":
+                scene.shape()  # raises where the targets no longer fit
+        return data
+
+    def _share(self, scene: Scene, names: list[str]) -> None:
+        seen = scene.arrays[names[0]] if self.how == "plain" else scene.stand_in()
+        params = _draw(self.step, seen)
+        self.step.params = params
+        if self.how == "window" and _is_inside(params):
+            x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
+            scene.region = scene.region and scene.region.cut(x_min, y_min, x_max, y_max)
+            for name in names:
+                k = scene.units[name]
+                scene.arrays[name] = scene.arrays[name][y_min * k : y_max * k, x_min * k : x_max * k]
+            return
+        if self.how == "dihedral":
+            scene.region = scene.region and scene.region.turned(symmetry_of(type(self.step).__name__, params))
+        elif self.how != "plain":
+            scene.region = None
+        for name in names:
+            array, k = scene.arrays[name], scene.units[name]
+            if self.how == "resampled":
+                scene.arrays[name] = with_channels(resample(self.by_target[name], params, array, k))
+                continue
+            own = {**params, "shape": array.shape}
+            if self.how == "window":
+                own |= _in_pixels(params, k)
+            scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
+
+
+def how_to_share(step: Step) -> How:
+    """How a step is carried out on several targets."""
+    record = capability(step.name)
+    if record is None:
+        return "plain"
+    kind = record.kind_for(effective(step))
+    if kind in ("window", "dihedral"):
+        return kind
+    if record.resamples and "mask" in record.targets:
+        if step.name not in RESAMPLED:
+            raise _refusal(step, f"cannot be shared by targets of different size; those that can: {_listed()}")
+        return "resampled"
+    return "plain"
+
+
+def with_channels(image: np.ndarray) -> np.ndarray:
+    """H×W×C, also where a step has dropped the channel of a grey image."""
+    return image if image.ndim == 3 else image[..., None]
+
+
+def _draw(step: Any, image: np.ndarray) -> dict[str, Any]:
+    """The parameters that a step draws for `image`."""
+    data = {"image": image}
+    params: dict[str, Any] = step.update_transform_params(params=step.get_params(), data=data)
+    params.update(step.get_params_dependent_on_data(params=params, data=data))
+    return params
+
+
+def _is_inside(params: dict[str, Any]) -> bool:
+    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
+    x_min, y_min, x_max, y_max = params["crop_coords"]
+    height, width = params["shape"][:2]
+    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
+
+
+def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:
+    """A window drawn in cells, in pixels of one target."""
+    pads = params.get("pad_params")
+    return {
+        "crop_coords": tuple(int(v) * unit for v in params["crop_coords"]),
+        "pad_params": pads and {side: int(v) * unit for side, v in pads.items()},
+    }
+
+
+def _scaled(step: Step, to: int, at: int) -> Step:
+    """The step with the arguments that count pixels multiplied by `to` / `at`."""
+    record = capability(step.name)
+    pixels = record.pixels if record is not None else ()
+    merged = effective(step)
+    args = step.args.plain()
+    for name in pixels:
+        value = args.get(name, merged.get(name))
+        if value is not None:
+            args[name] = _times(value, Fraction(to, at), step, name)
+    return replace(step, args=Arguments(args))
+
+
+def _times(value: Any, factor: Fraction, step: Step, name: str) -> Any:
+    if isinstance(value, list | tuple):
+        return [_times(item, factor, step, name) for item in value]
+    if value is None or isinstance(value, bool) or not isinstance(value, int):
+        return value
+    scaled = value * factor
+    if scaled.denominator != 1:
+        raise _refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
+    return int(scaled)
+
+
+def _refusal(step: Step, message: str) -> RecipeError:
+    return RecipeError(f"{step.site} (line {step.position.line}): {message}")
+
+
+def _listed() -> str:
+    return ", ".join(sorted(RESAMPLED))
