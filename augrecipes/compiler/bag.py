@@ -19,6 +19,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import CollateError, DataError
 
 Read = Callable[[int], np.ndarray]
+Name = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ class BagPipeline(ImagePipeline):
             raise DataError("give either `images` (the tiles of a bag) or `image` (one tile), not both")
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
-        bag = self._run(epoch, index, range(len(tiles)), tiles.__getitem__, self.compiled.threads, False, np.empty)
+        numbers = range(len(tiles))
+        work = _Work(epoch, index, numbers, tiles.__getitem__, False, None, _Slots(len(numbers), np.empty, None))
+        bag = self._run(work, self.compiled.threads)
         rest["image"] = bag.image
         if bag.applied is not None:
             rest["applied"] = bag.applied
@@ -79,6 +82,7 @@ class BagPipeline(ImagePipeline):
         *,
         threads: int | None = None,
         skip: bool = False,
+        name: Name | None = None,
         allocate: Allocate = np.empty,
     ) -> Bag:
         """Read the tiles of a bag and run each through the steps.
@@ -90,31 +94,20 @@ class BagPipeline(ImagePipeline):
             read: gives the picture at a position in `tiles`; called from several threads.
             threads: that work on them; None: as the pipeline was compiled.
             skip: leave out the tiles that cannot be read or that a step fails on.
+            name: gives the file of the picture at a position, for errors.
             allocate: gives the memory for the result, (shape, dtype) → array.
 
         Raises:
             DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
             CollateError: tiles come out with different sizes.
         """
-        if threads is None:
-            threads = self.compiled.threads
-        return self.for_this_thread()._run(epoch, index, tiles, read, threads, skip, allocate)
+        work = _Work(epoch, index, tiles, read, skip, name, _Slots(len(tiles), allocate, name))
+        return self.for_this_thread()._run(work, threads or self.compiled.threads)
 
-    def _run(
-        self,
-        epoch: int,
-        index: int,
-        tiles: Sequence[int],
-        read: Read,
-        threads: int | None,
-        skip: bool,
-        allocate: Allocate,
-    ) -> Bag:
-        count = len(tiles)
-        if not count:
+    def _run(self, work: _Work, threads: int | None) -> Bag:
+        if not work.tiles:
             raise DataError("a bag needs at least one tile")
-        lanes = self._take_lanes(min(threads or default_threads(), count))
-        work = _Work(epoch, index, tiles, read, skip, _Slots(count, allocate))
+        lanes = self._take_lanes(min(threads or default_threads(), len(work.tiles)))
         if len(lanes) == 1:
             work.through(self)
         else:
@@ -144,6 +137,7 @@ class _Work:
     tiles: Sequence[int]
     read: Read
     skip: bool
+    name: Name | None
     slots: _Slots
     failed: dict[int, BaseException] = field(default_factory=dict)
     applied: dict[int, Any] = field(default_factory=dict)
@@ -162,33 +156,43 @@ class _Work:
         try:
             targets = {"image": self.read(k)}
             out = lane.sample(self.epoch, self.index, self.tiles[k], targets, self.slots.at(k))
+        except DataError as error:
+            self.failed[k] = error if error.path or self.name is None else error.with_path(self.name(k))
+            self.failed[k].__cause__ = error.__cause__
+            self.stopped = not self._may_skip(error)
         except BaseException as error:
             self.failed[k] = error
-            self.stopped = not (self.skip and isinstance(error, DataError))
+            self.stopped = True
         else:
             if "applied" in out:
                 self.applied[k] = out["applied"]
 
+    def _may_skip(self, error: BaseException) -> bool:
+        # Tiles of different sizes are no fault of a tile; which is the odd one depends on which was done first.
+        return self.skip and isinstance(error, DataError) and not isinstance(error, CollateError)
+
     def result(self, *, save_applied: bool) -> Bag:
         """The bag, or the first failure."""
-        failed = {k: e for k, e in sorted(self.failed.items()) if not (self.skip and isinstance(e, DataError))}
-        for error in failed.values():
-            raise error
-        dropped = tuple((k, e) for k, e in sorted(self.failed.items()) if isinstance(e, DataError))
+        dropped: list[tuple[int, DataError]] = []
+        for k, error in sorted(self.failed.items()):
+            if not (isinstance(error, DataError) and self._may_skip(error)):
+                raise error
+            dropped.append((k, error))
         kept = tuple(k for k in range(len(self.tiles)) if k not in self.failed)
-        if self.slots.array is None:
+        if self.slots.array is None or not kept:
             first = dropped[0][1]
             raise DataError(f"none of its {len(self.tiles)} tiles can be used; the first: {first.reason}", first.path)
         applied = [self.applied[k] for k in kept] if save_applied else None
-        return Bag(_compact(self.slots.array, kept), kept, dropped, applied)
+        return Bag(_compact(self.slots.array, kept), kept, tuple(dropped), applied)
 
 
 class _Slots:
     """The result of a bag: made when the first tile is done and its size is known."""
 
-    def __init__(self, count: int, allocate: Allocate) -> None:
+    def __init__(self, count: int, allocate: Allocate, name: Name | None) -> None:
         self.array: np.ndarray | None = None
-        self._count, self._allocate = count, allocate
+        self._count, self._allocate, self._name = count, allocate, name or (lambda k: f"tile {k}")
+        self._first = 0
         self._lock = threading.Lock()
 
     def at(self, k: int) -> Allocate:
@@ -197,12 +201,11 @@ class _Slots:
         def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
             with self._lock:
                 if self.array is None:
-                    self.array = self._allocate((self._count, *shape), dtype)
+                    self.array, self._first = self._allocate((self._count, *shape), dtype), k
             if self.array.shape[1:] != shape:
-                # Never skipped: which of the two is the odd one would depend on which was done first.
                 raise CollateError(
-                    f"a tile comes out as {_times(shape)}, another of its bag as {_times(self.array.shape[1:])}; "
-                    "end the recipe in a crop or resize of fixed size"
+                    f"{self._name(k)} comes out as {_times(shape)}, {self._name(self._first)} of the same bag as "
+                    f"{_times(self.array.shape[1:])}; end the recipe in a crop or resize of fixed size"
                 )
             return self.array[k]
 

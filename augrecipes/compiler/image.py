@@ -47,11 +47,11 @@ class ImagePipeline(Pipeline):
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
 
-    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+    def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""
         found: list[tuple[str, Any]] = []
         data, _ = self._prepare(targets, np.empty)
-        self.position(epoch, index, 0)
+        self.position(epoch, index, tile)
         self._steps(data, found)
         return found
 

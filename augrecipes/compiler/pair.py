@@ -64,11 +64,11 @@ class PairPipeline(Pipeline):
             rest["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
         return rest
 
-    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+    def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The pictures after each outermost step, by target."""
         scene, _ = self._scene(targets)
         found: list[tuple[str, Any]] = []
-        self._steps(scene, epoch, index, 0, found)
+        self._steps(scene, epoch, index, tile, found)
         return found
 
     def _scene(self, targets: dict[str, Any]) -> tuple[Scene, dict[str, Any]]:

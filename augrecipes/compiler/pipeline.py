@@ -113,11 +113,11 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """One sample at one key, in the thread that this pipeline belongs to."""
         raise NotImplementedError
 
-    def stages(self, index: int, epoch: int = 0) -> Stages:
+    def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Stages:
         """Like `at`, but the call returns [(label, picture)] after each outermost step as written, before the sink."""
-        return Stages(self, key_part("index", index), key_part("epoch", epoch))
+        return Stages(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
-    def trace(self, epoch: int, index: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
+    def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """What `stages` returns, in the thread that this pipeline belongs to."""
         raise NotImplementedError
 
@@ -215,10 +215,13 @@ class Stages:
     pipeline: Pipeline
     index: int
     epoch: int
+    tile: int
 
     def __call__(self, **targets: Any) -> list[tuple[str, Any]]:
         """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
-        return self.pipeline.again(self.pipeline.compiled.unoptimised()).trace(self.epoch, self.index, targets)
+        return self.pipeline.again(self.pipeline.compiled.unoptimised()).trace(
+            self.epoch, self.index, self.tile, targets
+        )
 
 
 def key_part(name: str, value: int) -> int:

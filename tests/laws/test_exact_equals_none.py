@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
 
-from augrecipes.compiler.kernels import joined, moves
 from augrecipes.compiler.image import ImagePipeline as Pipeline
+from augrecipes.compiler.kernels import joined, moves
 from augrecipes.compiler.plan import DTYPES, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Optimize, Recipe

@@ -1,0 +1,222 @@
+"""Targets of a pair show the same part of the scene, whatever is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from random_pairs import SCALES, Scales, build, misalignment, moves, pair, scene, unit_of
+
+from augrecipes.compiler import resampled, shared
+from augrecipes.compiler.scene import Scene
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Arguments, Recipe, Step
+
+COMMON = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+TINY = 1e-4  # cells: rounding of float32 positions
+WARPS = (
+    Step("Rotate", Arguments({"limit": 30, "border_mode": "constant"}), p=1.0),
+    Step("Rotate", Arguments({"limit": 30, "border_mode": "constant", "crop_border": True}), p=1.0),
+    Step("SafeRotate", Arguments({"limit": 30, "border_mode": "constant"}), p=1.0),
+    Step("Affine", Arguments({"scale": [0.9, 1.3], "rotate": [-20, 20], "translate_percent": [-0.1, 0.1]}), p=1.0),
+    Step("Affine", Arguments({"shear": [-10, 10], "fit_output": True}), p=1.0),
+)
+SIZES = (
+    Step("Resize", Arguments({"height": 36, "width": 28})),
+    Step("RandomScale", Arguments({"scale_limit": [-0.3, 0.4]}), p=1.0),
+    Step("SmallestMaxSize", Arguments({"max_size": 36})),
+    Step("LongestMaxSize", Arguments({"max_size": 36})),
+    Step("RandomResizedCrop", Arguments({"size": [36, 36], "scale": [0.5, 1.0]})),
+)
+
+
+def name_of(scales: Scales) -> str:
+    return ",".join(map(str, scales.values()))
+
+
+def law(recipe: Recipe, seed: int, times: int = 3) -> None:
+    scales: Scales = dict(recipe.scales)
+    pipeline = build(recipe, seed)
+    for index in range(times):
+        arrays = scene(scales, 24 + index, 31 - index, rest=index)
+        assert misalignment(pipeline.at(index, 1)(**arrays), scales) < TINY
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+def test_random_windows_and_turns(scales: Scales) -> None:
+    @COMMON
+    @given(moves(scales), st.integers(0, 2**32))
+    def check(recipe: Recipe, seed: int) -> None:
+        law(recipe, seed)
+
+    check()
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+def test_a_thousand_samples(scales: Scales) -> None:
+    steps = [Step("RandomCrop", Arguments({"height": 12, "width": 12})), Step("D4", p=1.0), Step("Transpose")]
+    pipeline = build(pair(scales, steps))
+    arrays = scene(scales, 40, 33)
+    seen = set()
+    for index in range(1000):
+        out = pipeline.at(index)(**arrays)
+        assert misalignment(out, scales) < TINY
+        seen.add(tuple(out[name][0, 0].tobytes() + out[name][-1, 0].tobytes() for name in scales))
+    assert len(seen) > 900  # and they are not one crop a thousand times
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+@pytest.mark.parametrize("step", WARPS, ids=lambda step: step.name)
+def test_warps_that_are_allowed_to_resample(scales: Scales, step: Step) -> None:
+    """Bilinear sampling of a ramp is exact, so that alignment shows to a hundredth of a pixel."""
+    pipeline = build(pair(scales, [step], allow_resampling=True))
+    for index in range(4):
+        out = pipeline.at(index)(**scene(scales, 40, 34))
+        inside = {name: array[..., 2] >= 1 / 256 - 1e-7 for name, array in out.items() if name in scales}
+        assert all(mask.mean() > 0.3 for mask in inside.values())
+        assert ramps_agree(out, scales)
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+@pytest.mark.parametrize("step", SIZES, ids=lambda step: step.name)
+def test_resizes_that_are_allowed(scales: Scales, step: Step) -> None:
+    pipeline = build(pair(scales, [step], allow_resampling=True))
+    for index in range(4):
+        out = pipeline.at(index)(**scene(scales, 48, 42))
+        # cv2.resize repeats the edge, up to half a pixel of the coarsest grid.
+        core = {name: out[name][k : -k or None, k : -k or None] for name, k in margins(scales, out).items()}
+        assert misalignment(core, scales) < 0.05
+
+
+def margins(scales: Scales, out: dict[str, Any]) -> dict[str, int]:
+    """Two cells of each target."""
+    return {name: 2 * k for name, k in unit_of(scales).items()}
+
+
+def ramps_agree(out: dict[str, Any], scales: Scales) -> bool:
+    """Whether an affine map from place to position, fitted to the coarsest target, holds on all others to 0.01 px."""
+    units = unit_of(scales)
+    base = min(units, key=lambda name: units[name])
+
+    def places(name: str) -> tuple[np.ndarray, np.ndarray]:
+        array = out[name].astype(np.float64)
+        inside = array[..., 2] >= 1 / 256 - 1e-7
+        y, x = (np.mgrid[: array.shape[0], : array.shape[1]] + 0.5) / units[name]
+        return np.stack([y[inside], x[inside], np.ones(inside.sum())], axis=1), array[inside][:, :2] * 256
+
+    fitted = np.linalg.lstsq(*places(base), rcond=None)[0]
+    for name, k in units.items():
+        where, what = places(name)
+        if np.abs(where @ fitted - what).max() * k > 0.02 * max(1, k):
+            return False
+    return True
+
+
+def test_shared_colours_are_the_same_on_every_target() -> None:
+    steps = [
+        Step("RandomBrightnessContrast", p=1.0),
+        Step("RandomGamma", p=1.0),
+        Step("HueSaturationValue", p=1.0),
+        Step("ToGray", p=0.5),
+        Step("ChannelShuffle", p=1.0),
+    ]
+    pipeline = build(pair({"lr": 1, "hr": 4}, steps))
+    for index in range(20):
+        flat = np.random.default_rng(index).integers(0, 256, 3, np.uint8)
+        arrays = {"lr": np.tile(flat, (8, 9, 1)), "hr": np.tile(flat, (32, 36, 1))}
+        out = pipeline.at(index)(**arrays)
+        # OpenCV's conversion to HSV rounds by position in the row: one level.
+        assert np.abs(out["hr"] - out["lr"][0, 0]).max() < 1.5 / 255
+
+
+def test_a_step_of_one_target_leaves_the_others_alone() -> None:
+    step = Step("GaussNoise", p=1.0, target=("lr",))
+    rng = np.random.default_rng(0)
+    arrays = {"lr": rng.integers(0, 256, (8, 9, 3), np.uint8), "hr": rng.integers(0, 256, (32, 36, 3), np.uint8)}
+    plain = build(pair({"lr": 1, "hr": 4}, []))(**arrays)
+    noisy = build(pair({"lr": 1, "hr": 4}, [step]))(**arrays)
+    assert (noisy["hr"] == plain["hr"]).all()
+    assert (noisy["lr"] != plain["lr"]).any()
+
+
+@pytest.mark.parametrize("border", ["constant", "reflect", "wrap"])
+@pytest.mark.parametrize("scales", SCALES, ids=name_of)
+def test_padding_is_whole_cells(scales: Scales, border: str) -> None:
+    """Where a window is larger than the scene, every target is padded by the same cells."""
+    units = unit_of(scales)
+    side = 12 * min(units.values())
+    args = Arguments({"height": side, "width": side, "pad_if_needed": True, "border_mode": border})
+    pipeline = build(pair(scales, [Step("RandomCrop", args), Step("D4", p=1.0)]))
+    rng = np.random.default_rng(3)
+    cell = rng.integers(0, 256, (7, 20, 3), np.uint8)
+    arrays = {name: cell.repeat(k, axis=0).repeat(k, axis=1) for name, k in units.items()}
+    for index in range(30):
+        out = pipeline.at(index)(**arrays)
+        small = [out[name][::k, ::k] for name, k in units.items()]
+        assert all(one.shape == (12, 12, 3) and (one == small[0]).all() for one in small)
+        assert all((out[name] == small[0].repeat(k, axis=0).repeat(k, axis=1)).all() for name, k in units.items())
+
+
+class TestPlantedFaults:
+    """A law that cannot fail proves nothing."""
+
+    def caught(self, scales: Scales, **more: Any) -> bool:
+        @settings(COMMON, max_examples=100, phases=[Phase.generate])
+        @given(moves(scales), st.integers(0, 2**32))
+        def check(recipe: Recipe, seed: int) -> None:
+            law(recipe, seed)
+
+        try:
+            check()
+        except (AssertionError, DataError):
+            return True
+        return False
+
+    @pytest.mark.parametrize("scales", SCALES, ids=name_of)
+    def test_none_is_caught_where_none_is(self, scales: Scales) -> None:
+        assert not self.caught(scales)
+
+    def test_each_target_draws_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        share = shared.Shared._share
+
+        def alone(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+            for name in names:
+                one = Scene({name: scene.arrays[name]}, scene.units, scene.region)
+                share(self, one, [name])
+                scene.arrays[name] = one.arrays[name]
+
+        monkeypatch.setattr(shared.Shared, "_share", alone)
+        assert self.caught({"lr": 1, "hr": 4})
+
+    def test_a_window_one_pixel_off_on_the_finest_target(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        share = shared.Shared._share
+
+        def off(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+            if self.how == "window":
+                scene.arrays[names[-1]] = np.roll(scene.arrays[names[-1]], 1, axis=0)
+            share(self, scene, names)
+
+        monkeypatch.setattr(shared.Shared, "_share", off)
+        assert self.caught({"lr": 1, "hr": 4})
+
+    def test_a_turn_that_one_target_misses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        share = shared.Shared._share
+
+        def missed(self: shared.Shared, scene: Scene, names: list[str]) -> None:
+            share(self, scene, names[:-1] if self.how == "dihedral" else names)
+
+        monkeypatch.setattr(shared.Shared, "_share", missed)
+        assert self.caught({"a": 2, "b": 3})
+
+    def test_a_matrix_without_the_half_pixel(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def careless(matrix: np.ndarray, unit: int) -> np.ndarray:
+            forth = np.diag([unit, unit, 1.0])
+            return forth @ matrix @ np.linalg.inv(forth)
+
+        monkeypatch.setattr(resampled, "between_pixels", careless)
+        pipeline = build(pair({"lr": 1, "hr": 4}, [WARPS[0]], allow_resampling=True))
+        agree = [ramps_agree(pipeline.at(k)(**scene({"lr": 1, "hr": 4}, 40, 34)), {"lr": 1, "hr": 4}) for k in range(4)]
+        assert not all(agree)
