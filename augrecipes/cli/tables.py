@@ -82,6 +82,10 @@ def _stayed(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Stayed as it is, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
 
 
+def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    return Table("Who shares a draw", (), [(str(row["site"]), str(row["how"])) for row in rows])
+
+
 def _any(key: str, rows: Sequence[Any]) -> Table:
     mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
     heads = tuple(str(name) for name in mappings[0]) if mappings else ()
@@ -89,7 +93,7 @@ def _any(key: str, rows: Sequence[Any]) -> Table:
     return Table(key.replace("_", " ").capitalize(), heads if any(heads) else (), shown)
 
 
-_TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "stayed": _stayed}
+_TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed}
 
 
 def _drawn(table: Table, width: int) -> str:

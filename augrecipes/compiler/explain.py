@@ -9,10 +9,11 @@ from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.plan import plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.compiler.rewrite.rule import kind_of
+from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
 
 _WHY = {
     "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
@@ -57,6 +58,14 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedStep:
+    """A step of a pair or a bag, and which targets or tiles share its draw."""
+
+    site: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stayed:
     """A step that no rule touched, and why."""
 
@@ -75,13 +84,17 @@ class Explanation:
     dtype: Dtype
     output: str
     steps: tuple[SourceStep, ...]
+    shared: tuple[SharedStep, ...]
     rules: tuple[FiredRule, ...]
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        """Plain dicts, lists, strings and numbers. Only pairs and bags have `shared`."""
+        told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if not self.shared:
+            del told["shared"]
+        return told
 
 
 def explain(
@@ -114,10 +127,11 @@ def explain(
         dtype=dtype,
         output=output_line(recipe),
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
+        shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
         plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
         stayed=tuple(
-            Stayed(step.site, _why(step, level))
+            Stayed(step.site, _why(recipe, step, level))
             for root in steps
             for step, _ in _walk(root, 0)
             if step.site not in touched
@@ -126,8 +140,14 @@ def explain(
 
 
 def output_line(recipe: Recipe) -> str:
-    """The recipe's output in one line."""
-    out = recipe.output
+    """The recipe's output in one line; that of each target, where they differ."""
+    if not recipe.outputs:
+        return _output(recipe.output)
+    every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
+    return "; ".join(f"{name} {_output(output)}" for name, output in every)
+
+
+def _output(out: Output) -> str:
     if out.dtype == "uint8" or out.where == "device":
         scale = "0..255"
     elif out.normalize:
@@ -164,9 +184,11 @@ def _planned(step: Step) -> tuple[str, str]:
     return step.name, " + ".join(child.site for child in step.steps)
 
 
-def _why(step: Step, level: Optimize) -> str:
+def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     if level == "none":
         return "optimize: none runs every step as it is"
+    if recipe.kind == "pair":
+        return "acts on a scene of several targets, of which no rule speaks"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"
     record = capability(step.name)

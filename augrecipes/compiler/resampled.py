@@ -12,14 +12,6 @@ import albumentations.augmentations.geometric.functional as geometric
 import cv2
 import numpy as np
 
-# Windows that are resized afterwards, sizes, and matrices. Perspective rescales without the half pixel, and fields of
-# displacements are drawn pixel by pixel: those cannot be carried from one grid to another.
-RESAMPLED = frozenset(
-    {
-        "Resize", "RandomScale", "SmallestMaxSize", "LongestMaxSize", "RandomResizedCrop", "RandomSizedCrop",
-        "Rotate", "SafeRotate", "Affine", "ShiftScaleRotate",
-    }
-)  # fmt: skip
 _CELLS = ("x_min", "x_max", "y_min", "y_max")
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import albumentations as A
 import numpy as np
 
 from augrecipes.compiler.kernels.moves import symmetry_of
-from augrecipes.compiler.resampled import RESAMPLED, resample
+from augrecipes.compiler.resampled import resample
 from augrecipes.compiler.scene import Scene
-from augrecipes.errors import RecipeError
+from augrecipes.compiler.sharing import How, how_to_share, refusal
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
-
-How = Literal["window", "dihedral", "resampled", "plain"]
 
 
 class Shared(A.BaseCompose):  # type: ignore[misc]
@@ -92,21 +90,6 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
 
 
-def how_to_share(step: Step) -> How:
-    """How a step is carried out on several targets."""
-    record = capability(step.name)
-    if record is None:
-        return "plain"
-    kind = record.kind_for(effective(step))
-    if kind in ("window", "dihedral"):
-        return kind
-    if record.resamples and "mask" in record.targets:
-        if step.name not in RESAMPLED:
-            raise _refusal(step, f"cannot be shared by targets of different size; those that can: {_listed()}")
-        return "resampled"
-    return "plain"
-
-
 def with_channels(image: np.ndarray) -> np.ndarray:
     """H×W×C, also where a step has dropped the channel of a grey image."""
     return image if image.ndim == 3 else image[..., None]
@@ -156,13 +139,5 @@ def _times(value: Any, factor: Fraction, step: Step, name: str) -> Any:
         return value
     scaled = value * factor
     if scaled.denominator != 1:
-        raise _refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
+        raise refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
     return int(scaled)
-
-
-def _refusal(step: Step, message: str) -> RecipeError:
-    return RecipeError(f"{step.site} (line {step.position.line}): {message}")
-
-
-def _listed() -> str:
-    return ", ".join(sorted(RESAMPLED))

@@ -1,0 +1,91 @@
+"""How the targets of a pair share a step, and the tiles of a bag. Imports no albumentations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from augrecipes.compiler.grid import unit
+from augrecipes.errors import RecipeError
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Recipe, Step
+
+How = Literal["window", "dihedral", "resampled", "plain"]
+
+# Windows that are resized afterwards, sizes, and matrices. Perspective rescales without the half pixel, and fields of
+# displacements are drawn pixel by pixel: those cannot be carried from one grid to another.
+RESAMPLED = frozenset(
+    {
+        "Resize", "RandomScale", "SmallestMaxSize", "LongestMaxSize", "RandomResizedCrop", "RandomSizedCrop",
+        "Rotate", "SafeRotate", "Affine", "ShiftScaleRotate",
+    }
+)  # fmt: skip
+
+
+def how_to_share(step: Step) -> How:
+    """How a step is carried out on several targets.
+
+    Raises:
+        RecipeError: it resamples in a way that cannot be carried from one grid to another.
+    """
+    record = capability(step.name)
+    if record is None:
+        return "plain"
+    kind = record.kind_for(effective(step))
+    if kind in ("window", "dihedral"):
+        return kind
+    if record.resamples and "mask" in record.targets:
+        if step.name not in RESAMPLED:
+            which = ", ".join(sorted(RESAMPLED))
+            raise refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
+        return "resampled"
+    return "plain"
+
+
+def refusal(step: Step, message: str) -> RecipeError:
+    """An error that names the step and its line."""
+    return RecipeError(f"{step.site} (line {step.position.line}): {message}")
+
+
+def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
+    """(label, who takes part in its draws) of the steps for which that is a question."""
+    if recipe.kind == "pair":
+        scales: dict[str, int] = dict(recipe.scales)
+        for step in steps:
+            yield from _of_pair(step, tuple(scales), unit(scales))
+    elif recipe.kind == "bag":
+        for step in steps:
+            yield from _of_bag(step, "tile")
+
+
+def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    if step.name == "Degrade":
+        yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
+        return
+    targets = step.target or targets
+    names = ", ".join(targets)
+    if step.is_group:
+        yield step.site, f"one choice for {names}"
+        for child in step.steps:
+            yield from _of_pair(child, targets, units)
+    elif len(targets) == 1:
+        yield step.site, f"{names} alone"
+    else:
+        cell = " : ".join(str(units[name]) for name in targets)
+        yield (
+            step.site,
+            {
+                "window": f"one window for {names}, whole cells of {cell} px",
+                "dihedral": f"one draw for {names}",
+                "resampled": f"one geometry for {names}, scaled {cell}",
+                "plain": f"one draw for {names}, the same parameters",
+            }[how_to_share(step)],
+        )
+
+
+def _of_bag(step: Step, share: str) -> Iterator[tuple[str, str]]:
+    share = step.share or share
+    yield step.site, "one draw for the whole bag" if share == "bag" else "a draw for every tile"
+    for child in step.steps:
+        yield from _of_bag(child, share)
