@@ -22,11 +22,12 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         source: the target that is read.
         target: the target that is made.
         steps: the transforms.
+        labels: of the steps.
     """
 
-    def __init__(self, source: str, target: str, steps: list[Any]) -> None:
+    def __init__(self, source: str, target: str, steps: list[Any], labels: list[str]) -> None:
         super().__init__(steps, p=1.0)
-        self.source, self.target = source, target
+        self.source, self.target, self.labels = source, target, labels
         self._resizes = [step for step in _leaves(steps) if isinstance(step, ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
@@ -38,8 +39,9 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         for step in self._resizes:
             step.size = size
         inner: dict[str, Any] = {"image": scene.arrays[self.source]}
-        for step in self.transforms:
+        for step, label in zip(self.transforms, self.labels, strict=True):
             inner = step(**inner)
+            scene.show(label, **{self.target: with_channels(inner["image"])})
         made = with_channels(inner["image"])
         if made.shape[:2] != size:
             raise DataError(

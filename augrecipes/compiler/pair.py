@@ -55,7 +55,7 @@ class PairPipeline(Pipeline):
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
         scene, rest = self._scene(targets)
-        self._steps(scene, epoch, index, tile, None)
+        self._steps(scene, epoch, index, tile)
         for name in self.outputs:
             rest[name] = self._sinks[name](scene.arrays[name])
         if self.compiled.save_applied_params:
@@ -65,10 +65,11 @@ class PairPipeline(Pipeline):
         return rest
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-        """The pictures after each outermost step, by target."""
+        """The pictures after each outermost step, and each of those inside a Degrade, by target."""
         scene, _ = self._scene(targets)
         found: list[tuple[str, Any]] = []
-        self._steps(scene, epoch, index, tile, found)
+        scene.stages = found
+        self._steps(scene, epoch, index, tile)
         return found
 
     def _scene(self, targets: dict[str, Any]) -> tuple[Scene, dict[str, Any]]:
@@ -104,15 +105,14 @@ class PairPipeline(Pipeline):
             if given.get(name) is not None:
                 raise DataError(f"a pair has no {name!r}; the recipe's targets are {wanted}")
 
-    def _steps(self, scene: Scene, epoch: int, index: int, tile: int, stages: list[tuple[str, Any]] | None) -> None:
+    def _steps(self, scene: Scene, epoch: int, index: int, tile: int) -> None:
         """Run the steps on the scene, every step at its key."""
         self.position(epoch, index, tile)
         try:
             for step in self.transforms:
                 step(scene=scene)
-                if stages is not None:
-                    pictures = {name: np.array(array) for name, array in scene.arrays.items()}
-                    stages.append((self.label_of(step), pictures))
+                if not isinstance(step, Degrade):  # it has shown its own steps
+                    scene.show(self.label_of(step))
             scene.shape()
         except Exception as error:
             blamed = self.blame(error)
@@ -135,7 +135,7 @@ def _lower(
     made: Any
     if step.name == "Degrade":
         children = [lower_step(child, sites) for child in step.steps]
-        made = Degrade(step.args["source"], step.args["target"], children)
+        made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
         labels.append((made, step.site))
         return made
     targets = step.target or targets

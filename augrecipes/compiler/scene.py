@@ -20,11 +20,19 @@ class Scene:
         arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
         units: pixels of each target along one common cell.
         region: the cells of the scene that are left, or None once a step has padded or resampled them.
+        stages: where pictures after each step are kept, (label, {target: picture}); None: nowhere.
     """
 
     arrays: dict[str, np.ndarray]
     units: Mapping[str, int]
     region: Region | None
+    stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
+
+    def show(self, label: str, **more: np.ndarray) -> None:
+        """Keep copies of the pictures as they are now; `more`: instead of those of the same name, or beside them."""
+        if self.stages is not None:
+            pictures = {**self.arrays, **more}
+            self.stages.append((label, {name: np.array(pictures[name]) for name in self.units if name in pictures}))
 
     def present(self, names: tuple[str, ...]) -> list[str]:
         """Those of `names` that are there, the coarsest first."""

@@ -88,10 +88,12 @@ class TestCalls:
 
     def test_stages_show_every_target(self) -> None:
         stages = recipe(SPOIL).compile().stages(0)(hr=HR)
-        assert [label for label, _ in stages] == ["RandomCrop#1", "Degrade#1", "D4#1"]
+        inner = [f"Degrade#1/{name}#1" for name in ("GaussianBlur", "RandomScale", "ResizeToTarget", "GaussNoise")]
+        assert [label for label, _ in stages] == ["RandomCrop#1", *inner, "D4#1"]
         assert stages[0][1].keys() == {"hr"}
-        assert stages[1][1]["lr"].shape == (12, 16, 3)
-        assert stages[1][1]["hr"].shape == (48, 64, 3)
+        assert stages[1][1]["lr"].shape == (48, 64, 3)
+        assert stages[-1][1]["lr"].shape[:2] in ((12, 16), (16, 12))
+        assert stages[-2][1]["hr"].shape == (48, 64, 3)
 
 
 class TestKeys:
