@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from augrecipes.compiler.shared import Shared
 from augrecipes.compiler.targets import check_image
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Step
+from augrecipes.recipe.model import Inputs, Step
 
 # What lies on one picture cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
@@ -50,6 +51,7 @@ class PairPipeline(Pipeline):
         made = {step.args["target"] for step in steps if step.name == "Degrade"}
         self.outputs = tuple(scales)
         self.targets = tuple(name for name in scales if name not in made)
+        self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
         self._sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class PairPipeline(Pipeline):
         self._check_names(rest)
         arrays: dict[str, np.ndarray] = {}
         for name in self.targets:
-            arrays[name] = check_image(rest.pop(name), self.recipe.inputs, name)
+            arrays[name] = check_image(rest.pop(name), self._inputs[name], name)
         first = self.targets[0]
         for name, array in arrays.items():
             for what, mine, its in (
@@ -122,6 +124,15 @@ class PairPipeline(Pipeline):
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+
+
+def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:
+    """The inputs of one target: `min_size` counts pixels of the coarsest."""
+    if inputs.min_size is None:
+        return inputs
+    coarsest = min(units.values())
+    height, width = (-(-n * units[name] // coarsest) for n in inputs.min_size)
+    return replace(inputs, min_size=(height, width))
 
 
 def _lower(

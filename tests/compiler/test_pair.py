@@ -180,6 +180,14 @@ class TestErrors:
             recipe().compile().at(0)(**given)
         assert message in str(caught.value)
 
+    def test_the_least_size_counts_pixels_of_the_coarsest_target(self) -> None:
+        plenty = recipe(inputs="{image: {min_size: [30, 40]}}").compile()
+        plenty.at(0)(lr=LR, hr=HR)
+        with pytest.raises(DataError, match=r"lr is 30×40 px, the recipe's inputs ask for at least 31×40"):
+            recipe(inputs="{image: {min_size: [31, 40]}}").compile().at(0)(lr=LR, hr=HR)
+        with pytest.raises(DataError, match=r"hr is 123×162 px, the recipe's inputs ask for at least 124×160"):
+            recipe(SPOIL, inputs="{image: {min_size: [31, 40]}}").compile().at(0)(hr=HR)
+
     def test_a_target_that_degrade_makes_is_no_input(self) -> None:
         with pytest.raises(DataError, match="lr is made by Degrade"):
             recipe(SPOIL).compile().at(0)(hr=HR, lr=LR)
