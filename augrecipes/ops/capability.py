@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
+# How one draw serves images of one scene on several grids.
+Grids = Literal["same", "alike", "never"]
+
 IMAGE_ONLY = frozenset({"image"})
 EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
 
@@ -30,6 +33,11 @@ class Capability:
         when: the arguments (defaults merged) under which `kind` holds; otherwise the step is opaque.
         changes_dtype: the image's dtype after it is not the dtype before it.
         pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
+        grids: one draw on images of one scene at several scales. `same`: the same change of the scene on each (of
+            geometry: once the window, or the matrix, is scaled). `alike`: the draws fit each, but the change is sized
+            in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
+            of one image. None: `never` for opaque steps, `same` for the others.
+        grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
     """
 
     name: str
@@ -42,7 +50,19 @@ class Capability:
     when: Callable[[Mapping[str, Any]], bool] | None = None
     changes_dtype: bool = False
     pixels: tuple[str, ...] = ()
+    grids: Grids | None = None
+    grids_when: Callable[[Mapping[str, Any]], bool] | None = None
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
         return self.kind if self.when is None or self.when(arguments) else "opaque"
+
+    def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
+        """`grids`, or `never` where `arguments` (defaults merged) do not allow it.
+
+        >>> Capability("Blur", grids="alike").grids_for({}), Capability("Spatter").grids_for({})
+        ('alike', 'never')
+        """
+        if self.grids_when is not None and not self.grids_when(arguments):
+            return "never"
+        return self.grids or ("never" if self.kind == "opaque" else "same")

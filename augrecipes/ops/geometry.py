@@ -44,7 +44,8 @@ CAPABILITIES = (
     _geometric("SafeRotate", "warp", resamples=True),
     _geometric("Affine", "warp", resamples=True),
     _geometric("ShiftScaleRotate", "warp", resamples=True),
-    _geometric("Perspective", "warp", resamples=True),
+    # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
+    _geometric("Perspective", "warp", resamples=True, grids="never"),
     # Dense displacement fields.
     _geometric("ElasticTransform", resamples=True),
     _geometric("GridDistortion", resamples=True),
@@ -55,7 +56,7 @@ CAPABILITIES = (
     # Inside Degrade, on one target.
     Capability("ResizeToTarget", random=False, resamples=True),
     # Neighbourhoods and holes.
-    _geometric("Morphological"),
+    _geometric("Morphological", grids="alike"),
     _geometric("CoarseDropout"),
     _geometric("ConstrainedCoarseDropout"),
     _geometric("Erasing"),

@@ -126,15 +126,25 @@ _ALL = (
         "See the message.",
     ),
     Code(
-        "E309", "wrong reserved key", "`p`, `id`, `target`, `at` and `share` have a fixed meaning.", "See the message."
+        "E309",
+        "wrong reserved key",
+        "`p`, `id`, `target`, `at` and `share` have a fixed meaning. A group's `target` is its children's too; `at` "
+        "stands on steps that count pixels.",
+        "See the message.",
     ),
     Code("E310", "group that cannot run", "A group needs steps, and some chance to run one.", "See the message."),
     Code("E311", "id that cannot be used", "An id names one step and is no class name.", "Choose another id."),
-    Code("E312", "wrong Degrade", "Degrade makes one target out of another one.", "Give source, target and steps."),
+    Code(
+        "E312",
+        "wrong Degrade",
+        "Degrade makes one target out of another one, for every sample, at the size of the target's own grid; its "
+        "source must be there before it, and no step can use its target earlier.",
+        "Give source, target and steps, among them ResizeToTarget; put Degrades in order, outside groups, without p.",
+    ),
     Code(
         "E313",
         "crop off the common grid",
-        "A shared crop must be a whole number of pixels on every target.",
+        "Sizes of shared windows must be a whole number of pixels on every target.",
         "Use a multiple, or count in the coarsest target with `at:`.",
     ),
     Code("E314", "unknown target", "`scales:` names no such target.", "See the nearest valid name in the message."),

@@ -67,7 +67,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         file=resolved.file,
     )
     if kind == "pair":
-        pairs.check_grid(context, recipe)
+        pairs.check_steps(context, recipe)
     return recipe
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.ops import registry
-from augrecipes.recipe import suggest
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.degrade import check_degrade
 from augrecipes.recipe.model import Step
-from augrecipes.recipe.nodes import Items, Place, Scalar, Table, describe
+from augrecipes.recipe.nodes import Items, Place, Scalar, Table
 
 _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 
@@ -28,7 +28,7 @@ def check_group(context: Context, step: Step, body: Table, place: Place) -> None
         case "SomeOf" | "RandomOrder":
             _counts(context, step, body, len(listed.items) if isinstance(listed, Items) else 0)
         case "Degrade":
-            _degrade(context, step, body, place)
+            check_degrade(context, step, body, place)
 
 
 def _weights(context: Context, step: Step, place: Place) -> None:
@@ -50,29 +50,3 @@ def _counts(context: Context, step: Step, body: Table, size: int) -> None:
             " without replace: true" if step.name == "SomeOf" else ""
         )
         context.problems.add("E310", count.place, message, f"{step.name}.n")
-
-
-def _degrade(context: Context, step: Step, body: Table, place: Place) -> None:
-    names: dict[str, str] = {}
-    for key in ("source", "target"):
-        node = body.entries.get(key)
-        label = f"Degrade.{key}"
-        if node is None:
-            context.problems.add("E312", place, f"{key!r} is required", "Degrade")
-        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
-            context.problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
-        elif context.kind == "pair" and node.value not in context.scales:
-            hint = suggest.hint(node.value, context.scales)
-            context.problems.add("E314", node.place, f"unknown target {node.value!r}{hint}", label)
-        else:
-            names[key] = node.value
-    if len(names) == 2 and names["source"] == names["target"]:
-        context.problems.add("E312", body.entries["target"].place, "source and target are the same", "Degrade")
-    for child in step.steps:
-        for inner in child.walk():
-            for key, value in (("target", inner.target), ("at", inner.at), ("share", inner.share)):
-                if value:
-                    at = inner.places.get(key, inner.position)
-                    context.problems.add(
-                        "E312", context.place(at), f"{key!r} has no meaning inside Degrade", inner.name
-                    )

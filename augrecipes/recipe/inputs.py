@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, gcd
 from typing import Any
 
 from augrecipes.recipe.context import Context
@@ -39,32 +40,53 @@ _IMAGE: dict[str, Any] = {
 
 
 def build_inputs(context: Context, node: Node | None) -> Inputs:
-    """The inputs of a recipe; for pairs one image-like mapping may be given by target."""
+    """The inputs of a recipe.
+
+    Kind pair: `image` speaks of every target, its `min_size` in pixels of the coarsest one; a target's own mapping
+    counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
+    """
     if node is None:
         return Inputs()
     if not isinstance(node, Table):
         context.problems.add("E402", node.place, f"must be a mapping, got {describe(node)}", "inputs")
         return Inputs()
-    targets = tuple(context.scales)
-    context.keys(node, ("image", "mask", "boxes", "keypoints", *targets), "E402", "inputs")
+    beside = ("mask", "boxes", "keypoints")
+    context.keys(node, ("image", *beside, *context.scales), "E402", "inputs")
     entries = node.entries
-    image = _fields(context, entries.get("image"), _IMAGE, "inputs.image")
-    for target in targets:
-        found = _fields(context, entries.get(target), _IMAGE, f"inputs.{target}")
-        image = {**found, **image}
+    given = _image(context, entries)
+    if context.kind != "image":
+        for key in beside:
+            value = entries.get(key)
+            if value is not None and not (isinstance(value, Scalar) and value.value == "absent"):
+                message = f"recipes of kind {context.kind} have images only; leave it out"
+                context.problems.add("E402", node.at[key], message, f"inputs.{key}")
     mask = entries.get("mask")
     boxes = _optional(context, entries.get("boxes"), _BOXES, BOX_FORMATS, "inputs.boxes")
     keypoints = _optional(context, entries.get("keypoints"), _KEYPOINTS, POINT_FORMATS, "inputs.keypoints")
-    given: dict[str, Any] = dict(image)
     if mask is not None and context.value(mask, {"enum": list(_PRESENCE)}, "E402", "inputs.mask"):
         given["mask"] = plain(mask)
-    if "min_size" in given:
-        given["min_size"] = tuple(int(size) for size in given["min_size"])
     return Inputs(
         boxes=None if boxes is None else Boxes(**boxes),
         keypoints=None if keypoints is None else Keypoints(**keypoints),
         **given,
     )
+
+
+def _image(context: Context, entries: dict[str, Node]) -> dict[str, Any]:
+    """Channels and least size, those of single targets in pixels of the coarsest one."""
+    found = _fields(context, entries.get("image"), _IMAGE, "inputs.image")
+    least = [found["min_size"]] if "min_size" in found else []
+    units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
+    for target, unit in units.items():
+        own = _fields(context, entries.get(target), _IMAGE, f"inputs.{target}")
+        if "min_size" in own:
+            least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
+        if own.get("channels", found.get("channels")) != found.setdefault("channels", own.get("channels")):
+            message = f"all targets have as many channels, and others have {found['channels']}"
+            context.problems.add("E402", entries[target].place, message, f"inputs.{target}.channels")
+    if least:
+        found["min_size"] = (int(max(size[0] for size in least)), int(max(size[1] for size in least)))
+    return found
 
 
 def _fields(context: Context, node: Node | None, schemas: dict[str, Any], name: str) -> dict[str, Any]:

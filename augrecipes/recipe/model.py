@@ -135,7 +135,7 @@ class Inputs:
 
     Attributes:
         channels: of the image; None: whatever is given (Datasets decode to 3).
-        min_size: smallest (height, width) in px, or None.
+        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
         mask: whether a sample has a mask.
         boxes: None: a sample may not have boxes.
         keypoints: None: a sample may not have keypoints.

@@ -1,25 +1,23 @@
-"""Kind pair: the grids of the targets, and the crops that must fit all of them."""
+"""Kind pair: the grids of the targets, and what steps may say of them."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+from math import gcd
+from typing import Any
 
 from augrecipes.ops import registry
+from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.degrade import check_order
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import Table, describe
 from augrecipes.recipe.outputs import KEYS
 
-# Arguments that count pixels of windows, by class; a pair of them may stand in one list.
-_WINDOW = {
-    "RandomCrop": ("height", "width"),
-    "CenterCrop": ("height", "width"),
-    "CropNonEmptyMaskIfExists": ("height", "width"),
-    "AtLeastOneBBoxRandomCrop": ("height", "width"),
-    "Crop": ("x_min", "y_min", "x_max", "y_max"),
-}
 # Keys of samples and of `output:` that no target may take.
-_TAKEN = {"mask", "boxes", "box_labels", "keypoints", "label", "index", "path", "bag", "coords", "applied", *KEYS}
+_TAKEN = {
+    "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
+    "coords", "applied", "window", *KEYS,
+}  # fmt: skip
 _LARGEST_SCALE = 64
 
 
@@ -48,44 +46,57 @@ def build_scales(context: Context, top: Table) -> dict[str, int]:
     return scales
 
 
-def check_grid(context: Context, recipe: Recipe) -> None:
-    """Note the shared crops that are no whole number of pixels on some target."""
-    scales = context.scales
-    if len(scales) < 2 or min(scales.values()) < 1:
+def check_steps(context: Context, recipe: Recipe) -> None:
+    """Note what steps say of targets that cannot be: crops off the common grid, targets outside their group's, ..."""
+    if len(context.scales) < 2:
         return
     for section in (recipe.steps, recipe.eval or ()):
+        check_order(context, section)
         for step in section:
-            _check_step(context, step, scales)
+            if step.name != "Degrade":  # its steps run on one target
+                _check_step(context, step, ())
 
 
-def _check_step(context: Context, step: Step, scales: dict[str, int]) -> None:
-    if step.name == "Degrade":
-        return  # its steps run on one target
+def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> None:
+    foreign = [name for name in step.target if inherited and name not in inherited]
+    if foreign:
+        message = f"names {', '.join(foreign)}, but the group around it is limited to {', '.join(inherited)}"
+        place = context.place(step.places.get("target", step.position))
+        context.problems.add("E309", place, message, f"{step.name}.target")
+    target = step.target or inherited
     for child in step.steps:
-        _check_step(context, child, scales)
-    shared = step.target or tuple(scales)
-    if len(shared) < 2 and step.at in (None, *shared):
+        _check_step(context, child, target)
+    record = capability(step.name)
+    counted = record.pixels if record is not None else ()
+    if step.at is not None and not counted:
+        where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
+        place = context.place(step.places.get("at", step.position))
+        context.problems.add("E309", place, f"'at' stands {where}", f"{step.name}.at")
         return
-    at = step.at or min(shared, key=lambda name: scales[name])
-    for argument in _WINDOW.get(step.name, ()):
-        value = step.args.get(argument)
-        if argument not in step.args:
-            value = registry.effective(step).get(argument) if step.name == "Crop" else None
-        if isinstance(value, bool) or not isinstance(value, int):
-            continue
-        _check_number(context, step, argument, value=value, at=at, scales={name: scales[name] for name in shared})
+    shared = target or tuple(context.scales)
+    at = step.at or min(shared, key=context.scales.__getitem__)
+    if len(shared) > 1 or at not in shared:
+        values = registry.effective(step) if counted else {}
+        for argument in counted:
+            _check_numbers(context, step, argument, values.get(argument), at)
 
 
-def _check_number(context: Context, step: Step, argument: str, *, value: int, at: str, scales: dict[str, int]) -> None:
-    for target, scale in scales.items():
-        if Fraction(value * scale, context.scales[at]).denominator != 1:
-            unit = Fraction(context.scales[at], scale).numerator
-            lower = value // unit * unit
-            near = f"{lower} or {lower + unit}" if lower else f"{unit}"
-            place = step.places.get(argument, step.position)
-            exact = Fraction(value * scale, context.scales[at])
-            message = (
-                f"{value} px of {at} are {float(exact):g} px of {target}; use a multiple of {unit}, such as {near}"
-            )
-            context.problems.add("E313", context.place(place), message, f"{step.name}.{argument}")
-            return
+def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: str) -> None:
+    """Every number of pixels is a whole number of cells of the coarsest grid that all targets have in common."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            _check_numbers(context, step, argument, item, at)
+        return
+    scales = context.scales
+    unit = scales[at] // gcd(*scales.values())
+    if isinstance(value, bool) or not isinstance(value, int) or value % unit == 0:
+        return
+    target = next(name for name, scale in scales.items() if value * scale % scales[at])
+    lower = value // unit * unit
+    near = f"{lower} or {lower + unit}" if lower else f"{unit}"
+    message = (
+        f"{value} px of {at} are {value * scales[target] / scales[at]:g} px of {target}; use a multiple of {unit}, "
+        f"such as {near}"
+    )
+    place = step.places.get(argument, step.position)
+    context.problems.add("E313", context.place(place), message, f"{step.name}.{argument}")

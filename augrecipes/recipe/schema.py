@@ -17,7 +17,7 @@ from typing import Any
 from augrecipes.ops.albumentations import VERSION, albumentations
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
-from augrecipes.ops.own import OWN, PAIR_STEPS
+from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
 
 _ID = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$"}
@@ -136,34 +136,13 @@ def _groups() -> dict[str, Schema]:
 
 def _pair_steps() -> dict[str, Schema]:
     degrade = _object(
-        p={**_P, "default": 1.0},
+        p={"const": 1, "default": 1.0, "description": "Always 1: the target would not exist otherwise."},
         source={"type": "string", "description": "The target that is degraded; it stays as it is."},
         steps={**_STEPS, "minItems": 1},
         **{**_EVERY_STEP, "target": {"type": "string", "description": "The target that is made."}},
     )
-    resize = _object(
-        p={**_P, "default": 1.0},
-        method={"enum": ["matlab_bicubic", "area", "linear", "cubic"], "default": "matlab_bicubic"},
-        round_between={
-            "type": "boolean",
-            "default": False,
-            "description": "Round to uint8 between rows and columns, as MATLAB's published files were.",
-        },
-        **_EVERY_STEP,
-    )
-    made = {
-        "Degrade": {
-            **degrade,
-            "description": "Makes one target out of another.",
-            "required": ["source", "target", "steps"],
-        },
-        "ResizeToTarget": {
-            **resize,
-            "type": ["object", "null"],
-            "description": "Inside Degrade: resizes to the size of the target that is made.",
-        },
-    }
-    return {name: made[name] for name in PAIR_STEPS}
+    about = {"description": "Makes one target out of another.", "required": ["source", "target", "steps"]}
+    return {"Degrade": {**degrade, **about}}
 
 
 def _object(**properties: Mapping[str, Any]) -> Schema:

@@ -108,6 +108,11 @@ def _usable_name(context: Context, name: str, place: Place, inside: Inside) -> b
             problems.add("E207", place, "makes one target out of another, which only recipes of kind pair have", name)
         elif name == "Degrade" and "Degrade" in inside.names:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
+        elif name == "Degrade" and inside.names:
+            message = (
+                f"stands at the top of its list, not inside {inside.names[-1]}: its target is made for every sample"
+            )
+            problems.add("E312", place, message, name)
         return True
     if name == "ResizeToTarget" and "Degrade" not in inside.names:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)

@@ -10,6 +10,7 @@ import pytest
 import augrecipes as ar
 from augrecipes.compiler.explain import explain
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.ops import registry
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -35,6 +36,12 @@ RAW = {"output": "{dtype: uint8, layout: hwc}"}
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
+
+
+@pytest.fixture
+def classes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 class TestCalls:
@@ -146,6 +153,7 @@ class TestDegrade:
         assert (pipeline.targets, pipeline.outputs) == (("hr",), ("lr", "hr"))
         assert recipe(SPOIL).compile(mode="eval").targets == ("lr", "hr")
 
+    @pytest.mark.usefixtures("classes_of_its_own")
     def test_a_last_size_that_is_not_the_targets(self) -> None:
         import albumentations as A
 
@@ -219,6 +227,7 @@ def test_explain_says_who_shares_what() -> None:
     }
 
 
+@pytest.mark.usefixtures("classes_of_its_own")
 def test_a_custom_class_is_shared_as_it_is() -> None:
     import albumentations as A
 

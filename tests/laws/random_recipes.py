@@ -83,6 +83,7 @@ _P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
 _NEEDS_MORE = {
     *("RandomCropNearBBox", "ConstrainedCoarseDropout", "MaskDropout", "CropNonEmptyMaskIfExists"),
     *("LongestMaxSize", "SmallestMaxSize", "CropAndPad"),
+    "ResizeToTarget",
 }
 
 

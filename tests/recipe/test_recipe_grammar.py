@@ -111,33 +111,33 @@ recipe: sr-x4
 kind: pair
 scales: {lr: 1, x2: 2, hr: 4}
 allow_resampling: true
-inputs: {hr: {min_size: [64, 64]}}
+inputs: {image: {channels: 3}, hr: {min_size: [190, 64]}}
 steps:
   - RandomCrop: {height: 48, width: 48, at: lr}
   - RandomCrop: {height: 50, width: 50, at: hr, target: hr}
   - D4: {p: 1.0}
-  - GaussNoise: {std_range: [0.01, 0.03], target: lr, p: 0.5}
-  - Blur: {target: [lr, x2]}
   - Degrade:
       source: hr
       target: lr
       steps:
         - GaussianBlur: {sigma_limit: [0.2, 3.0], p: 1.0}
         - ResizeToTarget: {method: matlab_bicubic, round_between: true}
+  - GaussNoise: {std_range: [0.01, 0.03], target: lr, p: 0.5}
+  - Blur: {target: [lr, x2]}
 output: {range: [0, 255], lr: {dtype: uint8, range: [0, 255]}}
 """
     )
     assert recipe.scales == {"lr": 1, "x2": 2, "hr": 4}
     assert recipe.allow_resampling
-    assert recipe.inputs.min_size == (64, 64)
-    assert [(step.target, step.at) for step in recipe.steps[:5]] == [
+    assert recipe.inputs == Inputs(channels=3, min_size=(48, 16))  # px of lr
+    assert [(step.target, step.at) for step in recipe.steps if step.name != "Degrade"] == [
         ((), "lr"),
         (("hr",), "hr"),
         ((), None),
         (("lr",), None),
         (("lr", "x2"), None),
     ]
-    degrade = recipe.steps[5]
+    degrade = recipe.steps[3]
     assert degrade.args == {"source": "hr", "target": "lr"}
     assert [step.site for step in degrade.steps] == ["Degrade#1/GaussianBlur#1", "Degrade#1/ResizeToTarget#1"]
     assert recipe.output.range == (0.0, 255.0)

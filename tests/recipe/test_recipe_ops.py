@@ -79,7 +79,8 @@ def test_construct_takes_names_and_nested_names() -> None:
         ("RandomCrop", {"height": 5, "width": 5, "sise": 3}, "sise"),
         ("Blur", {"blur_limit": 4}, "odd"),
         ("Nonsense", {}, "no transform of this name"),
-        ("ResizeToTarget", {}, "no transform of this name"),
+        ("Degrade", {}, "no transform of this name"),
+        ("ResizeToTarget", {"method": "bicubic"}, "'matlab_bicubic', 'area', 'linear' or 'cubic'"),
         ("os.system", {}, "no transform of this name"),
     ],
 )

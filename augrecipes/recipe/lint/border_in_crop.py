@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import cos, radians, sin
 
-from augrecipes.recipe.lint.arguments import arguments, chance, interval, is_neutral, sections
+from augrecipes.recipe.lint.arguments import arguments, chance, interval, is_neutral
+from augrecipes.recipe.lint.grids import on_one_grid
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.lint.sizes import Size, after, arriving
 from augrecipes.recipe.model import Recipe, Step
@@ -23,7 +24,7 @@ _CROPS = frozenset(
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """Every turn with a constant border that a crop follows, unless the crop stays inside the picture."""
-    for _, steps in sections(recipe):
+    for _, steps in on_one_grid(recipe):
         size = arriving(recipe)
         for place, step in enumerate(steps):
             crops = [crop for later in steps[place + 1 :] for crop in later.walk() if crop.name in _CROPS]

@@ -12,8 +12,6 @@ from augrecipes.recipe.model import Recipe
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
-    if recipe.kind == "pair":
-        return
     for _, steps in sections(recipe):
         channels = recipe.inputs.channels
         for top in steps:
@@ -27,7 +25,7 @@ def check(recipe: Recipe) -> Iterator[Finding]:
                 takes = " or ".join(str(count) for count in record.channels)
                 extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
                 yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if top.name == "ToRGB":
+            if top.name == "ToRGB" and not top.target:
                 channels = int(arguments(top).get("num_output_channels", 3)) if chance(top) >= 1 else None
 
 

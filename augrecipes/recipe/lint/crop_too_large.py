@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.recipe.lint.arguments import arguments, chance, sections
+from augrecipes.recipe.lint.arguments import arguments, chance
+from augrecipes.recipe.lint.grids import on_one_grid
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.lint.sizes import Size, after, arriving
 from augrecipes.recipe.model import Recipe, Step
@@ -14,19 +15,19 @@ _CROPS = frozenset({"RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "AtL
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """Crops without padding that a declared or computed size cannot hold. Undeclared sizes are not guessed at."""
-    if recipe.kind == "pair":
-        return
-    for _, steps in sections(recipe):
+    coarsest = min(recipe.scales, key=recipe.scales.__getitem__, default="")
+    unit = f"px of {coarsest}" if coarsest else "px"
+    for _, steps in on_one_grid(recipe):
         size = arriving(recipe)
         for step in steps:
-            yield from _inside(step, size)
+            yield from _inside(step, size, unit)
             size = after(step, size)
 
 
-def _inside(step: Step, size: Size) -> Iterator[Finding]:
+def _inside(step: Step, size: Size, unit: str) -> Iterator[Finding]:
     if step.is_group:
         for child in step.steps:
-            yield from _inside(child, size)
+            yield from _inside(child, size, unit)
             if step.name == "Sequential":
                 size = after(child, size)
         return
@@ -39,7 +40,7 @@ def _inside(step: Step, size: Size) -> Iterator[Finding]:
         if values[side] > most or (size.declared and values[side] > least):
             known = most if values[side] > most else least
             message = (
-                f"{step.name} wants {side} {values[side]}, but images here may have only {known:g} px; "
+                f"{step.name} wants {side} {values[side]}, but images here may have only {known:g} {unit}; "
                 "resize first, or write `pad_if_needed: true`"
             )
             yield Finding(message, step, side)

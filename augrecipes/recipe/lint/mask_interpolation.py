@@ -13,7 +13,7 @@ _KEEPS_IDS = frozenset({"nearest", "nearest_exact"})
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """`mask_interpolation` other than nearest."""
-    if recipe.inputs.mask == "absent":
+    if recipe.inputs.mask == "absent" or recipe.kind != "image":
         return
     for step in recipe.walk():
         value = step.args.get("mask_interpolation")

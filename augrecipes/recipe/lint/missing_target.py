@@ -14,10 +14,14 @@ _NEEDS_MASK = frozenset({"CropNonEmptyMaskIfExists", "MaskDropout"})
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """Steps that read boxes or a mask that no sample has."""
+    others = recipe.kind != "image"
     for step in recipe.walk():
         if chance(step) <= 0:
             continue
-        if step.name in _NEEDS_BOXES and recipe.inputs.boxes is None:
+        if others and step.name in _NEEDS_BOXES | _NEEDS_MASK:
+            needs = "boxes" if step.name in _NEEDS_BOXES else "a mask"
+            yield Finding(f"{step.name} needs {needs}, and recipes of kind {recipe.kind} have images only", step)
+        elif step.name in _NEEDS_BOXES and recipe.inputs.boxes is None:
             yield Finding(f"{step.name} needs boxes; declare them, such as `inputs: {{boxes: pascal_voc}}`", step)
         elif step.name in _NEEDS_MASK and recipe.inputs.mask == "absent":
             yield Finding(f"{step.name} needs a mask, and the recipe says there is none; write `mask: required`", step)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.recipe.lint.arguments import chance, sections
+from augrecipes.recipe.lint.arguments import chance
+from augrecipes.recipe.lint.grids import on_one_grid
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.lint.sizes import acting, after, arriving
 from augrecipes.recipe.model import Recipe
@@ -12,9 +13,7 @@ from augrecipes.recipe.model import Recipe
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """The step that spoils one size for all images, if no later step restores it."""
-    if recipe.kind == "pair":
-        return
-    for _, steps in sections(recipe):
+    for _, steps in on_one_grid(recipe):
         size, found = arriving(recipe), None
         for step in steps:
             acted, result = acting(step, size), after(step, size)

@@ -35,6 +35,9 @@ def _inside(step: Step, weighted: bool) -> Iterator[Finding]:
         else:
             for child in able:
                 yield from _inside(child, weighted=step.name == "OneOf")
+    elif step.name == "Degrade":
+        for child in step.steps:
+            yield from _inside(child, weighted=False)
     elif makes_draws(step):
         steady = _STEADY.get(step.name)
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"

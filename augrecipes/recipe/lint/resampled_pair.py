@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.lint.acting import acting, bends
 from augrecipes.recipe.lint.record import Finding, Lint
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.model import Recipe
 
 
 def check(recipe: Recipe) -> Iterator[Finding]:
-    """Steps that interpolate, on two or more targets of a pair."""
+    """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     if recipe.kind != "pair" or recipe.allow_resampling:
         return
-    for step in _shared(recipe):
-        record = capability(step.name)
-        if record is not None and record.resamples and "mask" in record.targets:
+    for step, named, _, _ in acting(recipe):
+        if len(named) > 1 and bends(step):
             message = (
                 f"{step.name} resamples targets that must stay aligned pixel by pixel; use windows, flips and "
                 "quarter turns, or write `allow_resampling: true`"
             )
             yield Finding(message, step)
-
-
-def _shared(recipe: Recipe) -> Iterator[Step]:
-    """Steps that act on more than one target; what Degrade does to its target is its own affair."""
-    for section in (recipe.steps, recipe.eval or ()):
-        for step in section:
-            yield from _inside(step)
-
-
-def _inside(step: Step) -> Iterator[Step]:
-    if step.name == "Degrade" or len(step.target) == 1:
-        return
-    yield step
-    for child in step.steps:
-        yield from _inside(child)
 
 
 LINT = Lint(

@@ -48,7 +48,7 @@ def fixed(height: float, width: float) -> Size:
 
 
 def arriving(recipe: Recipe) -> Size:
-    """What a recipe declares of its images."""
+    """What a recipe declares of its images; of a pair, of its coarsest target."""
     least = recipe.inputs.min_size
     return UNKNOWN if least is None else Size(least, (inf, inf), True)
 

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.lint.acting import RESIZES, acting, degraded, moves
 from augrecipes.recipe.lint.record import Finding, Lint
-from augrecipes.recipe.model import Recipe, Step
-
-_MOVES = frozenset({"window", "dihedral", "warp"})
+from augrecipes.recipe.model import Recipe
 
 
 def check(recipe: Recipe) -> Iterator[Finding]:
-    """Geometry with `target:` that leaves some target out."""
-    if recipe.kind == "pair":
-        for section in (recipe.steps, recipe.eval or ()):
-            for step in section:
-                yield from _inside(step, frozenset(recipe.scales), ())
-
-
-def _inside(step: Step, every: frozenset[str], inherited: tuple[str, ...]) -> Iterator[Finding]:
-    if step.name == "Degrade":
+    """Geometry with `target:` that leaves some target out, and geometry inside Degrade."""
+    if recipe.kind != "pair":
         return
-    target = step.target or inherited
-    record = capability(step.name)
-    if record is not None and target and every - set(target) and (record.kind in _MOVES or _bends(step.name)):
-        moved, others = ", ".join(target), ", ".join(sorted(every - set(target)))
-        message = f"{step.name} moves the pixels of {moved} but not of {others}: they no longer show one scene"
-        yield Finding(message, step, "target")
-    for child in step.steps:
-        yield from _inside(child, every, target)
-
-
-def _bends(name: str) -> bool:
-    record = capability(name)
-    return record is not None and record.resamples and "mask" in record.targets
+    for step, named, _, _ in acting(recipe):
+        others = [name for name in recipe.scales if name not in named]
+        if others and moves(step):
+            moved, left = ", ".join(named), ", ".join(others)
+            message = f"{step.name} moves the pixels of {moved} but not of {left}: they no longer show one scene"
+            yield Finding(message, step, "target")
+    for degrade, step in degraded(recipe):
+        if moves(step) and step.name not in RESIZES and step.name != "NoOp":
+            made, source = degrade.args.get("target"), degrade.args.get("source")
+            message = (
+                f"{step.name} moves the pixels of {made} but not of {source}: they no longer show one scene; put it "
+                "before the Degrade"
+            )
+            yield Finding(message, step)
 
 
 LINT = Lint(
@@ -42,7 +34,8 @@ LINT = Lint(
     name="unaligned-pair",
     severity="error",
     why="Targets of a pair show one scene on several grids. Geometry on one of them makes the others a wrong answer.",
-    fix="Remove `target:` so that one draw moves every target, or use a step that leaves pixels where they are.",
+    fix="Remove `target:`, or put the step before the Degrade, so that one draw moves every target; or use a step that "
+    "leaves pixels where they are.",
     example="""
 version: 1
 recipe: example

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.recipe.lint.arguments import arguments, chance, sections
+from augrecipes.recipe.lint.arguments import arguments, chance
+from augrecipes.recipe.lint.grids import on_one_grid
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.lint.sizes import acting, after, arriving
 from augrecipes.recipe.model import Recipe, Step
@@ -16,14 +17,12 @@ _COLOURED = frozenset({"ToGray", "ChannelShuffle"})
 
 def check(recipe: Recipe) -> Iterator[Finding]:
     """Steps to a size that the image has already, and steps of colour where there is none left."""
-    for _, steps in sections(recipe):
+    for _, steps in on_one_grid(recipe):
         yield from _sizes(recipe, steps)
         yield from _colours(steps)
 
 
 def _sizes(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[Finding]:
-    if recipe.kind == "pair":
-        return
     size, maker = arriving(recipe), ""
     for step in steps:
         after_step = after(step, size)

@@ -240,29 +240,6 @@ def test_grey_can_be_made_rgb():
     assert codes("- ChannelDropout", inputs="{image: {channels: 7}}") == []
 
 
-PAIR = {
-    "window and dihedral": ("- RandomCrop: {height: 48, width: 48, at: lr}\n- D4\n- RandomRotate90", []),
-    "resize": ("- Resize: {height: 9, width: 9}", ["L204"]),
-    "elastic": ("- ElasticTransform", ["L204"]),
-    "inside a group": ("- OneOf:\n    steps:\n      - Rotate: {p: 1}\n      - Blur: {p: 1}", ["L204"]),
-    "noise of one": ("- GaussNoise: {target: lr}", []),
-    "flip of one": ("- HorizontalFlip: {target: hr}", ["L206"]),
-    "warp of one": ("- Rotate: {target: hr}", ["L206"]),
-    "colour of both": ("- RandomGamma", []),
-    "holes": ("- CoarseDropout", []),
-}
-
-
-@pytest.mark.parametrize(("steps", "expected"), PAIR.values(), ids=PAIR.keys())
-def test_pairs(steps, expected):
-    assert codes(steps, kind="pair", scales="{lr: 1, hr: 4}") == expected
-
-
-def test_resampling_can_be_allowed():
-    keys = {"kind": "pair", "scales": "{lr: 1, hr: 4}", "allow_resampling": "true"}
-    assert codes("- Rotate: {border_mode: reflect_101}", **keys) == []
-
-
 FAST = {
     "opaque between": ("- Affine: {rotate: [0, 9]}\n- GaussNoise\n- HorizontalFlip", ["L401"]),
     "opaque at the end": ("- Affine: {rotate: [0, 9]}\n- HorizontalFlip\n- GaussNoise", []),

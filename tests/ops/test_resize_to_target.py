@@ -1,0 +1,230 @@
+"""ResizeToTarget and its MATLAB bicubic: against a slow reference, laws, and goldens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augrecipes.errors import RecipeError
+from augrecipes.ops.matlab_bicubic import imresize, taps
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Arguments, Step
+
+GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "matlab_bicubic.json").read_text())
+
+
+def formula(height: int, width: int, channels: int | None) -> np.ndarray:
+    """A picture with edges, ramps and texture that is the same everywhere: whole numbers only."""
+    y, x, c = np.ogrid[:height, :width, : channels or 1]
+    image = ((x * x * 3 + y * 7 + c * 31 + (x // 5 + y // 3) % 2 * 90) % 256).astype(np.uint8)
+    return image if channels else image[..., 0]
+
+
+def kernel(x: float) -> float:
+    x = abs(x)
+    if x <= 1:
+        return 1.5 * x**3 - 2.5 * x**2 + 1
+    return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2 if x < 2 else 0.0
+
+
+def slow_line(line: np.ndarray, count: int) -> np.ndarray:
+    """One line of numbers, every output against every input that its widened kernel reaches."""
+    length = len(line)
+    ratio = length / count
+    wide = max(ratio, 1.0)
+    out = np.empty(count)
+    for place in range(count):
+        centre = (place + 0.5) * ratio - 0.5
+        total = weight = 0.0
+        for source in range(int(np.floor(centre - 2 * wide)) - 1, int(np.ceil(centre + 2 * wide)) + 2):
+            part = kernel((source - centre) / wide)
+            inside = source
+            while not 0 <= inside < length:  # mirrored, edge included, as often as it takes
+                inside = -1 - inside if inside < 0 else 2 * length - 1 - inside
+            total, weight = total + part * line[inside], weight + part
+        out[place] = total / weight
+    return out
+
+
+def slow(image: np.ndarray, height: int, width: int, *, round_between: bool) -> np.ndarray:
+    """Rows first unless the width shrinks more; returns float64, unrounded at the end."""
+    axes = [(0, height), (1, width)]
+    if width * image.shape[0] < height * image.shape[1]:
+        axes.reverse()
+    current = image.astype(float)
+    for index, (axis, count) in enumerate(axes):
+        current = np.apply_along_axis(slow_line, axis, current, count)
+        if index == 0 and round_between:
+            current = np.clip(np.floor(current + 0.5), 0, 255)
+    return current
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 5), st.booleans(),
+    st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_it_agrees_with_a_slow_reference(
+    h: int, w: int, height: int, width: int, channels: int, between: bool, seed: int
+) -> None:
+    image = np.random.default_rng(seed).integers(0, 256, (h, w, channels), dtype=np.uint8)
+    kept = image.copy()
+    out = imresize(image, height, width, round_between=between)
+    wanted = slow(image, height, width, round_between=between)
+    assert out.shape == (height, width, channels)
+    assert out.dtype == np.uint8
+    assert out.flags.c_contiguous
+    # A first pass may stand on a tie, and then the passes differ by a level's weight; without rounding they may not.
+    assert np.abs(out - np.clip(wanted, 0, 255)).max() <= (1.5 if between else 0.5 + 1e-9)
+    np.testing.assert_array_equal(image, kept)
+
+
+@pytest.mark.parametrize("scale", [2, 3, 4])
+@pytest.mark.parametrize("channels", [None, 1, 3, 4])
+def test_whole_factors_are_exact(scale: int, channels: int | None) -> None:
+    image = formula(12 * scale, 9 * scale, channels)
+    for between in (True, False):
+        wanted = slow(image, 12, 9, round_between=between)
+        out = imresize(image, 12, 9, round_between=between)
+        np.testing.assert_array_equal(out, np.clip(np.floor(np.round(wanted, 9) + 0.5), 0, 255))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), st.integers(0, 255))
+def test_a_constant_stays_constant(h: int, w: int, height: int, width: int, level: int) -> None:
+    image = np.full((h, w), level, np.uint8)
+    assert (imresize(image, height, width, round_between=False) == level).all()
+    assert (imresize(image, height, width, round_between=True) == level).all()
+    scaled = imresize(image.astype(np.float32) / 255, height, width)
+    np.testing.assert_allclose(scaled, level / 255, atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [10, 15, 20, 30, 90, 120, 180])
+def test_a_ramp_stays_a_ramp_away_from_the_edges(count: int) -> None:
+    ramp = np.tile(np.linspace(0, 1, 60, dtype=np.float32), (4, 1))
+    out = imresize(ramp, 4, count)
+    wanted = ((np.arange(count) + 0.5) * 60 / count - 0.5) / 59
+    margin = -(-2 * max(count, 60) // 60) + 1
+    np.testing.assert_allclose(out[0, margin:-margin], wanted[margin:-margin], atol=1e-6)
+
+
+def test_float_images_are_not_rounded_and_are_clipped() -> None:
+    image = np.zeros((16, 16, 3), np.float32)
+    image[:, 8:] = 1
+    out = imresize(image, 32, 32)
+    assert out.dtype == np.float32
+    assert out.min() == 0.0
+    assert out.max() == 1.0
+    wanted = slow(image[..., 0], 32, 32, round_between=False)
+    np.testing.assert_allclose(out[..., 0], np.clip(wanted, 0, 1), atol=1e-6)
+    np.testing.assert_array_equal(imresize(image, 8, 8), imresize(image, 8, 8, round_between=False))
+
+
+def test_the_axis_that_shrinks_most_goes_first() -> None:
+    """Rounding between the passes shows the order: rows first when both shrink alike."""
+    image = formula(24, 24, 3)
+    for height, width in ((6, 8), (8, 6), (6, 6)):
+        turned = imresize(np.ascontiguousarray(image.swapaxes(0, 1)), width, height).swapaxes(0, 1)
+        same = np.array_equal(turned, imresize(image, height, width))
+        assert same == (height != width)
+
+
+def test_layout_in_memory_does_not_matter() -> None:
+    image = formula(40, 36, 3)
+    wanted = imresize(image, 10, 9)
+    np.testing.assert_array_equal(imresize(np.asfortranarray(image), 10, 9), wanted)
+    padded = np.pad(image, ((3, 3), (3, 3), (0, 0)))
+    np.testing.assert_array_equal(imresize(padded[3:-3, 3:-3], 10, 9), wanted)
+    np.testing.assert_array_equal(imresize(image[..., 1], 10, 9), wanted[..., 1])
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["name"])
+def test_goldens(golden: dict) -> None:
+    image = formula(*golden["shape"])
+    out = imresize(image, *golden["size"], round_between=golden["round_between"])
+    if "values" in golden:
+        assert out.tolist() == golden["values"]
+    if "sha256" in golden:
+        assert hashlib.sha256(out.tobytes()).hexdigest() == golden["sha256"]
+
+
+def test_sums_are_narrow_only_where_float32_is_exact() -> None:
+    assert taps(64, 32).narrow
+    assert taps(64, 16).narrow
+    assert not taps(63, 21).narrow
+    assert not taps(64, 17).narrow
+
+
+@pytest.mark.parametrize(
+    ("image", "size", "error", "says"),
+    [
+        (np.zeros((4, 4), np.uint16), (2, 2), TypeError, "uint16"),
+        (np.zeros(4, np.uint8), (2, 2), ValueError, "shape"),
+        (np.zeros((0, 4), np.uint8), (2, 2), ValueError, "shape"),
+        (np.zeros((4, 4), np.uint8), (0, 2), ValueError, "0 × 2"),
+    ],
+)
+def test_what_it_does_not_take(image: np.ndarray, size: tuple[int, int], error: type, says: str) -> None:
+    with pytest.raises(error, match=says):
+        imresize(image, *size)
+
+
+def make(**arguments: object) -> object:
+    return construct(Step("ResizeToTarget", Arguments(arguments)))
+
+
+def test_the_step_runs_matlab_bicubic_by_default() -> None:
+    image = formula(32, 48, 3)
+    step = make()
+    step.size = (8, 12)
+    np.testing.assert_array_equal(step(image=image)["image"], imresize(image, 8, 12, round_between=True))
+    step = make(round_between=False)
+    step.size = (8, 12)
+    np.testing.assert_array_equal(step(image=image)["image"], imresize(image, 8, 12, round_between=False))
+
+
+@pytest.mark.parametrize("method", ["area", "linear", "cubic"])
+@pytest.mark.parametrize("channels", [1, 3, 5])
+def test_the_step_runs_opencv(method: str, channels: int) -> None:
+    image = formula(32, 48, channels)
+    step = make(method=method)
+    step.size = (8, 12)
+    flag = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}[method]
+    wanted = np.dstack(
+        [cv2.resize(image[..., channel].copy(), (12, 8), interpolation=flag) for channel in range(channels)]
+    )
+    out = step(image=image)["image"]
+    assert out.shape == (8, 12, channels)
+    np.testing.assert_allclose(out.astype(int), wanted.astype(int), atol=1)
+    step.size = (70, 90)
+    floats = step(image=(image / np.float32(255)))["image"]
+    assert floats.dtype == np.float32
+    assert floats.min() >= 0
+    assert floats.max() <= 1
+
+
+def test_an_image_of_the_right_size_is_copied() -> None:
+    image = formula(8, 12, 3)
+    step = make()
+    step.size = (8, 12)
+    out = step(image=image)["image"]
+    np.testing.assert_array_equal(out, image)
+    assert not np.shares_memory(out, image)
+
+
+def test_a_missing_size_is_said() -> None:
+    with pytest.raises(ValueError, match="inside Degrade"):
+        make()(image=formula(8, 8, 3))
+
+
+@pytest.mark.parametrize("arguments", [{"method": "bicubic"}, {"round_between": "maybe"}, {"size": [4, 4]}])
+def test_wrong_arguments_are_errors(arguments: dict) -> None:
+    with pytest.raises(RecipeError, match=f"ResizeToTarget.{next(iter(arguments))}"):
+        make(**arguments)
