@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline as Pipeline
+    from augrecipes.data.bags import TileBags as TileBags
     from augrecipes.data.folder import ImageFolder as ImageFolder
     from augrecipes.data.loader import Loader as Loader
     from augrecipes.data.loader import loader as loader
+    from augrecipes.data.pairs import PairedImages as PairedImages
     from augrecipes.data.views import concat as concat
     from augrecipes.errors import AugrecipesError as AugrecipesError
     from augrecipes.errors import CollateError as CollateError
@@ -41,10 +43,12 @@ _HOMES = {
     "LintError": "augrecipes.errors",
     "Loader": "augrecipes.data.loader",
     "LoaderError": "augrecipes.errors",
+    "PairedImages": "augrecipes.data.pairs",
     "Pipeline": "augrecipes.compiler.pipeline",
     "Recipe": "augrecipes.recipe.model",
     "RecipeError": "augrecipes.errors",
     "Step": "augrecipes.recipe.model",
+    "TileBags": "augrecipes.data.bags",
     "concat": "augrecipes.data.views",
     "load": "augrecipes.recipe",
     "loader": "augrecipes.data.loader",

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from augrecipes.cli.check import check
+from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
 from augrecipes.cli.explain import explain
 from augrecipes.cli.list import list_gallery
@@ -44,8 +45,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit status: 0 all is well · 1 a lint error, or a promise not kept · 2 not a valid recipe, file or usage "
-    "· 130 interrupted.  Start with: augrecipes list",
+    epilog="Exit status: 0 all is well · 1 a lint error, defective data, or a promise not kept · 2 not a valid recipe, "
+    "file or usage · 130 interrupted.  Start with: augrecipes list",
 )
 
 
@@ -69,6 +70,7 @@ def _root(
 for name, command, about in (
     ("list", list_gallery, "List the recipes that come with augrecipes."),
     ("check", check, "Print every problem of recipes, and say what a code means."),
+    ("check-data", check_data, "Print every defect of the files of pairs."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),

@@ -1,4 +1,4 @@
-"""What an ImageFolder makes of its arguments, and what it says of those that make no sense."""
+"""What the datasets make of their arguments, and what it says of those that make no sense."""
 
 from __future__ import annotations
 
@@ -10,24 +10,31 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.order import check_weights
-from augrecipes.data.table import Table, table_of_csv, table_of_folders
-from augrecipes.errors import DataError
-from augrecipes.recipe.model import Presence, Recipe
+from augrecipes.data.table import Columns, Table, table_of_csv, table_of_folders
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.model import Kind, Presence, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
+_DATASETS: dict[Kind, str] = {"image": "ImageFolder", "pair": "PairedImages", "bag": "TileBags"}
 
-def as_recipe(recipe: Any) -> Recipe:
-    """A Recipe from a Recipe, a gallery name or a path."""
-    if isinstance(recipe, Recipe):
-        return recipe
+
+def as_recipe(recipe: Any, kind: Kind) -> Recipe:
+    """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
     if isinstance(recipe, str | os.PathLike):
         from augrecipes.recipe import load
 
-        return load(recipe)
+        recipe = load(recipe)
     if recipe is None:
-        raise TypeError('a recipe is needed: ImageFolder(root, "imagenet-train"), or recipe= a Recipe or a path')
-    raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+        raise TypeError(f'a recipe is needed: {_DATASETS[kind]}(root, "a-recipe"), or recipe= a Recipe or a path')
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+    if recipe.kind != kind:
+        raise RecipeError(
+            f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{_DATASETS[recipe.kind]}; "
+            f"ar.{_DATASETS[kind]} takes recipes of kind {kind!r}"
+        )
+    return recipe
 
 
 def as_table(
@@ -42,18 +49,25 @@ def as_table(
     layout: Layout,
 ) -> Table:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
+    check_source(root, files, split, masks=masks)
+    if files is not None:
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe))
+    return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
+
+
+def check_source(root: Any, files: Any, split: str | None, **with_root: Any) -> None:
+    """ValueError unless one of `root` and `files` is given, and with it only what goes with it."""
     if (root is None) == (files is None):
         raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file)")
-    if files is not None:
-        if masks is not None:
-            raise ValueError("masks= goes with root=; a CSV file has a column `mask`")
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe))
-    if split is not None:
+    if files is None and split is not None:
         raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
-    return table_of_folders(_listed(root), _listed(masks), cache=cache, layout=layout)
+    for name, value in with_root.items():
+        if files is not None and value is not None:
+            raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
 
 
-def _listed(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
+def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
+    """One path, or several, as a list; none as an empty one."""
     if paths is None:
         return []
     found: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
@@ -90,7 +104,7 @@ def check_targets(recipe: Recipe, table: Table) -> None:
             )
 
 
-def given_weights(weights: Any, table: Table) -> npt.NDArray[np.float64] | None:
+def given_weights(weights: Any, table: Columns) -> npt.NDArray[np.float64] | None:
     """The weights that were given, or else the table's."""
     return table.weights if weights is None else check_weights(weights, len(table))
 

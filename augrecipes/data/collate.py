@@ -2,7 +2,8 @@
 
 A sample is a dict. In the batch
 
-- tensors and arrays are stacked (`default`), kept as a list (`list`), or padded at the bottom and right (`pad`);
+- tensors and arrays are stacked (`default`), kept as a list (`list`), or padded at the bottom and right, bags by tiles
+  at their end (`pad`);
 - numbers become one tensor (`label`, `index`: int64);
 - text, boxes, keypoints, their labels and anything else become lists with one entry a sample: they differ in length.
 """
@@ -15,8 +16,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import torch
-from torch.utils.data import default_collate, get_worker_info
+from torch.utils.data import default_collate
 
+from augrecipes.data.memory import empty
 from augrecipes.errors import CollateError
 
 Ragged = Literal["default", "list", "pad"]
@@ -26,6 +28,8 @@ Layout = Literal["chw", "hwc"]
 RAGGED_KEYS = frozenset({"boxes", "box_labels", "keypoints", "keypoint_labels", "applied"})
 # Label of padded mask pixels: `ignore_index` of torch's losses by default, and never a label of a file.
 MASK_PADDING = -100
+# Coordinates of tiles that are not there, as of tiles whose place is not known.
+NO_PLACE = -1
 
 
 def collate_for(
@@ -47,7 +51,8 @@ class Collate:
         ragged: what happens to tensors of different sizes: `default` raises CollateError, `list` keeps all tensors as
             lists, `pad` enlarges them to the largest height and width. Images are padded with 0 and get a bool tensor
             `padding` (n, H, W), True where there is no image; int64 masks are padded with -100, which torch's losses
-            ignore, other integer masks with 255.
+            ignore, other integer masks with 255. Bags get as many tiles as the largest, zeros with coordinates -1,
+            and `padding` is (n, tiles).
         layout: of the images, for `pad`.
         ragged_keys: keys that always become lists.
 
@@ -86,13 +91,18 @@ class Collate:
         odd = next((i for i, v in enumerate(values) if v.dtype != values[0].dtype or v.ndim != values[0].ndim), None)
         if odd is not None:
             raise _misfit(key, values, samples, odd)
-        if self.ragged == "pad" and values[0].ndim >= 2:
+        bags = _is_bag(samples[0])
+        if self.ragged == "pad" and bags and values[0].ndim:
+            _pad_tiles(key, values, samples, batch)
+            return
+        if self.ragged == "pad" and not bags and values[0].ndim >= 2:
             self._pad(key, values, samples, batch)
             return
         odd = next((i for i, v in enumerate(values) if v.shape != values[0].shape), None)
         if odd is not None:
             raise _misfit(key, values, samples, odd)
-        batch[key] = _stack(values)
+        # A bag's tensor belongs to nobody else, and there may be no room for it twice.
+        batch[key] = values[0].unsqueeze(0) if bags and len(values) == 1 else _stack(values)
 
     def _pad(self, key: str, values: list[torch.Tensor], samples: list[Any], batch: dict[str, Any]) -> None:
         is_mask = values[0].ndim == 2
@@ -114,6 +124,29 @@ class Collate:
             batch["padding" if key == "image" else f"padding_{key}"] = padding
 
 
+def _is_bag(sample: Any) -> bool:
+    return "bag" in sample
+
+
+def _pad_tiles(key: str, values: list[torch.Tensor], samples: list[Any], batch: dict[str, Any]) -> None:
+    """Bags as one tensor, each with as many tiles as the largest has: empty ones at its end."""
+    first = values[0]
+    odd = next((i for i, v in enumerate(values) if v.shape[1:] != first.shape[1:]), None)
+    if odd is not None:
+        raise _misfit(key, values, samples, odd)
+    counts = torch.tensor([len(v) for v in values])
+    most = int(counts.max())
+    if len(values) == 1:
+        batch[key] = first.unsqueeze(0)
+    else:
+        batch[key] = empty((len(values), most, *first.shape[1:]), first.dtype)
+        for row, value in zip(batch[key], values, strict=True):
+            row[: len(value)] = value
+            row[len(value) :] = NO_PLACE if key == "coords" else 0
+    if key == "image":
+        batch["padding"] = torch.arange(most) >= counts[:, None]
+
+
 def _stack(values: list[torch.Tensor]) -> torch.Tensor:
     """One tensor of tensors of one shape and dtype, in shared memory when this is a worker.
 
@@ -123,13 +156,7 @@ def _stack(values: list[torch.Tensor]) -> torch.Tensor:
     first = values[0]
     if not all(_plain(v) for v in values):
         return cast("torch.Tensor", default_collate(values))
-    shape = (len(values), *first.shape)
-    if get_worker_info() is None:
-        out = torch.empty(shape, dtype=first.dtype)
-    else:
-        # As torch's own collate does: one copy less than moving the batch there afterwards.
-        storage = first._typed_storage()._new_shared(len(values) * first.numel(), device=first.device)  # type: ignore[no-untyped-call]
-        out = first.new(storage).resize_(shape)
+    out = empty((len(values), *first.shape), first.dtype)
     np.stack([v.numpy() for v in values], out=out.numpy())
     return out
 
@@ -181,9 +208,12 @@ def _misfit(key: str, values: list[torch.Tensor], samples: list[Any], odd: int) 
         what = f"{_size(a)} of {a.dtype} in {_name(samples, 0)}, but {_size(b)} of {b.dtype} in {_name(samples, odd)}"
     else:
         what = f"{_size(a)} in {_name(samples, 0)}, but {_size(b)} in {_name(samples, odd)}"
+    if _is_bag(samples[odd]) and a.shape[1:] == b.shape[1:]:
+        mend = "bags differ in size: load them with batch_size=1"
+    else:
+        mend = "end the recipe in a crop or resize of fixed size"
     return CollateError(
-        f"{key!r} is {what}; end the recipe in a crop or resize of fixed size, "
-        'or load with collate="pad" (enlarges, adds a padding mask) or collate="list"',
+        f'{key!r} is {what}; {mend}, or with collate="pad" (enlarges, adds a padding mask) or collate="list"',
         _path(samples[odd]),
     )
 

@@ -27,7 +27,7 @@ import csv
 import io
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -38,6 +38,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
+_SHORT = 24  # characters
 _log = logging.getLogger("augrecipes")
 _field_limit = Lock()
 
@@ -69,21 +70,27 @@ class Rows:
         return Rows(self.path, columns, [self.lines[i] for i in keep])
 
 
-def read_rows(path: PathLike) -> Rows:
+def read_rows(path: PathLike, known: Sequence[str] = COLUMNS, required: Sequence[str] = ("image",)) -> Rows:
     """Read a CSV file.
 
+    Args:
+        path: the file.
+        known: columns that are read; names of other kinds of dataset than ImageFolder differ.
+        required: those that must be there, with something in every row.
+
     Raises:
-        DataError: the file cannot be read, is not UTF-8 text, has no `image` column or one that is nearly a known one,
-            or a row has another number of fields than the header; names file and line.
+        DataError: the file cannot be read, is not UTF-8 text, has not all `required` columns or one that is nearly a
+            known one, or a row has another number of fields than the header; names file and line.
     """
     name = os.fsdecode(path)
-    text = _text(name)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    content = _text(name)
+    first = next((line for line in io.StringIO(content) if line.strip()), "")
     with _long_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(first), strict=True)
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter=_delimiter(first), strict=True)
         header: list[str] = []
-        rows: list[list[str]] = []
+        columns: dict[str, list[str]] = {}
         lines: list[int] = []
+        seen: dict[str, str] = {}
         before = 0
         try:
             for fields in reader:
@@ -91,23 +98,29 @@ def read_rows(path: PathLike) -> Rows:
                 if not any(value.strip() for value in fields):
                     continue
                 if not header:
-                    header = _header(name, line, fields)
+                    header = _header(name, line, fields, known, required)
+                    columns = {column: [] for column in header if column in known}
                     continue
                 if len(fields) != len(header):
                     raise DataError(f"{len(fields)} fields, but the header has {len(header)} columns", f"{name}:{line}")
                 lines.append(line)
-                rows.append(fields)
+                for column, value in zip(header, fields, strict=True):
+                    if column in columns:
+                        text = value.strip()
+                        # Names of classes, bags and the like are kept once: there may be millions of rows.
+                        columns[column].append(seen.setdefault(text, text) if len(text) < _SHORT else text)
         except csv.Error as error:
             raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
     if not header:
-        raise DataError("the file is empty; its first line must name the columns, `image` among them", name)
+        raise DataError(
+            f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
+        )
     if not lines:
         raise DataError("the file has a header and no rows", name)
-    columns = {column: [row[i].strip() for row in rows] for i, column in enumerate(header) if column in COLUMNS}
     found = Rows(name, columns, lines)
-    for i, value in enumerate(columns["image"]):
-        if not value:
-            raise DataError("no image in this row", found.where(i))
+    for column in required:
+        if "" in columns[column]:
+            raise DataError(f"no {column} in this row", found.where(columns[column].index("")))
     return found
 
 
@@ -160,27 +173,32 @@ def _delimiter(header: str) -> str:
     return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ","
 
 
-def _header(name: str, line: int, fields: list[str]) -> list[str]:
+def _header(name: str, line: int, fields: list[str], known: Sequence[str], required: Sequence[str]) -> list[str]:
     """The columns' names; those that nobody reads are told in the log, unless they look like typing errors."""
     where = f"{name}:{line}"
     columns = [value.strip().lower() for value in fields]
     for column in columns:
-        near = [] if column in COLUMNS else get_close_matches(column, COLUMNS, n=1, cutoff=0.75)
+        near = [] if column in known else get_close_matches(column, known, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
             hint = f"did you mean {near[0]!r}?"
-            raise DataError(f"unknown column {column!r}; {hint} (columns: {_listed(COLUMNS)})", where)
-        if column in COLUMNS and columns.count(column) > 1:
+            raise DataError(f"unknown column {column!r}; {hint} (columns: {_listed(known)})", where)
+        if column in known and columns.count(column) > 1:
             raise DataError(f"column {column!r} occurs twice", where)
-    if "image" not in columns:
-        raise DataError(f"no column `image`; the file has {_listed(columns)}", where)
-    unread = [column for column in columns if column and column not in COLUMNS]
+    missing = [column for column in required if column not in columns]
+    if missing:
+        raise DataError(f"no column {_marked(missing)}; the file has {_listed(columns)}", where)
+    unread = [column for column in columns if column and column not in known]
     if unread:
-        _log.warning("%s: columns that are not read: %s (known: %s)", name, _listed(unread), _listed(COLUMNS))
+        _log.warning("%s: columns that are not read: %s (known: %s)", name, _listed(unread), _listed(known))
     return columns
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
+
+
+def _marked(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 @contextmanager

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from augrecipes.data.skips import Skipped
 
 
 class Clock:
@@ -62,11 +65,13 @@ class Reading:
         epoch: overrides the dataset's own epoch.
         repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
         defer: a broken file is reported to the loader (`SkipError`), which chooses the replacement.
+        lost: where a dataset notes the parts of a sample that are left out; None: nobody collects them.
     """
 
     epoch: int
     repeat: int = 0
     defer: bool = False
+    lost: list[Skipped] | None = None
 
 
 _current: ContextVar[Reading | None] = ContextVar("augrecipes_reading", default=None)
@@ -78,9 +83,9 @@ def current() -> Reading | None:
 
 
 @contextmanager
-def reading(epoch: int, repeat: int = 0, *, defer: bool = False) -> Iterator[None]:
+def reading(epoch: int, repeat: int = 0, *, defer: bool = False, lost: list[Skipped] | None = None) -> Iterator[None]:
     """Read samples of `epoch` inside the block, whatever the datasets' own epoch is."""
-    token = _current.set(Reading(epoch, repeat, defer))
+    token = _current.set(Reading(epoch, repeat, defer, lost))
     try:
         yield
     finally:

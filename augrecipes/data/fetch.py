@@ -73,25 +73,29 @@ class Fetcher(Dataset[Any]):
     def _sample(self, epoch: int, virtual: int, n: int, skipped: list[Skipped]) -> Any:
         repeat, position = divmod(virtual, n)
         try:
-            with reading(epoch, repeat, defer=True):
+            with reading(epoch, repeat, defer=True, lost=skipped):
                 return self.dataset[position]
         except SkipError as skip:
-            sample = self._instead(skip, epoch, repeat, position, n)
+            sample = self._instead(skip, epoch, repeat, position, n, skipped)
             where = sample.get("path") if isinstance(sample, dict) else None
             record = Skipped(skip.error.path or "", reason_of(skip.error), epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
 
-    def _instead(self, skip: SkipError, epoch: int, repeat: int, position: int, n: int) -> Any:
+    def _instead(self, skip: SkipError, epoch: int, repeat: int, position: int, n: int, skipped: list[Skipped]) -> Any:
         tried = 0
         for other in candidates(skip.seed, epoch, skip.index, n):
             if other == position:
                 continue
+            lost: list[Skipped] = []
             try:
-                with reading(epoch, repeat, defer=True):
-                    return self.dataset[other]
+                with reading(epoch, repeat, defer=True, lost=lost):
+                    sample = self.dataset[other]
             except SkipError:
                 tried += 1
+                continue
+            skipped += lost  # what a candidate lost that was not taken matters to nobody
+            return sample
         raise nothing_left(skip.error, tried) from skip.error
 
 

@@ -16,12 +16,11 @@ from augrecipes.data.epoch import check_epoch, clocks
 from augrecipes.data.fetch import Collator, Fetcher
 from augrecipes.data.passes import Pass
 from augrecipes.data.sampler import Batches, EpochSampler, Plan
-from augrecipes.data.skips import Skipped
+from augrecipes.data.skips import Skipped, told
 from augrecipes.data.state import Progress, fingerprint, restore, save
 from augrecipes.data.worker import WorkerInit
 
 _log = logging.getLogger("augrecipes")
-_TOLD = 50  # files that one message lists
 _OURS = {
     "sampler": "weights=, shuffle= or ds.subset(indices)",
     "batch_sampler": "batch_size=",
@@ -34,7 +33,8 @@ class Loader(DataLoader[Any]):
 
     Attributes:
         skipped: records of samples of the pass under way, or of the last one, that could not be read and were
-            replaced (datasets with `on_error="skip"`). Cleared when a pass begins.
+            replaced, and of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a
+            pass begins.
     """
 
     skipped: list[Skipped]
@@ -181,12 +181,7 @@ class Loader(DataLoader[Any]):
         if self._progress == progress and self._start == Progress(progress.epoch + 1):
             self._progress = self._start
         if self.skipped:
-            files = list({s.path: s.reason for s in self.skipped}.items())
-            told = "\n".join(f"  {path}: {reason}" for path, reason in files[:_TOLD])
-            if len(files) > _TOLD:
-                told += f"\n  and {len(files) - _TOLD} more files, in the loader's .skipped"
-            message = "epoch %d: %d samples could not be read and were replaced:\n%s"
-            _log.warning(message, progress.epoch, len(self.skipped), told)
+            _log.warning("epoch %d: %s", progress.epoch, told(self.skipped))
 
     def _give_up_workers(self) -> None:
         """Leave a broken set of workers; the next pass starts new ones."""
@@ -234,7 +229,8 @@ def loader(
     finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e.
 
     Args:
-        dataset: an ImageFolder, torch's Subset or ConcatDataset over some, or any dataset with a length.
+        dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
+            with a length.
         batch_size: samples in a batch.
         num_workers: processes that read; 0 reads in this process. Options about workers are ignored then.
         shuffle: a new permutation every epoch, the same in every run.
@@ -244,14 +240,16 @@ def loader(
         rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size.
         world_size: number of shards; together they hold every sample of the epoch once.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
-            and masks and adds a padding mask, a function gets the list of samples. See `augrecipes.data.collate`.
+            and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
+            See `augrecipes.data.collate`.
         weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
             A dataset's own weight column is `ds.weights`; it is used when it is given here.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
-        options: `in_order=False` hands out a batch as soon as it is ready; `persistent_workers=None` keeps workers
-            that were not forked; `tune_allocator=False` leaves glibc's allocator as it is; `pin_memory`,
-            `multiprocessing_context`, `prefetch_factor`, `timeout`, `worker_init_fn` are torch's.
+        options: `in_order=False` hands out a batch as soon as it is ready, so that no bag waits for a larger one;
+            `persistent_workers=None` keeps workers that were not forked; `tune_allocator=False` leaves glibc's
+            allocator as it is; `pin_memory`, `multiprocessing_context`, `prefetch_factor`, `timeout`,
+            `worker_init_fn` are torch's.
 
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).

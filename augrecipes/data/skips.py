@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -15,7 +15,7 @@ MAX_TRIES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A sample that could not be read, and what was handed out in its place.
+    """A sample that could not be read, and what was handed out in its place; or a tile that was left out of its bag.
 
     Attributes:
         path: the broken file.
@@ -23,6 +23,7 @@ class Skipped:
         epoch: in which epoch.
         index: the sample's index in its dataset.
         replacement: path of the sample that took its place, when it has one.
+        bag: the bag that a tile was left out of; None for whole samples.
     """
 
     path: str
@@ -30,6 +31,7 @@ class Skipped:
     epoch: int
     index: int
     replacement: str | None = None
+    bag: str | None = None
 
 
 class SkipError(DataError):
@@ -56,6 +58,26 @@ def reason_of(error: DataError) -> str:
     'step RandomCrop#1: too small'
     """
     return f"step {error.step}: {error.reason}" if error.step else error.reason
+
+
+def told(records: Sequence[Skipped], most: int = 50) -> str:
+    """What a log says of a pass's records: how many of which sort, and the files with the reasons.
+
+    >>> print(told([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
+    1 samples could not be read and were replaced, 1 tiles were left out of their bags:
+      a.png: cut off
+      s/1.png: empty
+    """
+    tiles = sum(record.bag is not None for record in records)
+    counts = {
+        "samples could not be read and were replaced": len(records) - tiles,
+        "tiles were left out of their bags": tiles,
+    }
+    files = {record.path: record.reason for record in records}
+    lines = [f"  {path}: {reason}" for path, reason in files.items()]
+    if len(lines) > most:
+        lines[most:] = [f"  and {len(lines) - most} more files, in the loader's .skipped"]
+    return "\n".join([", ".join(f"{n} {what}" for what, n in counts.items() if n) + ":", *lines])
 
 
 def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,29 +23,63 @@ from augrecipes.sources.paths import PathLike, PathTable
 _TOLD = 200  # problems that one message lists
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The samples of a dataset, column by column; columns that it has not are None.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Columns:
+    """What every kind of dataset may know of its samples; columns that it has not are None.
 
     Attributes:
-        images: paths of the images.
-        masks: paths of the masks.
         labels: int64 (n,).
         classes: class names.
         class_to_idx: their numbers in `labels`.
         groups: text (n,).
         weights: float64 (n,).
+    """
+
+    labels: npt.NDArray[np.int64] | None = None
+    classes: tuple[str, ...] | None = None
+    class_to_idx: dict[str, int] | None = None
+    groups: npt.NDArray[np.str_] | None = None
+    weights: npt.NDArray[np.float64] | None = None
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of rows: samples without repeats."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """16 hex digits that name the list of samples."""
+
+
+def digest_of(*parts: bytes | npt.NDArray[Any] | None) -> str:
+    """16 hex digits that name bytes and arrays, for a table's `digest`."""
+    state = blake2b(digest_size=8)
+    for part in parts:
+        state.update(
+            b"-" if part is None else part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes()
+        )
+    return state.hexdigest()
+
+
+def listed(problems: Iterable[str]) -> str:
+    """Problems for the end of a message, each on a line of its own; the first 200 of them."""
+    lines = [f"\n  {problem}" for problem in problems]
+    more = [f"\n  and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
+    return "".join([*lines[:_TOLD], *more])
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Columns):
+    """The samples of an ImageFolder, column by column; columns that it has not are None.
+
+    Attributes:
+        images: paths of the images.
+        masks: paths of the masks.
         boxes: boxes and their labels.
         keypoints: points.
     """
 
     images: PathTable
     masks: PathTable | None = None
-    labels: npt.NDArray[np.int64] | None = None
-    classes: tuple[str, ...] | None = None
-    class_to_idx: dict[str, int] | None = None
-    groups: npt.NDArray[np.str_] | None = None
-    weights: npt.NDArray[np.float64] | None = None
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
 
@@ -52,16 +88,8 @@ class Table:
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, labels and boxes."""
-        state = blake2b(digest_size=8)
-        state.update(self.images.blob)
-        for array in (
-            self.images.offsets,
-            self.labels,
-            self.boxes and self.boxes.values,
-            self.keypoints and self.keypoints.values,
-        ):
-            state.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
+        boxes, points = (part.values if part else None for part in (self.boxes, self.keypoints))
+        return digest_of(self.images.blob, self.images.offsets, self.labels, boxes, points)
 
 
 def table_of_folders(
@@ -121,18 +149,30 @@ def table_of_csv(
         check_present(rows, "image", images)
         if masks is not None:
             check_present(rows, "mask", masks)
-    ids, classes, class_to_idx = _labels(every)
     return Table(
         images=images,
         masks=masks,
-        labels=None if ids is None else ids[keep],
-        classes=classes,
-        class_to_idx=class_to_idx,
-        groups=np.array(rows.columns["group"]) if "group" in rows.columns else None,
-        weights=_weights(rows),
+        **columns_of(every, keep),
         boxes=read_ragged(every, "boxes", 4, labelled=True).take(keep) if "boxes" in columns else None,
         keypoints=read_ragged(every, "keypoints", 2, labelled=False).take(keep) if "keypoints" in columns else None,
     )
+
+
+def columns_of(every: Rows, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
+
+    Raises:
+        DataError: a row without a label where others have one, or a weight that is none; names the line.
+    """
+    rows = every.select(keep.tolist())
+    ids, classes, class_to_idx = _labels(every)
+    return {
+        "labels": None if ids is None else ids[keep],
+        "classes": classes,
+        "class_to_idx": class_to_idx,
+        "groups": np.array(rows.columns["group"]) if "group" in rows.columns else None,
+        "weights": _weights(rows),
+    }
 
 
 def _labels(rows: Rows) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
@@ -184,9 +224,7 @@ def _masks_of(images: PathTable, masks: PathTable) -> PathTable:
         else:
             problems.append(f"{images[i]}: several masks: {', '.join(masks[k] for k in found)}")
     if problems:
-        told = "".join(f"\n  {problem}" for problem in problems[:_TOLD])
-        more = f"\n  and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
-        raise DataError(f"{len(problems)} of {len(images)} images have not exactly one mask:{told}{more}")
+        raise DataError(f"{len(problems)} of {len(images)} images have not exactly one mask:{listed(problems)}")
     return masks.take(chosen)
 
 

@@ -45,7 +45,7 @@ class Concat(ConcatDataset[Any]):
         outer = current()
         epoch = outer.epoch if outer else self.epoch
         repeat = (outer.repeat if outer else 0) * self._times[member] + self._earlier[member]
-        with reading(epoch, repeat, defer=bool(outer and outer.defer)):
+        with reading(epoch, repeat, defer=bool(outer and outer.defer), lost=outer.lost if outer else None):
             return dataset[inner]
 
     @property
@@ -78,10 +78,10 @@ def concat(datasets: Sequence[Any]) -> Concat:
 
     A sample is the one that its own dataset gives, draws included. A dataset that is listed more than once makes new
     draws each time. Equal indices of different datasets draw alike if their seeds and recipes are equal: give them
-    different seeds, or list the roots in one ImageFolder.
+    different seeds, or list the roots in one dataset.
 
     Args:
-        datasets: ImageFolders or any other datasets with a length. Classes, where there are any, must be the same.
+        datasets: ours or any others with a length. Classes, where there are any, must be the same.
 
     Raises:
         ValueError: nothing to join, or datasets that number their classes differently.
@@ -103,7 +103,7 @@ def _shared_classes(members: Sequence[Any]) -> tuple[list[str] | None, dict[str,
         if classes != known[0][1]:
             raise ValueError(
                 f"datasets {known[0][0]} and {i} number their classes differently: {known[0][1]} and {classes}; "
-                "list the roots in one ImageFolder, which numbers them together"
+                "list the roots in one dataset, which numbers them together"
             )
     if not known:
         return None, None

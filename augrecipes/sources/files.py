@@ -6,24 +6,22 @@ is applied here for every format alike. Colour profiles are not: samples are tak
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.sources.file_bytes import MAX_BYTES, read_bytes
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
-from augrecipes.sources.headers import FORMATS, read_header, sniff
+from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.raster import as_image, as_mask
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Exif = Literal["apply", "ignore"]
 
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
-MAX_BYTES = 2**30
 
 
 def read_image(
@@ -61,7 +59,7 @@ def read_image(
     """
     name = os.fsdecode(path)
     try:
-        data = _read_bytes(path, max_bytes)
+        data = read_bytes(path, max_bytes)
     except UnreadableError as error:
         raise DataError(str(error), path=name) from None
     return decode_image(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels)
@@ -122,7 +120,7 @@ def read_mask(
     """
     name = os.fsdecode(path)
     try:
-        data = _read_bytes(path, max_bytes)
+        data = read_bytes(path, max_bytes)
     except UnreadableError as error:
         raise DataError(str(error), path=name) from None
     return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels)
@@ -157,47 +155,3 @@ def _checked_header(data: bytes, max_pixels: int) -> ImageHeader:
     if header.width * header.height > max_pixels:
         raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
     return header
-
-
-def _read_bytes(path: PathLike, max_bytes: int) -> bytes:
-    # Opened without blocking: a pipe without a writer would otherwise wait for ever.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        handle = os.open(path, flags)
-    except ValueError as error:  # a zero byte in the name
-        raise UnreadableError(f"cannot be opened: {error}") from None
-    except OSError as error:
-        raise UnreadableError(_why(error)) from None
-    try:
-        with os.fdopen(handle, "rb", buffering=0) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise UnreadableError("not a regular file")
-            if about.st_size > max_bytes:
-                raise UnreadableError(f"{about.st_size:,} bytes are more than the limit of {max_bytes:,}")
-            return _all(file, about.st_size)
-    except OSError as error:
-        raise UnreadableError(_why(error)) from None
-
-
-def _all(file: Any, size: int) -> bytes:
-    # What is no picture is not read whole.
-    first = file.read(min(size, 65_536)) or b""
-    if len(first) == size or sniff(first) is None:
-        return bytes(first)
-    rest = bytearray(first)
-    while len(rest) < size and (part := file.read(size - len(rest))):
-        rest += part
-    return bytes(rest)
-
-
-def _why(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOENT:
-            return "no such file"
-        case errno.EACCES | errno.EPERM:
-            return "no permission to read it"
-        case errno.EISDIR:
-            return "a folder, not a file"
-        case _:
-            return f"cannot be read: {error.strerror or error}"

@@ -16,14 +16,16 @@ from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
 from augrecipes.recipe.gallery import names
 
-COMMANDS = ("list", "check", "explain", "preview", "schema", "demo")
+COMMANDS = ("list", "check", "check-data", "explain", "preview", "schema", "demo")
 
 
 def test_every_command_has_a_file():
     registered = {command.name for command in app.registered_commands}
     assert registered == set(COMMANDS)
     for name in COMMANDS:
-        assert importlib.import_module(f"augrecipes.cli.{name}").__doc__.startswith(f"`augrecipes {name}`")
+        assert importlib.import_module(f"augrecipes.cli.{name.replace('-', '_')}").__doc__.startswith(
+            f"`augrecipes {name}`"
+        )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,7 +59,7 @@ def test_list(run):
     assert [line.split()[0] for line in result.stdout.splitlines()] == list(names())
     rows = json.loads(run("list", "--json").stdout)
     assert [row["name"] for row in rows] == list(names())
-    assert all(row["kind"] == "image" and row["about"] and Path(row["file"]).is_file() for row in rows)
+    assert all(row["kind"] in {"image", "pair", "bag"} and row["about"] and Path(row["file"]).is_file() for row in rows)
 
 
 def test_schema_is_the_shipped_file(process):

@@ -1,4 +1,4 @@
-"""ImageFolder: what a sample is, and that it is a pure function of (recipe, seed, epoch, index)."""
+"""ImageFolder: what a sample is, and what is said of files that are not as they should be."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ import numpy as np
 import pytest
 import torch
 from pictures import RECIPE, class_folders, draw
-from torch.utils.data import ConcatDataset, Subset, random_split
 
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
 from augrecipes.data.table import Table
 from augrecipes.data.views import concat
-from augrecipes.errors import DataError, LoaderError
+from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.paths import PathTable
@@ -75,8 +74,6 @@ def test_a_sample(ds: ImageFolder, root: Path) -> None:
 
 
 def test_keys(ds: ImageFolder) -> None:
-    for key in (np.int64(5), torch.tensor(5), -7, (0, 5), (np.int64(0), -7)):
-        assert same(ds[key], ds[5])
     for key in (12, -13, (0, -13)):
         with pytest.raises(IndexError, match="out of range"):
             ds[key]
@@ -85,128 +82,17 @@ def test_keys(ds: ImageFolder) -> None:
             ds[wrong]
 
 
-def test_epochs(ds: ImageFolder) -> None:
-    first = ds[5]
-    ds.set_epoch(2)
-    assert ds.epoch == 2
-    assert not same(ds[5], first)
-    assert same(ds[5], ds[2, 5])
-    assert same(ds[0, 5], first)
+@pytest.mark.parametrize(
+    ("indices", "error"),
+    [([12], IndexError), ([1.5], TypeError), ([], ValueError), ([True], IndexError), ([[1]], TypeError)],
+)
+def test_senseless_indices_of_a_subset(ds: ImageFolder, indices: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        ds.subset(indices)
 
 
-def test_virtual_indices_draw_anew(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-    again = ds[0, 5 + 12]
-    assert (again["index"], again["path"]) == (17, ds[5]["path"])
-    assert not torch.equal(again["image"], ds[5]["image"])
-    longer = ImageFolder(root, recipe, seed=3, samples_per_epoch=30)
-    assert len(longer) == 30
-    assert same(longer[17], again)
-    assert longer.labels is not None
-    assert longer.labels.tolist() == [longer[i]["label"] for i in range(30)]
-    assert longer[0, 30]["index"] == 36  # beyond every index of the longer one
-
-
-def test_seeds_epochs_and_indices_differ(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-    other = ImageFolder(root, recipe, seed=4)
-    found = [digest(loader(d)) for d in (ds, other)]
-    made = loader(ds)
-    made.set_epoch(1)
-    assert len({*found, digest(made)}) == 3
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 8])
-@pytest.mark.parametrize("workers", [0, 1, 2])
-def test_digest_of_an_epoch(ds: ImageFolder, workers: int, batch_size: int) -> None:
-    reference = digest(loader(ds, shuffle=True))
-    options = {"batch_size": batch_size, "num_workers": workers, "shuffle": True}
-    assert digest(loader(ds, multiprocessing_context="fork", **options)) == reference
-    for taken in (0, 1, 2):
-        first = loader(ds, **options)
-        passing = iter(first)
-        head = [next(passing) for _ in range(min(taken, len(first)))]
-        resumed = loader(ds, **options)
-        resumed.load_state_dict(first.state_dict())
-        assert digest([*head, *resumed]) == reference
-
-
-def test_digest_with_a_spawned_worker(ds: ImageFolder) -> None:
-    made = loader(ds, 3, num_workers=1, shuffle=True, multiprocessing_context="spawn")
-    reference = loader(ds, shuffle=True)
-    assert [digest(made), digest(made)] == [digest(reference), digest(reference)]
-
-
-def test_eval_draws_nothing(root: Path, recipe: Recipe) -> None:
-    ds = ImageFolder(root, recipe, mode="eval")
-    assert same(ds[0, 3], ds[9, 3])
-
-
-class TestSubset:
-    def test_keeps_samples(self, ds: ImageFolder) -> None:
-        part = ds.subset([7, -1, 0])
-        assert len(part) == 3
-        assert [same(part[i], ds[k]) for i, k in enumerate((7, 11, 0))] == [True] * 3
-        assert part.labels is not None
-        assert part.labels.tolist() == [1, 2, 0]
-        assert part[0, 3]["index"] == 7 + 12
-        assert same(part.subset([2])[0], ds[0])
-
-    def test_takes_booleans(self, ds: ImageFolder) -> None:
-        assert ds.labels is not None
-        part = ds.subset(ds.labels == 1)
-        assert [part[i]["index"] for i in range(len(part))] == [4, 5, 6, 7]
-
-    def test_repeats_draw_anew(self, ds: ImageFolder) -> None:
-        part = ds.subset([5, 5, 5])
-        assert [part[i]["index"] for i in range(3)] == [5, 17, 29]
-        assert part[0, 3]["index"] == 5 + 36
-
-    def test_shares_the_epoch(self, ds: ImageFolder) -> None:
-        part = ds.subset([5])
-        ds.set_epoch(4)
-        assert part.epoch == 4
-        assert same(part[0], ds[5])
-
-    def test_may_run_the_other_section(self, ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-        assert same(ds.subset([5], mode="eval")[0], ImageFolder(root, recipe, mode="eval")[5])
-        assert ds.mode == "train"
-
-    @pytest.mark.parametrize(
-        ("indices", "error"),
-        [([12], IndexError), ([1.5], TypeError), ([], ValueError), ([True], IndexError), ([[1]], TypeError)],
-    )
-    def test_senseless_indices(self, ds: ImageFolder, indices: Any, error: type[Exception]) -> None:
-        with pytest.raises(error):
-            ds.subset(indices)
-
-
-def test_views(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
-    other = ImageFolder(root, recipe, seed=9)
-    parts = random_split(ds, [5, 7], torch.Generator().manual_seed(0))
-    for view, samples in (
-        (Subset(ds, [3, 1]), [ds[2, 3], ds[2, 1]]),
-        (parts[0], [ds[2, i] for i in parts[0].indices]),
-        (ConcatDataset([ds, other]), [*(ds[2, i] for i in range(12)), *(other[2, i] for i in range(12))]),
-        (concat([ds, other]), [*(ds[2, i] for i in range(12)), *(other[2, i] for i in range(12))]),
-    ):
-        made = loader(view, num_workers=1, multiprocessing_context="fork")
-        made.set_epoch(2)
-        found = [batch["image"][0] for batch in made]
-        assert all(torch.equal(a, b["image"]) for a, b in zip(found, samples, strict=True))
-    assert concat([ds, other]).classes == ds.classes
-
-
-def test_states_know_their_dataset(ds: ImageFolder, root: Path, recipe: Recipe, tmp_path: Path) -> None:
-    state = loader(ds).state_dict()
-    others = {
-        "dataset_seed": ImageFolder(root, recipe, seed=4),
-        "mode": ImageFolder(root, recipe, seed=3, mode="eval"),
-        "files": ImageFolder(class_folders(tmp_path, ("a", "b", "c")), recipe, seed=3),
-        "recipe": ImageFolder(root, parse_text(RECIPE.replace("VerticalFlip", "Transpose")), seed=3),
-        "subset": ds.subset(range(11, -1, -1)),
-    }
-    for name, other in others.items():
-        with pytest.raises(LoaderError, match=f"{name}: saved"):
-            loader(other).load_state_dict(state)
+def test_concat_keeps_the_classes(ds: ImageFolder, root: Path, recipe: Recipe) -> None:
+    assert concat([ds, ImageFolder(root, recipe, seed=9)]).classes == ds.classes
 
 
 class TestBroken:
@@ -216,12 +102,6 @@ class TestBroken:
         (root / "cat" / "1.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing more")
         (root / "emu" / "0.png").write_bytes(b"")
         return root
-
-    @pytest.mark.parametrize("workers", [0, 1])
-    def test_raise_names_the_file(self, broken: Path, recipe: Recipe, workers: int) -> None:
-        with pytest.raises(DataError) as caught:
-            list(loader(ImageFolder(broken, recipe), num_workers=workers))
-        assert caught.value.path == str(broken / "cat" / "1.png")
 
     def test_skip(self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
         ds = ImageFolder(broken, recipe, on_error="skip")
@@ -386,24 +266,6 @@ def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     assert len(pickle.dumps(ds)) < 100_000 * (len(names[0]) + 8 + 4) + 20_000
     again = pickle.loads(pickle.dumps(ImageFolder(root, recipe, seed=3)))
     assert same(again[5], ImageFolder(root, recipe, seed=3)[5])
-
-
-def test_many_threads_make_the_same_samples(ds: ImageFolder) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    expected = [ds[i] for i in range(12)] * 4
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(ds.__getitem__, [*range(12)] * 4))
-    assert all(same(a, b) for a, b in zip(found, expected, strict=True))
-
-
-def test_samples_own_their_memory(ds: ImageFolder) -> None:
-    kept = ds[5]["image"].clone()
-    first = ds[5]["image"]
-    ds[6], ds[7]
-    assert torch.equal(first, kept)
-    first.zero_()
-    assert torch.equal(ds[5]["image"], kept)
 
 
 def test_a_script_may_spawn(root: Path, tmp_path: Path) -> None:

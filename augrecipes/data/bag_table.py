@@ -1,0 +1,241 @@
+"""Bags of tiles before one of them is read: which tiles, where on the slide, which label, as arrays that pickle small.
+
+Folders: `root/<bag>/**/tile`, with the labels in `root/labels.csv` (columns `bag` and `label`), where there is one.
+
+Or a CSV file, one row a tile, with the columns
+
+- `bag`: name of the bag; rows of a bag need not stand together.
+- `image`: path of the tile, relative to the CSV file.
+- `x`, `y`: whole numbers, where the tile lies; without them they are read off the file names.
+- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.data.csvfile`.
+
+Bags are in the order of their names (as bytes), or in which the CSV file begins them; tiles in that of their paths, or
+of their rows. The place of a tile in its bag is the number that keys its draws.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.coordinates import places_in
+from augrecipes.data.csvfile import Rows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.labels import number
+from augrecipes.data.table import Columns, columns_of, digest_of, listed
+from augrecipes.errors import DataError
+from augrecipes.sources.listing import EXTENSIONS, list_folder
+from augrecipes.sources.paths import PathLike, PathTable
+
+_log = logging.getLogger("augrecipes")
+_OF_BAG = ("label", "split", "weight", "group")
+_COLUMNS = ("bag", "image", "x", "y", *_OF_BAG)
+_LABELS = "labels.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class BagTable(Columns):
+    """The bags of a dataset and their tiles.
+
+    Attributes:
+        bags: the bags' folders, or the names alone where a CSV file names them.
+        tiles: paths of all tiles, those of a bag one after another.
+        offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` are those of bag i.
+        coords: int64 (m, 2), the (x, y) of every tile, or None where the file names tell.
+        folders: whether `bags` are folders.
+    """
+
+    bags: PathTable
+    tiles: PathTable
+    offsets: npt.NDArray[np.int64]
+    coords: npt.NDArray[np.int64] | None = None
+    folders: bool = True
+
+    def __len__(self) -> int:
+        return len(self.bags)
+
+    def digest(self) -> str:
+        """16 hex digits that name the bags, their tiles, places and labels."""
+        tiles = (self.tiles.blob, self.tiles.offsets, self.offsets, self.coords)
+        return digest_of(self.bags.blob, self.bags.offsets, *tiles, self.labels)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many tiles each bag has, int64 (n,)."""
+        return np.diff(self.offsets)
+
+    def path(self, bag: int) -> str:
+        """The folder of a bag, or its first tile."""
+        return self.bags[bag] if self.folders else self.tiles[int(self.offsets[bag])]
+
+    def places(self, bag: int, tiles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The (x, y) of some tiles of a bag, int64 (len(tiles), 2); -1 where they are not known."""
+        rows = self.offsets[bag] + tiles
+        if self.coords is not None:
+            return self.coords[rows]
+        return np.array(places_in(self.tiles, rows.tolist()), np.int64).reshape(-1, 2)
+
+
+def bags_of_folders(roots: Sequence[PathLike], labels: PathLike | None = None, *, cache: bool = True) -> BagTable:
+    """The bags in one or more folders.
+
+    Args:
+        roots: folders of bags.
+        labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
+        cache: keep the listing in a file beside the tiles.
+
+    Raises:
+        DataError: a root is missing or holds no tiles, two roots have a bag of the same name, or bags and labels do
+            not match one to one; names all of them.
+    """
+    tables = [_bags_in(root, cache=cache) for root in roots]
+    sizes = [table.counts() for table in tables]
+    bags = PathTable.concat([table.bags for table in tables])
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+    joined = BagTable(bags, PathTable.concat([table.tiles for table in tables]), offsets)
+    names = [bags.name(i) for i in range(len(bags))]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        told = listed(
+            f"{name}: {', '.join(bags[i] for i, other in enumerate(names) if other == name)}" for name in twice
+        )
+        raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{told}")
+    given = _labels_of(names, _label_files(roots, labels))
+    if given is None:
+        return joined
+    ids, classes, class_to_idx = number(given)
+    return replace(joined, labels=ids, classes=tuple(classes), class_to_idx=class_to_idx)
+
+
+def _bags_in(root: PathLike, *, cache: bool) -> BagTable:
+    found = list_folder(root, cache=cache, layout="classes")
+    _warn_of_loose_tiles(os.fsencode(root))
+    names = [os.fsencode(name) for name in found.classes or ()]
+    bags = PathTable.from_names(names, root=os.fsencode(root))
+    bag_of = np.zeros(0, np.int64) if found.labels is None else found.labels
+    return BagTable(bags, found.paths, np.searchsorted(bag_of, np.arange(len(names) + 1)).astype(np.int64))
+
+
+def _warn_of_loose_tiles(root: bytes) -> None:
+    with os.scandir(root) as entries:
+        names = [entry.name for entry in entries if entry.name.rpartition(b".")[2].lower() in EXTENSIONS]
+    loose = sorted(os.fsdecode(name) for name in names if not name.startswith(b"."))
+    if loose:
+        message = "%s: %d pictures beside the bags are not read (%s first): each bag is a folder of its own"
+        _log.warning(message, os.fsdecode(root), len(loose), loose[0])
+
+
+def _label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:
+    if labels is not None:
+        return [os.fsdecode(labels)]
+    files = [str(Path(os.fsdecode(root), _LABELS)) for root in roots]
+    present = [file for file in files if Path(file).is_file()]
+    if present and len(present) < len(files):
+        missing = next(file for file in files if file not in present)
+        raise DataError(f"no such file, though {present[0]} exists: every root needs its labels, or none", missing)
+    return present
+
+
+def _labels_of(names: list[str], files: list[str]) -> list[str] | None:
+    """The label of every bag, from files that must name each bag once."""
+    if not files:
+        return None
+    label: dict[str, str] = {}
+    where: dict[str, str] = {}
+    problems: list[str] = []
+    known = set(names)
+    for file in files:
+        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"))
+        for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
+            if bag not in known:
+                problems.append(f"{rows.where(i)}: bag {bag!r} has no folder")
+            elif bag in label:
+                problems.append(f"{rows.where(i)}: bag {bag!r} again, first in {where[bag]}")
+            else:
+                label[bag], where[bag] = value, rows.where(i)
+    problems += [f"bag {name!r} has no row" for name in names if name not in label]
+    if problems:
+        message = f"bags and labels do not match one to one ({len(names)} folders, {len(label)} with a label):"
+        raise DataError(message + listed(problems), ", ".join(files))
+    return [label[name] for name in names]
+
+
+def bags_of_csv(path: PathLike, split: str | None = None, *, check: bool = True) -> BagTable:
+    """The bags that a CSV file lists.
+
+    Args:
+        path: the file.
+        split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
+        check: whether files that do not exist are an error now, and not when they are read.
+
+    Raises:
+        DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
+            belongs to the bag; names the lines.
+    """
+    every = read_rows(path, known=_COLUMNS, required=("bag", "image"))
+    number_of: dict[str, int] = {}
+    bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
+    first = np.unique(bag_of, return_index=True)[1]
+    _check_agreement(every, bag_of, first)
+    bags = every.select(first.tolist())
+    keep = np.array(choose_split(bags, split), np.int64)
+    chosen = np.zeros(len(first), bool)
+    chosen[keep] = True
+    order = np.argsort(bag_of, kind="stable")
+    order = order[chosen[bag_of[order]]]
+    rows = every if np.array_equal(order, np.arange(len(every))) else every.select(order.tolist())
+    tiles = resolve(rows, "image")
+    if check:
+        check_present(rows, "image", tiles)
+    counts = np.bincount(bag_of, minlength=len(first))[keep]
+    names = [os.fsencode(bags.columns["bag"][i]) for i in keep]
+    return BagTable(
+        bags=PathTable.from_names(names),
+        tiles=tiles,
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        coords=_coords(rows),
+        folders=False,
+        **columns_of(bags, keep),
+    )
+
+
+def _check_agreement(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> None:
+    problems: dict[tuple[int, str], str] = {}
+    for column in _OF_BAG:
+        values = rows.columns.get(column)
+        if values is None:
+            continue
+        for i, (value, bag) in enumerate(zip(values, bag_of.tolist(), strict=True)):
+            start = int(first[bag])
+            if value != values[start] and (bag, column) not in problems:
+                problems[bag, column] = (
+                    f"bag {rows.columns['bag'][i]!r}: {column} {values[start]!r} in line {rows.lines[start]}, "
+                    f"but {value!r} in line {rows.lines[i]}"
+                )
+    if problems:
+        raise DataError(f"rows of one bag must agree:{listed(problems.values())}", rows.path)
+
+
+def _coords(rows: Rows) -> npt.NDArray[np.int64] | None:
+    given = [column for column in ("x", "y") if column in rows.columns]
+    if not given:
+        return None
+    if len(given) == 1:
+        raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", rows.path)
+    return np.array([[_whole(rows, i, column) for column in given] for i in range(len(rows))], np.int64)
+
+
+def _whole(rows: Rows, i: int, column: str) -> int:
+    text = rows.columns[column][i]
+    try:
+        value = float(text)
+        if value.is_integer() and abs(value) < 1 << 53:
+            return int(value)
+    except ValueError:
+        pass
+    raise DataError(f"{column} must be a whole number of pixels, got {text!r}", rows.where(i))

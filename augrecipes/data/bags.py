@@ -1,0 +1,229 @@
+"""Bags of tiles and a recipe as a torch Dataset."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from augrecipes.compiler.bag import Bag, BagPipeline
+from augrecipes.data.arguments import count
+from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.checks import as_list, check_source
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epoch import current
+from augrecipes.data.memory import Result
+from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.skips import Skipped, reason_of
+from augrecipes.data.table import listed
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Bag as BagRule
+from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.paths import PathLike
+
+_log = logging.getLogger("augrecipes")
+
+
+class TileBags(SampleDataset):
+    """Bags of tiles, such as those of a slide, for multiple-instance learning.
+
+    A bag is a pure function of (recipe, seed, epoch, index): which tiles are picked, and the draws of each tile, which
+    are keyed by its place in the bag and so do not depend on the other tiles. A sample is a dict:
+
+    - `image`: tensor (n, C, H, W) as the recipe's `output` says;
+    - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
+      `augrecipes.data.coordinates`), or -1;
+    - `bag`: its name; `label`: int, where there are labels;
+    - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
+      them;
+    - `applied`: the draws of each tile, with `save_applied_params`.
+
+    Bags differ in size: load them with `batch_size=1`, or with `collate="list"` or `"pad"`.
+
+    Args:
+        root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
+            and `label`) the bags have labels.
+        recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
+        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.data.bag_table`.
+        labels: with `root`: another CSV file of labels, for all roots.
+        max_tiles: at most so many tiles of a bag; None takes what the recipe says.
+        min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.
+        pick: which tiles of a larger bag: `random`, drawn anew in every epoch, `first`, or `stride`, evenly spaced;
+            None takes what the recipe says. In mode `eval` there is no drawing: `random` then means `stride`.
+        threads: that read and transform the tiles of one bag; None: one a core, and one in a DataLoader worker.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        seed: of the draws.
+        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        on_error: `raise` a DataError for a tile that cannot be read or transformed, or `skip` it: it is left out of its
+            bag; and where fewer than `min_tiles` are left, another bag is handed out in its place.
+        split: with `files`: take the bags of this split.
+        weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
+        samples_per_epoch: length of the dataset, when it is not the number of bags.
+        exif: `apply` turns tiles as their EXIF orientation says.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        max_pixels: larger tiles are refused before they are decoded.
+        cache: keep the folder listing in a file, because listing takes seconds for many files.
+        save_applied_params: add `applied` to every sample.
+
+    Attributes:
+        max_tiles: what is in force; None: all.
+        min_tiles: what is in force.
+        pick: what is in force in mode `train`.
+
+    Raises:
+        DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
+        RecipeError: the recipe is not valid, not of kind bag, or has no section for `mode`.
+
+    >>> import tempfile, pathlib, cv2, numpy as np
+    >>> from augrecipes.recipe.parse import parse_text
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for bag, n in (("slide-1", 3), ("slide-2", 2)):
+    ...     (folder / bag).mkdir()
+    ...     for k in range(n):
+    ...         _ = cv2.imwrite(str(folder / bag / f"x{k}_y0.png"), np.zeros((64, 64, 3), np.uint8))
+    >>> recipe = parse_text("{version: 1, recipe: flips, kind: bag, steps: [D4: {p: 1.0}], eval: []}")
+    >>> ds = TileBags(folder, recipe, seed=1)
+    >>> sample = ds[0]
+    >>> len(ds), sample["bag"], sample["image"].shape, sample["coords"].tolist()
+    (2, 'slide-1', torch.Size([3, 3, 64, 64]), [[0, 0], [1, 0], [2, 0]])
+    """
+
+    kind: ClassVar[Kind] = "bag"
+    _table: BagTable
+
+    def __init__(
+        self,
+        root: PathLike | Sequence[PathLike] | None = None,
+        recipe: Recipe | PathLike | None = None,
+        *,
+        files: PathLike | None = None,
+        labels: PathLike | None = None,
+        max_tiles: int | None = None,
+        min_tiles: int | None = None,
+        pick: Pick | None = None,
+        threads: int | None = None,
+        mode: Mode = "train",
+        seed: int = 0,
+        optimize: Optimize | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        split: str | None = None,
+        weights: Any = None,
+        samples_per_epoch: int | None = None,
+        exif: Literal["apply", "ignore"] = "apply",
+        channels: int | None = None,
+        max_pixels: int = MAX_PIXELS,
+        cache: bool = True,
+        save_applied_params: bool = False,
+    ) -> None:
+        super().__init__(
+            recipe,
+            mode=mode,
+            seed=seed,
+            optimize=optimize,
+            on_error=on_error,
+            save_applied_params=save_applied_params,
+            threads=threads,
+        )
+        rule = self.recipe.bag or BagRule()
+        self.max_tiles = rule.max_tiles if max_tiles is None else max_tiles
+        self.min_tiles = rule.min_tiles if min_tiles is None else min_tiles
+        self.pick = cast("Pick", rule.pick if pick is None else pick)
+        self._check_rule()
+        check_source(root, files, split, labels=labels)
+        if files is None:
+            table = bags_of_folders(as_list(root), labels, cache=cache)
+        else:
+            table = bags_of_csv(files, split, check=on_error == "raise")
+        if on_error == "raise":
+            self._check_sizes(table)
+        self._decode: dict[str, Any] = {
+            "exif": exif,
+            "max_pixels": max_pixels,
+            "channels": channels or self.recipe.inputs.channels or 3,
+        }
+        self._hold(table, weights, samples_per_epoch)
+
+    def _check_rule(self) -> None:
+        if self.pick not in PICKS:
+            raise ValueError(f"pick must be one of {', '.join(PICKS)}, got {self.pick!r}")
+        self.min_tiles = count("min_tiles", self.min_tiles, 1)
+        self.max_tiles = None if self.max_tiles is None else count("max_tiles", self.max_tiles, 1)
+        if self.max_tiles is not None and self.max_tiles < self.min_tiles:
+            raise ValueError(f"max_tiles={self.max_tiles} is below min_tiles={self.min_tiles}: no bag would do")
+
+    def _check_sizes(self, table: BagTable) -> None:
+        counts = table.counts()
+        small = np.flatnonzero(counts < self.min_tiles)
+        if len(small):
+            raise DataError(
+                f"{len(small)} of {len(table)} bags have fewer tiles than min_tiles={self.min_tiles} "
+                '(on_error="skip" passes over them):'
+                + listed(f"{table.bags[i]}: {counts[i]} tiles" for i in small.tolist())
+            )
+
+    @property
+    def tiles(self) -> npt.NDArray[np.int64]:
+        """How many tiles every bag has before any are picked, int64 (n,)."""
+        return cast("npt.NDArray[np.int64]", self._column(self._table.counts()))
+
+    @property
+    def bags(self) -> list[str]:
+        """The name of every bag; as often as the bag is listed."""
+        rows = range(len(self._table)) if self._order is None else (self._order % len(self._table)).tolist()
+        return [self._table.bags.name(row) for row in rows]
+
+    def _marks(self) -> dict[str, Any]:
+        return {"max_tiles": self.max_tiles, "min_tiles": self.min_tiles, "pick": self.pick}
+
+    def _path(self, row: int) -> str:
+        return self._table.path(row)
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        table = self._table
+        start, stop = table.offsets[row : row + 2].tolist()
+        if stop - start < self.min_tiles:
+            raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={self.min_tiles}")
+        how = "stride" if self.pick == "random" and self.mode == "eval" else self.pick
+        picked = pick_tiles(stop - start, self.max_tiles, how, seed=self.seed, epoch=epoch, index=virtual)
+        files = (start + picked).tolist()
+        result = Result()
+        bag = cast("BagPipeline", self.pipeline).bag(
+            virtual,
+            epoch,
+            picked.tolist(),
+            lambda k: read_image(table.tiles.encoded(files[k]), **self._decode),
+            skip=self.on_error == "skip",
+            allocate=result.allocate,
+            name=lambda k: table.tiles[files[k]],
+        )
+        name = table.bags.name(row)
+        if bag.dropped:
+            self._note_lost(bag, name, epoch, virtual)
+        sample = {
+            "image": result.tensor(bag.image),
+            "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
+            "bag": name,
+        }
+        if bag.applied is not None:
+            sample["applied"] = bag.applied
+        return sample
+
+    def _note_lost(self, bag: Bag, name: str, epoch: int, virtual: int) -> None:
+        """Tell the loader, or the log, which tiles were left out; DataError where too few are left."""
+        errors = [error for _, error in bag.dropped]
+        records = [Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors]
+        now = current()
+        if now is not None and now.lost is not None:
+            now.lost.extend(records)
+        else:
+            _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+        if len(bag.kept) < self.min_tiles:
+            raise DataError(
+                f"{len(bag.kept)} of {len(bag.kept) + len(errors)} tiles can be used, fewer than "
+                f"min_tiles={self.min_tiles}; the first that cannot: {errors[0]}"
+            )

@@ -1,0 +1,272 @@
+"""What every dataset of ours shares: epochs, indices and repeats, subsets, columns, and what broken files lead to."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from abc import abstractmethod
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Dataset
+
+from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
+from augrecipes.data.epoch import Clock, check_epoch, current
+from augrecipes.data.order import Indices, number_repeats
+from augrecipes.data.skips import SkipError, candidates, nothing_left
+from augrecipes.data.table import Columns
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Kind, Mode, Optimize
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_log = logging.getLogger("augrecipes")
+
+
+class SampleDataset(Dataset[dict[str, Any]]):
+    """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
+
+    A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
+    `ds[epoch, 5]` of a given one, where indices of `len(ds)` and more stand for repeats: the same row of the table
+    with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
+
+    A kind compiles its recipe with `__init__`, lists its files, gives their table to `_hold`, and defines `_sample` and
+    `_path`.
+
+    Args:
+        recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        seed: of the draws.
+        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        on_error: `raise` or `skip`.
+        save_applied_params: add `applied` to every sample.
+        compile_options: other arguments of `Recipe.compile`.
+
+    Attributes:
+        recipe: the recipe.
+        pipeline: the compiled recipe.
+        mode: which section of the recipe it runs.
+        seed: of the draws.
+        on_error: what happens to samples that cannot be read.
+        clock: the epoch, shared with subsets and with copies in workers.
+
+    Raises:
+        RecipeError: the recipe is not valid, of another kind, or has no section for `mode`.
+    """
+
+    kind: ClassVar[Kind]
+    _table: Columns
+
+    def __init__(
+        self,
+        recipe: Any,
+        *,
+        mode: Mode,
+        seed: int,
+        optimize: Optimize | None,
+        on_error: Literal["raise", "skip"],
+        save_applied_params: bool,
+        **compile_options: Any,
+    ) -> None:
+        if on_error not in ("raise", "skip"):
+            raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        self.recipe = as_recipe(recipe, self.kind)
+        self.mode, self.seed, self.on_error = mode, int(seed), on_error
+        self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **compile_options}
+        # Compiled first: a recipe that cannot run is told before a folder is listed.
+        self.pipeline = self.recipe.compile(mode, seed=self.seed, **self._compile)
+        self.clock = Clock()
+
+    def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
+        """Take `table` as the rows to read. The last thing that a kind's `__init__` does."""
+        self._table = table
+        self._weights = given_weights(weights, table)
+        self._order: Indices | None = None
+        if samples_per_epoch is not None:
+            if samples_per_epoch < 1:
+                raise ValueError(f"samples_per_epoch must be at least 1, got {samples_per_epoch}")
+            self._order = np.arange(samples_per_epoch, dtype=np.int64)
+        n = len(table)
+        self._span = n * (1 + (len(self) - 1) // n)
+
+    # -- what a kind defines ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
+
+        `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `_path`.
+        """
+
+    @abstractmethod
+    def _path(self, row: int) -> str:
+        """What stands for row `row` in samples, messages and records: a file, or a folder."""
+
+    def _marks(self) -> dict[str, Any]:
+        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
+        return {}
+
+    @property
+    def image_layout(self) -> str:
+        """`chw` or `hwc`, for padding."""
+        return self.recipe.output.layout
+
+    @property
+    def ragged_keys(self) -> frozenset[str]:
+        """Keys of a sample that differ in length from sample to sample, and become lists in a batch."""
+        return frozenset()
+
+    # -- what it holds ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._table) if self._order is None else len(self._order)
+
+    def __repr__(self) -> str:
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        how = f"recipe {self.recipe.name!r}, mode {self.mode!r}, seed {self.seed}"
+        return f"{type(self).__name__}({len(self)} samples{classes}, {how})"
+
+    @property
+    def classes(self) -> list[str] | None:
+        """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
+        return None if self._table.classes is None else list(self._table.classes)
+
+    @property
+    def class_to_idx(self) -> dict[str, int] | None:
+        """The label of each class name, or None."""
+        return None if self._table.class_to_idx is None else dict(self._table.class_to_idx)
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The label of every sample, int64 (n,), or None without classes."""
+        return cast("npt.NDArray[np.int64] | None", self._column(self._table.labels))
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64] | None:
+        """The weight of every sample, float64 (n,), for `loader(ds, weights=ds.weights)`; or None."""
+        return cast("npt.NDArray[np.float64] | None", self._column(self._weights))
+
+    @property
+    def groups(self) -> npt.NDArray[np.str_] | None:
+        """The group of every sample, text (n,), or None."""
+        return cast("npt.NDArray[np.str_] | None", self._column(self._table.groups))
+
+    def path(self, index: int) -> str:
+        """The file of a sample, or the folder of a bag."""
+        return self._path(self._virtual(index) % len(self._table))
+
+    def _column(self, values: Any) -> Any:
+        if values is None:
+            return None
+        return values.copy() if self._order is None else values[self._order % len(self._table)]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What must be the same for a saved loader state to make sense."""
+        order = None if self._order is None else sha256(self._order.tobytes()).hexdigest()[:16]
+        return {
+            "recipe": self.recipe.digest[:16],
+            "mode": self.mode,
+            "dataset_seed": self.seed,
+            "files": self._table.digest(),
+            "subset": order,
+            **self._marks(),
+        }
+
+    # -- epochs -------------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that `ds[i]` reads."""
+        return self.clock.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
+        self.clock.set(check_epoch(epoch))
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
+        """Some of the samples, as a dataset.
+
+        A sample keeps the index, and so the draws, that it has here. An index that is listed again stands for a repeat
+        with draws of its own. The subset shares this dataset's epoch.
+
+        Args:
+            indices: integers, or one boolean for every sample.
+            mode: run the recipe's other section: `ds.subset(held_out, mode="eval")`.
+
+        Raises:
+            IndexError: an index is out of range.
+            TypeError: not integers or booleans.
+        """
+        positions = check_indices(indices, len(self))
+        taken = positions if self._order is None else self._order[positions]
+        made = copy.copy(self)
+        made._order = number_repeats(taken, self._span)
+        made._span = self._span * (1 + int(made._order.max(initial=0)) // self._span)
+        if mode is not None and mode != self.mode:
+            made.mode = mode
+            made.pipeline = self.recipe.compile(mode, seed=self.seed, **self._compile)
+        return made
+
+    # -- samples ------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> dict[str, Any]:
+        """Sample `i` of the set epoch, or `(epoch, i)`."""
+        now = current()
+        if isinstance(key, tuple):
+            if len(key) != 2:
+                raise TypeError(f"ds[epoch, index] takes two integers, got {len(key)}")
+            epoch, index = check_epoch(key[0]), as_index(key[1])
+            repeat, position = divmod(index, len(self)) if index >= 0 else (0, self._position(index))
+        else:
+            epoch, repeat = (now.epoch, now.repeat) if now else (self.clock.epoch, 0)
+            position = self._position(as_index(key))
+        virtual = self._virtual(position, repeat)
+        try:
+            return self._read(epoch, virtual)
+        except DataError as error:
+            if self.on_error == "raise":
+                raise
+            if now and now.defer:
+                # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
+                raise SkipError(error, self.seed, virtual) from error
+            return self._instead(error, epoch, position, repeat)
+
+    def _instead(self, error: DataError, epoch: int, position: int, repeat: int) -> dict[str, Any]:
+        tried = 0
+        for other in candidates(self.seed, epoch, self._virtual(position, repeat), len(self)):
+            if other == position:
+                continue
+            try:
+                sample = self._read(epoch, self._virtual(other, repeat))
+            except DataError:
+                tried += 1
+                continue
+            _log.warning("%s; %s is read in its place", error, sample["path"])
+            return sample
+        raise nothing_left(error, tried) from error
+
+    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
+        row = virtual % len(self._table)
+        path = self._path(row)
+        try:
+            sample = self._sample(row, epoch, virtual)
+        except DataError as error:
+            raise (error if error.path else error.with_path(path)) from error.__cause__
+        if self._table.labels is not None:
+            sample["label"] = int(self._table.labels[row])
+        sample["index"], sample["path"] = virtual, path
+        return sample
+
+    def _position(self, index: int) -> int:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range for {len(self)} samples")
+        return index % len(self)
+
+    def _virtual(self, position: int, repeat: int = 0) -> int:
+        """The integer that keys the draws: the row of the table, plus multiples of the table's length for repeats."""
+        return (position if self._order is None else int(self._order[position])) + repeat * self._span

@@ -1,0 +1,92 @@
+"""Which scenes a recipe of kind pair reads, and what it wants of them; no torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from augrecipes.compiler.compile import check, steps_of
+from augrecipes.compiler.grid import unit
+from augrecipes.data.pair_checks import Wanted, first_crop
+from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.files import MAX_PIXELS, Exif
+from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.paths import PathLike
+
+
+def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
+    """The targets that have files: those that no Degrade makes. Does not import albumentations, as compiling does.
+
+    Raises:
+        RecipeError: no section for `mode`.
+        LintError: a lint error that the recipe does not silence.
+    """
+    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == "Degrade"}
+    check(recipe)
+    return tuple(name for name in recipe.scales if name not in made)
+
+
+def find(
+    recipe: Recipe,
+    targets: tuple[str, ...],
+    roots: Mapping[str, Roots] | None,
+    files: PathLike | None,
+    *,
+    names: Mapping[str, str] | None = None,
+    split: str | None = None,
+    cache: bool = True,
+) -> Found:
+    """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
+
+    Raises:
+        DataError: folders for other targets than the recipe reads, or none for one of them.
+    """
+    scales = dict(recipe.scales)
+    if (roots is None) == (files is None):
+        raise TypeError("give folders for the targets, such as {'hr': ..., 'lr': ...}, or files= a CSV file, not both")
+    if files is not None:
+        if names:
+            raise TypeError("names= goes with folders; a CSV file names every file")
+        return find_in_csv(files, scales, targets, split)
+    if split is not None:
+        raise TypeError("split= goes with files=")
+    if not isinstance(roots, Mapping):
+        raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
+    made = [name for name in roots if name in scales and name not in targets]
+    unknown = [name for name in roots if name not in scales]
+    missing = [name for name in targets if name not in roots]
+    needs = f"recipe {recipe.name!r} reads {' and '.join(targets)}"
+    if made:
+        raise DataError(f"{' and '.join(made)} is made by the recipe's Degrade and is not read: {needs}")
+    if unknown:
+        raise DataError(f"no target is called {' or '.join(map(repr, unknown))}: {needs}")
+    if missing:
+        raise DataError(f"no folder was given for {' and '.join(missing)}: {needs}")
+    return find_in_folders(roots, scales, names, cache=cache)
+
+
+def wanted_by(
+    recipe: Recipe,
+    mode: Mode,
+    targets: tuple[str, ...],
+    *,
+    channels: int | None = None,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+) -> Wanted:
+    """What the files of the pairs must be like; see `augrecipes.data.pair_checks`."""
+    units = unit(dict(recipe.scales))
+    crop = first_crop(recipe.section(mode) or (), units)
+    least = recipe.inputs.min_size  # of the coarsest target
+    coarsest = min(units.values())
+    sizes = (
+        {name: (_scaled(least[0], k, coarsest), _scaled(least[1], k, coarsest)) for name, k in units.items()}
+        if least
+        else {}
+    )
+    return Wanted(targets, units, channels or recipe.inputs.channels or 3, exif, max_pixels, sizes, crop)
+
+
+def _scaled(pixels: int, unit_: int, coarsest: int) -> int:
+    return -(-pixels * unit_ // coarsest)

@@ -1,0 +1,78 @@
+"""All that is wrong with a set of pairs, as one text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from augrecipes.sources.pair_defects import KINDS, Defect
+
+_MOST_LINES = 300
+_LOOKS = re.compile(r"looks like ×(\d+)$")
+
+
+def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], most: int = _MOST_LINES) -> str:
+    """Counts, then a line for each defect, sorted by kind and file.
+
+    Args:
+        defects: what was found.
+        fine: pairs with which nothing is wrong.
+        targets: their names.
+        most: lines that are written out; the rest is counted.
+
+    >>> print(report([Defect("missing", ("a.png",), "a.png: no lr")], fine=2, targets=("hr", "lr")))
+    1 defect in the files of hr and lr; 2 scenes are fine
+    no partner: 1
+      a.png: no lr
+    """
+    lines = [f"{_count(len(defects), 'defect')} in the files of {' and '.join(targets)}; {_fine(fine)}"]
+    lines += [f"{hint}" for hint in _hints(defects, fine)]
+    left = most
+    for kind, title in KINDS.items():
+        these = sorted((_harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
+        if not these:
+            continue
+        lines.append(f"{title}{' (width×height)' if kind in ('size', 'small') else ''}: {len(these)}")
+        shown = these[: max(left, 3)]  # a few of every kind, however many there are of the others
+        left -= len(shown)
+        lines += [f"  {message}" for message in shown]
+        if len(these) > len(shown):
+            lines.append(f"  and {len(these) - len(shown):,} more")
+    return "\n".join(lines)
+
+
+def _fine(count: int) -> str:
+    return "1 scene is fine" if count == 1 else f"{count:,} scenes are fine"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _hints(defects: Sequence[Defect], fine: int) -> list[str]:
+    """What most of the sizes that do not fit have in common."""
+    sizes = [defect.message for defect in defects if defect.kind == "size"]
+    if len(sizes) <= fine:
+        return []
+    scales = Counter(match[1] for message in sizes if (match := _LOOKS.search(message)))
+    hints = [
+        f"these look like ×{scale} ({count:,} pairs): is this the folder of another scale?"
+        for scale, count in scales.most_common(1)
+        if count > len(sizes) // 2
+    ]
+    swapped = sum("swapped" in message for message in sizes)
+    if swapped > len(sizes) // 2:
+        hints.append(f"the targets look swapped ({swapped:,} pairs): is the folder of one given for another?")
+    return hints
+
+
+def _harmless(text: str) -> str:
+    """`text` with line ends and control characters of file names spelt out."""
+    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else repr(c)[1:-1] for c in text)
+
+
+def _order(message: str) -> list[str | int]:
+    """Numbers in names as numbers, so that 2 comes before 10."""
+    parts = re.split(r"(\d+)", message)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]

@@ -1,0 +1,151 @@
+"""The pairs of a dataset: found by name or listed in a CSV file, checked by their headers, and kept as arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from augrecipes.data.csvfile import choose_split, read_rows
+from augrecipes.data.pair_checks import Cropped, Wanted, check_heads
+from augrecipes.data.table import Columns, columns_of, digest_of
+from augrecipes.errors import DataError
+from augrecipes.sources.heads import Advance, read_heads
+from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.pairing import pair
+from augrecipes.sources.paths import PathLike, PathTable
+
+Check = Literal["headers", "names"]
+_COLUMNS = ("label", "split", "group", "weight")
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable(Columns):
+    """The pairs of a dataset.
+
+    Attributes:
+        files: paths of each target, the largest scale first.
+    """
+
+    files: Mapping[str, PathTable]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.files.values())))
+
+    def digest(self) -> str:
+        """16 hex digits that name the list of pairs: names below their roots, and labels."""
+        parts: list[Any] = [part for table in self.files.values() for part in (table.blob, table.offsets)]
+        return digest_of("\n".join(self.files).encode(), *parts, self.labels)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Scenes, before and after they were checked.
+
+    Attributes:
+        targets: their names, the largest scale first.
+        scenes: the paths of each scene, in the order of `targets`.
+        defects: what is wrong with files that are in no scene.
+        cropped: what is cut off the images of a target.
+        columns: of a CSV file, for the scenes.
+        roots: of each target, for names that do not depend on where the data lies.
+        listed: number of files of each target.
+    """
+
+    targets: tuple[str, ...]
+    scenes: list[tuple[str, ...]]
+    defects: tuple[Defect, ...] = ()
+    cropped: tuple[Cropped, ...] = ()
+    columns: dict[str, Any] = field(default_factory=dict)
+    roots: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    listed: Mapping[str, int] = field(default_factory=dict)
+
+    def table(self) -> PairTable:
+        """The scenes as a table."""
+        files = {
+            name: below([paths[k] for paths in self.scenes], self.roots.get(name, ()))
+            for k, name in enumerate(self.targets)
+        }
+        return PairTable(files=files, **self.columns)
+
+
+def find_in_folders(
+    roots: Mapping[str, Roots], scales: Mapping[str, int], names: Mapping[str, str] | None, *, cache: bool
+) -> Found:
+    """Scenes by name; see `augrecipes.sources.pairing`."""
+    pairs = pair(roots, scales, names=names, cache=cache)
+    listed = {
+        name: [os.fsdecode(given)] if isinstance(given, str | bytes | os.PathLike) else [os.fsdecode(g) for g in given]
+        for name, given in roots.items()
+    }
+    return Found(pairs.targets, list(pairs.scenes), pairs.defects, roots=listed, listed=pairs.listed)
+
+
+def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str], split: str | None) -> Found:
+    """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
+    order = sorted(targets, key=lambda name: -scales[name])
+    every = read_rows(path, known=(*scales, *_COLUMNS), required=())
+    absent = [name for name in order if name not in every.columns]
+    if absent:
+        told = " and ".join(f"`{name}`" for name in absent)
+        raise DataError(f"no column {told}; a list of pairs has a column for each of {', '.join(order)}", every.path)
+    keep = choose_split(every, split)
+    folder = Path(every.path).parent
+    scenes: list[tuple[str, ...]] = []
+    rows: list[int] = []
+    defects: list[Defect] = []
+    for row in keep:
+        cells = [every.columns[name][row] for name in order]
+        if all(cells):
+            rows.append(row)
+            scenes.append(tuple(str(folder / cell) for cell in cells))
+        else:
+            lacking = " and no ".join(name for name, cell in zip(order, cells, strict=True) if not cell)
+            given = tuple(str(folder / cell) for cell in cells if cell)
+            defects.append(
+                Defect("missing", given, f"{every.where(row)}: no {lacking} ({', '.join(given) or 'empty'})")
+            )
+    columns = columns_of(every, np.array(rows, np.int64)) if rows else {}
+    roots = {name: [str(folder)] for name in order}
+    listed = {name: sum(bool(every.columns[name][row]) for row in keep) for name in order}
+    return Found(tuple(order), scenes, tuple(defects), columns=columns, roots=roots, listed=listed)
+
+
+def checked(found: Found, wanted: Wanted, check: Check, advance: Advance | None = None) -> Found:
+    """The scenes of `found` with which nothing is wrong, as far as names (all exist) or headers tell."""
+    paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
+    if check == "names":
+        missing = {path for path in paths if not os.path.lexists(path)}
+        fine = [i for i, scene in enumerate(found.scenes) if missing.isdisjoint(scene)]
+        wrong = [Defect("unreadable", (path,), f"{path}: no such file") for path in paths if path in missing]
+        cropped: list[Cropped] = []
+    else:
+        heads = dict(zip(paths, read_heads(paths, advance), strict=True))
+        fine, wrong, cropped = check_heads(wanted, found.scenes, heads)
+    keep = np.array(fine, np.int64)
+    columns = {name: value[keep] if isinstance(value, np.ndarray) else value for name, value in found.columns.items()}
+    scenes = [found.scenes[i] for i in fine]
+    return replace(found, scenes=scenes, defects=(*found.defects, *wrong), cropped=tuple(cropped), columns=columns)
+
+
+def below(paths: Sequence[str], roots: Sequence[str]) -> PathTable:
+    """A table of `paths` as names below those of `roots` that they lie in.
+
+    >>> table = below(["a/1.png", "b/c/1.png"], ["b/c", "a"])
+    >>> table.name(0), table.name(1), table[1].replace(os.sep, "/")
+    ('1.png', '1.png', 'b/c/1.png')
+    """
+    heads = sorted((os.path.join(os.fsencode(root), b"") for root in roots), key=len, reverse=True)  # noqa: PTH118
+    every = [b"", *heads]
+    names, root_of = [], []
+    for path in map(os.fsencode, paths):
+        at = next((i for i, head in enumerate(every) if i and path.startswith(head)), 0)
+        names.append(path[len(every[at]) :])
+        root_of.append(at)
+    table = PathTable.from_names(names)
+    return PathTable(tuple(every), table.blob, table.offsets, np.array(root_of, np.int32))

@@ -1,0 +1,183 @@
+"""Pairs and pyramids of images: one scene seen on several grids, as a torch Dataset."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, ClassVar, Literal
+
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.pair_checks import Cropped
+from augrecipes.data.pair_find import find, wanted_by
+from augrecipes.data.pair_report import report
+from augrecipes.data.pair_table import Check, PairTable, checked
+from augrecipes.data.sample import as_torch
+from augrecipes.data.terminal_line import progress_line
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.pair_roots import Roots
+from augrecipes.sources.paths import PathLike
+
+_log = logging.getLogger("augrecipes")
+
+
+class PairedImages(SampleDataset):
+    """Samples of scenes that were taken, or made, at several scales: low and high resolution, or a pyramid.
+
+    A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
+
+    - one tensor a target of the recipe's `scales`, as its `output` says, float32 C×H×W in 0..1 unless it says
+      otherwise. All show exactly the same region of the scene; targets that a Degrade makes have no files;
+    - `label`: int, where a CSV file has labels;
+    - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
+    - `applied` and `window`, with `save_applied_params`.
+
+    Files are paired by name: the same name, or with the field's decorations (`0001.png` and `0001x4.png`,
+    `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `baby_GT` and `LR_baby`), whatever their
+    extensions. Everything that is wrong with names, sizes and channels is told at once, before the first sample.
+    Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
+    at the right, and the log says so.
+
+    Args:
+        roots: of each target a folder, or a list of folders: data sets side by side, whose i-th folders belong
+            together. A single folder beside a list goes with all of it.
+        recipe: a Recipe of kind pair, the name of a gallery recipe, or the path of a recipe file.
+        files: instead of `roots`: a CSV file with one column a target, and `label`, `split`, `group` and `weight` as
+            in `augrecipes.data.csvfile`.
+        names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
+            without a template. Folders may be part of it: `"X4/{}x4"`.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        seed: of the draws.
+        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        on_error: `raise` one DataError for all defects, and for a file that cannot be read or transformed later; or
+            `skip`: defective scenes are left out and listed in `defects` and in the log, and a sample that cannot be
+            had later is replaced by another one.
+        check: `headers` reads the header of every file; `names` only looks at names.
+        split: with `files`: take the rows of this split.
+        weights: one number a sample, kept as `ds.weights`; instead of the CSV file's column.
+        samples_per_epoch: length of the dataset, when it is not the number of scenes: scenes are repeated with draws
+            of their own, or only the first ones are used.
+        exif: `apply` turns images as their EXIF orientation says.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
+        max_pixels: larger images are refused before they are decoded.
+        cache: keep folder listings in files, because listing takes seconds for many files.
+        save_applied_params: add `applied` and `window` to every sample.
+
+    Attributes:
+        targets: names of the files of a scene, the largest scale first.
+        defects: what was left out with `on_error="skip"`.
+        cropped: what is cut off images that are larger than the scales allow, one entry a target.
+        pipeline: the compiled recipe.
+
+    Raises:
+        DataError: missing partners, ambiguous names, files that cannot be read, sizes that do not fit the scales,
+            channels that differ, images smaller than the crop: all in one text, with every file named.
+        RecipeError: the recipe is not valid, of another kind, or has no section for `mode`.
+
+    >>> import tempfile, pathlib, cv2, numpy as np
+    >>> from augrecipes.recipe.parse import parse_text
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> hr = np.random.default_rng(0).integers(0, 256, (64, 96, 3), np.uint8)
+    >>> for name, image in {"HR/bird.png": hr, "X4/birdx4.png": cv2.resize(hr, (24, 16))}.items():
+    ...     (folder / name).parent.mkdir()
+    ...     _ = cv2.imwrite(str(folder / name), image)
+    >>> text = "{version: 1, recipe: tiny, kind: pair, scales: {lr: 1, hr: 4}, eval: [], steps: [%s]}"
+    >>> recipe = parse_text(text % "RandomCrop: {height: 8, width: 8}")
+    >>> ds = PairedImages({"hr": folder / "HR", "lr": folder / "X4"}, recipe, seed=1)
+    >>> sample = ds[0]
+    >>> sample["lr"].shape, sample["hr"].shape, pathlib.Path(ds.paths(0)["lr"]).name
+    (torch.Size([3, 8, 8]), torch.Size([3, 32, 32]), 'birdx4.png')
+    """
+
+    kind: ClassVar[Kind] = "pair"
+    _table: PairTable
+
+    def __init__(
+        self,
+        roots: Mapping[str, Roots] | None = None,
+        recipe: Recipe | PathLike | None = None,
+        *,
+        files: PathLike | None = None,
+        names: Mapping[str, str] | None = None,
+        mode: Mode = "train",
+        seed: int = 0,
+        optimize: Optimize | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        check: Check = "headers",
+        split: str | None = None,
+        weights: Any = None,
+        samples_per_epoch: int | None = None,
+        exif: Literal["apply", "ignore"] = "apply",
+        channels: int | None = None,
+        max_pixels: int = MAX_PIXELS,
+        cache: bool = True,
+        save_applied_params: bool = False,
+    ) -> None:
+        super().__init__(
+            recipe,
+            mode=mode,
+            seed=seed,
+            optimize=optimize,
+            on_error=on_error,
+            save_applied_params=save_applied_params,
+        )
+        if check not in ("headers", "names"):
+            raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
+        channels = channels or self.recipe.inputs.channels or 3
+        self._decode: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels}
+        found = find(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
+        wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
+        with progress_line("reading headers") as advance:
+            found = checked(found, wanted, check, advance)
+        self.targets: tuple[str, ...] = found.targets
+        self.defects: tuple[Defect, ...] = found.defects
+        self.cropped: tuple[Cropped, ...] = found.cropped
+        if found.defects:
+            text = report(found.defects, fine=len(found.scenes), targets=found.targets)
+            if on_error == "raise" or not found.scenes:
+                raise DataError(text)
+            _log.warning("left out: %s", text)
+        elif not found.scenes:
+            raise DataError("no pairs were found")
+        for cut in found.cropped:
+            _log.warning("%s", cut)
+        self._hold(found.table(), weights, samples_per_epoch)
+
+    def paths(self, index: int) -> dict[str, str]:
+        """The file of each target of a sample, by the target's name."""
+        return self._files(self._virtual(index) % len(self._table))
+
+    def _files(self, row: int) -> dict[str, str]:
+        return {name: table[row] for name, table in self._table.files.items()}
+
+    def _path(self, row: int) -> str:
+        return self._table.files[self.targets[0]][row]
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        # The other section of a recipe, which a subset may run, may make what this one reads.
+        paths = {name: path for name, path in self._files(row).items() if name in self.pipeline.targets}
+        images = {name: read_image(path, **self._decode) for name, path in paths.items()}
+        try:
+            out = self.pipeline.at(index=virtual, epoch=epoch)(**images)
+        except DataError as error:
+            raise _naming(error, paths) from error.__cause__
+        return as_torch(out, self.ragged_keys)
+
+    @property
+    def image_layout(self) -> str:
+        """`chw` or `hwc`, for padding."""
+        outputs = self.recipe.outputs
+        layouts = {outputs.get(name, self.recipe.output).layout for name in self.recipe.scales}
+        return layouts.pop() if len(layouts) == 1 else "chw"
+
+
+def _naming(error: DataError, paths: Mapping[str, str]) -> DataError:
+    """The error with the file of the largest scale, and the names of the others."""
+    if error.path:
+        return error
+    first, *others = paths.values()
+    with_ = f" (with {', '.join(PurePath(path).name for path in others)})" if others else ""
+    return DataError(f"{error.reason}{with_}", first, error.step)

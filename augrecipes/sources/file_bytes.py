@@ -1,0 +1,77 @@
+"""The bytes of a file, or the reason why there are none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.sources.headers import sniff
+
+PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+MAX_BYTES = 2**30
+_FIRST = 65_536
+
+
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
+    """A whole file; of what is no picture only the beginning. Raises UnreadableError."""
+    with _opened(path, max_bytes) as (file, size):
+        first = file.read(min(size, _FIRST)) or b""
+        if len(first) == size or sniff(first) is None:
+            return bytes(first)
+        rest = bytearray(first)
+        while len(rest) < size and (part := file.read(size - len(rest))):
+            rest += part
+        return bytes(rest)
+
+
+def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
+    """The first and the last bytes of a file, at most so many each, and its size. Raises UnreadableError.
+
+    A file of no more than `first` bytes comes whole as both.
+    """
+    with _opened(path, MAX_BYTES) as (file, size):
+        head = bytes(file.read(min(size, first)) or b"")
+        if len(head) == size:
+            return head, head, size
+        file.seek(max(size - last, 0))
+        return head, bytes(file.read(last) or b""), size
+
+
+@contextmanager
+def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
+    """A regular file and its size."""
+    # Opened without blocking: a pipe without a writer would otherwise wait for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(path, flags)
+    except ValueError as error:  # a zero byte in the name
+        raise UnreadableError(f"cannot be opened: {error}") from None
+    except OSError as error:
+        raise UnreadableError(_why(error)) from None
+    try:
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise UnreadableError("not a regular file")
+            if about.st_size > max_bytes:
+                raise UnreadableError(f"{about.st_size:,} bytes are more than the limit of {max_bytes:,}")
+            yield file, about.st_size
+    except OSError as error:
+        raise UnreadableError(_why(error)) from None
+
+
+def _why(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOENT:
+            return "no such file"
+        case errno.EACCES | errno.EPERM:
+            return "no permission to read it"
+        case errno.EISDIR:
+            return "a folder, not a file"
+        case _:
+            return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,31 @@
+"""What is wrong with the files of pairs, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Kinds, in the order in which a report tells them.
+KINDS = {
+    "ambiguous": "ambiguous names",
+    "missing": "no partner",
+    "unreadable": "files that cannot be read",
+    "size": "sizes that do not fit the scales",
+    "channels": "channels that differ within a pair",
+    "small": "images smaller than the crop",
+    "content": "images that do not show the same",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing that is wrong, and the files that it is about.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        files: paths of all the files concerned; none of their pairs is used.
+        message: what is wrong, naming the files.
+    """
+
+    kind: str
+    files: tuple[str, ...]
+    message: str

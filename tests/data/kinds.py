@@ -1,0 +1,120 @@
+"""Twelve samples of every kind of dataset, for laws that all of them obey."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from bag_folders import BAGS, bag_folders
+from pictures import RECIPE, class_folders, draw
+
+from augrecipes.data.bags import TileBags
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.folder import ImageFolder
+from augrecipes.data.pairs import PairedImages
+from augrecipes.recipe.parse import parse_text
+
+N = 12
+PAIRS = """
+version: 1
+recipe: test-pairs
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 12, width: 10, at: lr}
+  - HorizontalFlip
+  - VerticalFlip
+  - RandomBrightnessContrast: {p: 1.0, target: lr}
+eval:
+  - CenterCrop: {height: 12, width: 10, at: lr}
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to make a dataset of one kind.
+
+    Attributes:
+        name: as in recipes.
+        dataset: its class.
+        recipe: text.
+        fill: writes the files of N samples below a folder.
+        where: the dataset's first argument, by that folder.
+        files: the file that reading a sample begins with, below that folder, by its number.
+    """
+
+    name: str
+    dataset: Any
+    recipe: str
+    fill: Callable[[Path], object]
+    where: Callable[[Path], Any]
+    files: Callable[[int], str]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def open(self, root: Path, recipe: str | None = None, **options: Any) -> SampleDataset:
+        """The dataset over a folder that `fill` filled."""
+        return self.dataset(self.where(root), parse_text(recipe or self.recipe), **options)  # type: ignore[no-any-return]
+
+    def renamed(self) -> str:
+        """A recipe of other steps."""
+        return self.recipe.replace("RandomBrightnessContrast", "RandomGamma")
+
+
+def _pairs(root: Path) -> None:
+    for i in range(N):
+        path = draw(root / "hr" / f"{i:04}.png", seed=i, size=(40, 36))
+        (root / "lr").mkdir(exist_ok=True)
+        half = cv2.resize(cv2.imread(str(path)), (18, 20), interpolation=cv2.INTER_AREA)
+        assert cv2.imwrite(str(root / "lr" / f"{i:04}x2.png"), half)
+
+
+def _bags(root: Path) -> None:
+    bag_folders(root, {f"slide-{i:02}": 5 for i in range(N)})
+    rows = "".join(f"slide-{i:02},{'no' if i % 3 else 'yes'}\n" for i in range(N))
+    (root / "labels.csv").write_text(f"bag,label\n{rows}")
+
+
+IMAGE = Kind(
+    "image",
+    ImageFolder,
+    RECIPE,
+    class_folders,
+    lambda root: root,
+    lambda i: f"{('cat', 'dog', 'emu')[i // 4]}/{i % 4}.png",
+)
+PAIR = Kind(
+    "pair",
+    PairedImages,
+    PAIRS,
+    _pairs,
+    lambda root: {"hr": root / "hr", "lr": root / "lr"},
+    lambda i: f"hr/{i:04}.png",
+)
+BAG = Kind("bag", TileBags, BAGS, _bags, lambda root: root, lambda i: f"slide-{i:02}/tile_x0_y{10 * i}.png")
+KINDS = (IMAGE, PAIR, BAG)
+
+
+def arrays(sample: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What a sample holds in tensors, by key."""
+    return {key: value.numpy() for key, value in sample.items() if hasattr(value, "numpy")}
+
+
+def pixels(sample: dict[str, Any]) -> bytes:
+    """Every bit of a sample's tensors, and what it is called."""
+    parts = [value.tobytes() for _, value in sorted(arrays(sample).items())]
+    return b"".join([*parts, repr([sample[k] for k in ("label", "index", "path") if k in sample]).encode()])
+
+
+def samples(loader: Any) -> list[dict[str, Any]]:
+    """The samples of a pass of a loader with `collate="list"`, in order."""
+    return [
+        {key: int(values[i]) if key in ("label", "index") else values[i] for key, values in batch.items()}
+        for batch in loader
+        for i in range(len(batch["index"]))
+    ]

@@ -1,0 +1,74 @@
+"""Folders of pairs for tests: scenes whose small images are reductions of the large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+Image = NDArray[np.uint8]
+
+
+def pair_recipe(scale: int = 4, crop: int = 8, more: str = "") -> Recipe:
+    """A crop of `crop` small pixels, and the eight symmetries."""
+    text = f"""
+version: 1
+recipe: pairs
+kind: pair
+scales: {{lr: 1, hr: {scale}}}
+{more}
+steps:
+  - RandomCrop: {{height: {crop}, width: {crop}, at: lr}}
+  - D4: {{p: 1.0}}
+eval: []
+output: {{dtype: uint8, layout: hwc}}
+"""
+    return parse_text(text)
+
+
+def scene(seed: int, size: tuple[int, int] = (96, 128), channels: int = 3) -> Image:
+    """Blobs of all sizes, uint8 H×W×C: something to see at every scale."""
+    draw = np.random.default_rng(seed)
+    image = np.zeros((*size, channels), np.float32)
+    for sigma in (1.5, 4, 12):
+        noise = draw.normal(size=(*size, channels)).astype(np.float32)
+        blurred = cv2.GaussianBlur(noise, (0, 0), sigma).reshape(image.shape)
+        image += blurred / blurred.std()
+    return np.clip(image * 30 + 120, 0, 255).astype(np.uint8)
+
+
+def reduced(image: Image, scale: int) -> Image:
+    """Every target pixel the mean of scale × scale; what is left over at the end is cut off."""
+    height, width = image.shape[0] // scale, image.shape[1] // scale
+    cut = image[: height * scale, : width * scale]
+    return cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA).reshape(height, width, -1)
+
+
+def save(path: Path, image: Image) -> Path:
+    """Write RGB or grey pixels, in the format of the name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stored = image if image.ndim == 2 or image.shape[2] == 1 else image[..., [2, 1, 0, 3][: image.shape[2]]]
+    assert cv2.imwrite(str(path), stored)
+    return path
+
+
+def make_pairs(
+    root: Path,
+    names: Sequence[str],
+    scale: int = 4,
+    size: tuple[int, int] = (96, 128),
+    low: str = "{}x4",
+    kind: str = "png",
+) -> Path:
+    """`root/HR` and `root/LR`, one scene a name."""
+    for seed, name in enumerate(names):
+        image = scene(seed, size)
+        save(root / "HR" / f"{name}.{kind}", image)
+        save(root / "LR" / f"{low.format(name)}.png", reduced(image, scale))
+    return root

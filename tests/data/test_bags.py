@@ -1,0 +1,450 @@
+"""TileBags: what a bag is, which tiles are picked, and what is said of data that is not as it should be."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from bag_folders import BAGS, SIZES, bag_folders
+from pictures import draw
+
+import augrecipes as ar
+from augrecipes.data.bag_table import BagTable
+from augrecipes.data.bags import TileBags
+from augrecipes.data.loader import loader
+from augrecipes.data.picking import pick_tiles
+from augrecipes.errors import CollateError, DataError, LoaderError, RecipeError
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import read_image
+from augrecipes.sources.paths import PathTable
+
+
+@pytest.fixture(scope="module")
+def recipe() -> Recipe:
+    return parse_text(BAGS)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bag_folders(tmp_path_factory.mktemp("bags"))
+
+
+@pytest.fixture
+def ds(root: Path, recipe: Recipe) -> TileBags:
+    return TileBags(root, recipe, seed=3)
+
+
+def digest(bag: dict[str, Any]) -> str:
+    return hashlib.sha256(bag["image"].numpy().tobytes() + bag["coords"].numpy().tobytes()).hexdigest()
+
+
+class TestSamples:
+    def test_a_bag(self, ds: TileBags, root: Path) -> None:
+        bag = ds[1]
+        assert set(bag) == {"image", "coords", "bag", "index", "path"}
+        assert (bag["image"].shape, bag["image"].dtype) == ((3, 3, 12, 10), torch.float32)
+        assert (bag["coords"].dtype, bag["coords"].tolist()) == (torch.int64, [[0, 10], [1, 10], [2, 10]])
+        assert (bag["bag"], bag["index"], bag["path"]) == ("slide-b", 1, str(root / "slide-b"))
+        assert (len(ds), ds.bags, ds.tiles.tolist()) == (4, list(SIZES), list(SIZES.values()))
+        assert (ds.labels, ds.classes, ds.path(1)) == (None, None, bag["path"])
+        assert repr(ds) == "TileBags(4 samples, recipe 'test-bags', mode 'train', seed 3)"
+        assert ar.TileBags is TileBags
+
+    def test_a_tile_is_the_one_that_the_pipeline_makes_at_its_own_key(self, ds: TileBags, root: Path) -> None:
+        bag = ds[5, 0]
+        assert len(bag["image"]) == 4  # of 5
+        for image, (x, _) in zip(bag["image"], bag["coords"].tolist(), strict=True):
+            alone = ds.pipeline.at(0, 5, tile=x)(image=read_image(root / "slide-a" / f"tile_x{x}_y0.png"))
+            np.testing.assert_array_equal(image.numpy(), alone["image"])
+
+    @pytest.mark.parametrize("threads", [1, 2, 4])
+    def test_threads_do_not_matter(self, ds: TileBags, root: Path, recipe: Recipe, threads: int) -> None:
+        other = TileBags(root, recipe, seed=3, threads=threads)
+        assert [digest(other[i]) for i in range(4)] == [digest(ds[i]) for i in range(4)]
+
+    def test_shared_draws_are_one_a_bag(self, root: Path, recipe: Recipe) -> None:
+        ds = TileBags(root, recipe, save_applied_params=True)
+        turns, own = [], []
+        for epoch in range(3):
+            for i in range(4):
+                applied = ds[epoch, i]["applied"]
+                turn = {str(params) for tile in applied for site, _, params in tile if site == "turn"}
+                assert len(turn) == 1
+                turns += turn
+                own += [str(params) for tile in applied for site, _, params in tile if site.startswith("RandomBright")]
+        assert len(set(turns)) > 3
+        assert len(set(own)) == len(own)  # no two tiles, and no two bags, share a draw of their own
+
+    def test_samples_own_their_memory(self, ds: TileBags) -> None:
+        first = ds[0]["image"]
+        kept = first.clone()
+        ds[1], ds[0]
+        assert torch.equal(first, kept)
+
+    def test_hwc(self, root: Path) -> None:
+        recipe = parse_text(BAGS + "output: {dtype: uint8, layout: hwc}")
+        bag = TileBags(root, recipe)[1]
+        assert (bag["image"].shape, bag["image"].dtype) == ((3, 12, 10, 3), torch.uint8)
+
+    def test_tiles_of_several_sizes_are_refused_by_name(self, tmp_path: Path) -> None:
+        draw(tmp_path / "a" / "0.png", 0, (8, 9))
+        draw(tmp_path / "a" / "1.png", 1, (8, 7))
+        plain = parse_text("{version: 1, recipe: plain, kind: bag, steps: []}")
+        for on_error in ("raise", "skip"):
+            with pytest.raises(DataError, match=r"3×8×(9|7)") as caught:
+                TileBags(tmp_path, plain, on_error=on_error)[0]  # type: ignore[arg-type]
+            assert all(f"{k}.png" in str(caught.value) for k in (0, 1))
+
+    def test_pickles_small(self, ds: TileBags) -> None:
+        names = [f"slide-{k // 3000:04}/tile_x{k}_y{k}.jpg" for k in range(30_000)]
+        bags = PathTable.from_paths([f"slide-{k:04}" for k in range(10)])
+        ds._table = BagTable(bags, PathTable.from_paths(names, root="/s"), np.arange(0, 30_001, 3000))
+        assert len(pickle.dumps(ds)) < 30_000 * (len(names[-1]) + 8 + 4) + 20_000
+
+
+class TestPicking:
+    def test_a_random_subset_is_a_function_of_seed_epoch_and_index(self) -> None:
+        def pick(**changed: int) -> list[int]:
+            return pick_tiles(50, 20, "random", **{"seed": 1, "epoch": 2, "index": 3, **changed}).tolist()
+
+        assert pick() == pick() == sorted(set(pick()))
+        assert len(pick()) == 20
+        others = [pick(seed=2), pick(epoch=3), pick(index=4), pick(seed=-1), pick(epoch=3, index=2)]
+        assert len({*map(tuple, others), tuple(pick())}) == 6
+        # Fixed for ever: saved states and published figures rely on it.
+        assert pick_tiles(10, 4, "random", seed=0, epoch=0, index=0).tolist() == [1, 4, 6, 8]
+
+    def test_every_tile_is_as_likely(self) -> None:
+        counts = np.bincount(
+            np.concatenate([pick_tiles(12, 5, "random", seed=0, epoch=e, index=7) for e in range(4000)]), minlength=12
+        )
+        np.testing.assert_allclose(counts / 4000, 5 / 12, atol=5 * np.sqrt(5 / 12 * 7 / 12 / 4000))
+
+    @pytest.mark.parametrize("n", [1, 2, 7, 100])
+    @pytest.mark.parametrize("how", ["random", "first", "stride"])
+    def test_picked_tiles_ascend(self, n: int, how: Any) -> None:
+        for most in (None, 1, 3, n, n + 1):
+            found = pick_tiles(n, most, how, seed=0, epoch=0, index=0)
+            assert found.dtype == np.int64
+            assert len(found) == (n if most is None else min(n, most))
+            assert (np.diff(found) > 0).all()
+            assert 0 <= found.min() <= found.max() < n
+
+    def test_arguments_win_over_the_recipe(self, root: Path, recipe: Recipe) -> None:
+        first = TileBags(root, recipe, pick="first", max_tiles=2)
+        assert first[0]["coords"][:, 0].tolist() == first[3, 0]["coords"][:, 0].tolist() == [0, 1]
+        stride = TileBags(root, recipe, pick="stride", max_tiles=3)
+        assert stride[2]["coords"][:, 0].tolist() == [1, 3, 5]
+        random = TileBags(root, recipe, max_tiles=2)
+        assert len({tuple(random[epoch, 2]["coords"][:, 0].tolist()) for epoch in range(20)}) > 5
+        assert TileBags(root, recipe, max_tiles=10**9)[2]["image"].shape[0] == 7
+
+    def test_picking_is_not_entangled_with_steps(self, ds: TileBags, root: Path, recipe: Recipe) -> None:
+        everything, some = TileBags(root, recipe, seed=3, max_tiles=99)[2], ds[2]
+        places = everything["coords"][:, 0].tolist()
+        for image, (x, _) in zip(some["image"], some["coords"].tolist(), strict=True):
+            assert torch.equal(image, everything["image"][places.index(x)])
+
+    def test_eval_draws_no_tiles(self, root: Path, recipe: Recipe, ds: TileBags) -> None:
+        held_out = ds.subset([2], mode="eval")
+        assert held_out[0]["coords"][:, 0].tolist() == [0, 2, 4, 6]
+        assert digest(held_out[0, 0]) == digest(held_out[9, 0]) == digest(TileBags(root, recipe, mode="eval")[2])
+
+    def test_states_know_how_tiles_are_picked(self, ds: TileBags, root: Path, recipe: Recipe) -> None:
+        state = loader(ds).state_dict()
+        for name, value in (("max_tiles", 3), ("min_tiles", 2), ("pick", "first")):
+            other = TileBags(root, recipe, seed=3, **{name: value})  # type: ignore[arg-type]
+            with pytest.raises(LoaderError, match=f"{name}: saved"):
+                loader(other).load_state_dict(state)
+
+
+class TestFolders:
+    def test_labels(self, tmp_path: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture) -> None:
+        bag_folders(tmp_path)
+        (tmp_path / "labels.csv").write_text("bag,label,who\nslide-d,no,X\nslide-a,yes,X\nslide-b,no,Y\nslide-c,no,Y\n")
+        ds = TileBags(tmp_path, recipe)
+        assert ds.labels is not None
+        assert (ds.labels.tolist(), ds.class_to_idx) == ([1, 0, 0, 0], {"no": 0, "yes": 1})
+        assert ([ds[i]["label"] for i in range(4)], ds[0]["bag"]) == ([1, 0, 0, 0], "slide-a")
+        assert "who" in caplog.text
+        (tmp_path / "other.csv").write_text("bag;label\nslide-a;7\nslide-b;7\nslide-c;9\nslide-d;7\n")
+        other = TileBags(tmp_path, recipe, labels=tmp_path / "other.csv")
+        assert other.labels is not None
+        assert other.labels.tolist() == [7, 7, 9, 7]
+        batch = next(iter(loader(other, collate="list", batch_size=4)))
+        assert batch["label"].tolist() == [7, 7, 9, 7]
+
+    def test_labels_that_do_not_match_are_told_at_once(self, tmp_path: Path, recipe: Recipe) -> None:
+        bag_folders(tmp_path)
+        (tmp_path / "labels.csv").write_text("bag,label\nslide-a,1\nslide-x,1\nslide-b,0\nslide-a,0\nslide-y,0\n")
+        with pytest.raises(DataError) as caught:
+            TileBags(tmp_path, recipe)
+        assert caught.value.path == str(tmp_path / "labels.csv")
+        for told in (":3: bag 'slide-x' has no folder", ":6: bag 'slide-y'", ":5: bag 'slide-a' again, first in",
+                     "bag 'slide-c' has no row", "bag 'slide-d' has no row"):  # fmt: skip
+            assert told in str(caught.value)
+
+    def test_several_roots(self, tmp_path: Path, recipe: Recipe) -> None:
+        bag_folders(tmp_path / "one", {"a": 2})
+        bag_folders(tmp_path / "two", {"b": 3, "c": 1})
+        roots = [tmp_path / "one", str(tmp_path / "two")]
+        ds = TileBags(roots, recipe)
+        assert (ds.bags, ds.tiles.tolist(), ds.path(2)) == (["a", "b", "c"], [2, 3, 1], str(tmp_path / "two" / "c"))
+        (tmp_path / "one" / "labels.csv").write_text("bag,label\na,x\n")
+        with pytest.raises(DataError, match="every root needs its labels"):
+            TileBags(roots, recipe)
+        (tmp_path / "two" / "labels.csv").write_text("bag,label\nb,y\nc,x\n")
+        assert TileBags(roots, recipe).labels.tolist() == [0, 1, 0]  # type: ignore[union-attr]
+        bag_folders(tmp_path / "two", {"a": 1})
+        with pytest.raises(DataError, match=r"several roots(.|\n)*one/a, .*two/a"):
+            TileBags(roots, recipe)
+
+    def test_tiles_may_lie_deeper_and_in_any_format(self, tmp_path: Path, recipe: Recipe) -> None:
+        draw(tmp_path / "a" / "20x" / "1_2.png", 0)
+        draw(tmp_path / "a" / "20x" / "3_4.jpg", 1)
+        draw(tmp_path / "a" / "other.bmp", 2)
+        (tmp_path / "a" / "notes.txt").write_text("no picture")
+        assert TileBags(tmp_path, recipe)[0]["coords"].tolist() == [[1, 2], [3, 4], [-1, -1]]
+
+    def test_tiles_beside_the_bags_are_told(
+        self, tmp_path: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        bag_folders(tmp_path, {"a": 2})
+        draw(tmp_path / "overview.png", 0)
+        assert len(TileBags(tmp_path, recipe)) == 1
+        assert "1 pictures beside the bags are not read (overview.png first)" in caplog.text
+
+    def test_small_and_empty_bags_are_told_at_once(self, tmp_path: Path, recipe: Recipe) -> None:
+        bag_folders(tmp_path, {"a": 4, "b": 1, "c": 3, "d": 0})
+        with pytest.raises(DataError, match=r"3 of 4 bags(.|\n)*/b: 1 tiles\n(.|\n)*/c: 3 tiles\n(.|\n)*/d: 0 tiles"):
+            TileBags(tmp_path, recipe, min_tiles=4)
+        with pytest.raises(DataError, match=r"1 of 4 bags"):
+            TileBags(tmp_path, recipe)
+        made = loader(TileBags(tmp_path, recipe, min_tiles=4, on_error="skip"))
+        assert [batch["bag"] for batch in made] == [["a"]] * 4
+        assert sorted(Path(s.path).name for s in made.skipped) == ["b", "c", "d"]
+        assert all("fewer than min_tiles=4" in s.reason and s.bag is None for s in made.skipped)
+
+    @pytest.mark.parametrize(
+        ("wrong", "error"),
+        [
+            ({"root": None}, ValueError),
+            ({"files": "a.csv"}, ValueError),
+            ({"root": None, "files": "a.csv", "labels": "b.csv"}, ValueError),
+            ({"pick": "last"}, ValueError),
+            ({"max_tiles": 0}, ValueError),
+            ({"max_tiles": 2.5}, ValueError),
+            ({"min_tiles": 0}, ValueError),
+            ({"max_tiles": 2, "min_tiles": 3}, ValueError),
+            ({"threads": 0}, ValueError),
+            ({"split": "train"}, ValueError),
+            ({"weights": [1]}, ValueError),
+            ({"recipe": None}, TypeError),
+            ({"recipe": "folder-128"}, RecipeError),
+            ({"root": "nowhere"}, DataError),
+            ({"labels": "nowhere.csv"}, DataError),
+        ],
+    )
+    def test_senseless_arguments(
+        self, root: Path, recipe: Recipe, wrong: dict[str, Any], error: type[Exception]
+    ) -> None:
+        with pytest.raises(error):
+            TileBags(**{"root": root, "recipe": recipe, **wrong})
+
+    def test_each_kind_has_its_class(self, root: Path, recipe: Recipe) -> None:
+        with pytest.raises(
+            RecipeError, match=r"'bag', for ar\.TileBags; ar\.ImageFolder takes recipes of kind 'image'"
+        ):
+            ar.ImageFolder(root, recipe)
+        with pytest.raises(RecipeError, match=r"for ar\.ImageFolder; ar\.TileBags takes"):
+            TileBags(root, "folder-128")
+        with pytest.raises(RecipeError, match=r"for ar\.PairedImages"):
+            TileBags(root, "sr-x4")
+
+
+class TestFiles:
+    @pytest.fixture
+    def listed(self, tmp_path: Path) -> Path:
+        bag_folders(tmp_path / "tiles", {"p": 3, "q": 2})
+        (tmp_path / "tiles.csv").write_text(
+            "image,bag,x,y,label,split,weight,group\n"
+            "tiles/q/tile_x1_y10.png,Q,50,60,sick,train,2,anna\n"
+            "tiles/p/tile_x2_y0.png,P,10,20,well,train,1,bert\n"
+            "tiles/q/tile_x0_y10.png,Q,70.0,-80,sick,train,2,anna\n"
+            "tiles/p/tile_x0_y0.png,P,30,40,well,train,1,bert\n"
+            "tiles/p/tile_x1_y0.png,R,1,2,odd,val,1,carl\n"
+        )
+        return tmp_path / "tiles.csv"
+
+    def test_rows_are_gathered(self, listed: Path, recipe: Recipe) -> None:
+        ds = TileBags(files=listed, recipe=recipe, split="train", mode="eval")
+        assert (ds.bags, ds.tiles.tolist(), ds.classes) == (["Q", "P"], [2, 2], ["odd", "sick", "well"])
+        assert ds.labels is not None
+        assert ds.weights is not None
+        assert ds.groups is not None
+        assert (ds.labels.tolist(), ds.weights.tolist(), ds.groups.tolist()) == ([1, 2], [2.0, 1.0], ["anna", "bert"])
+        bag = ds[0]
+        assert bag["coords"].tolist() == [[50, 60], [70, -80]]
+        assert (bag["bag"], bag["label"], bag["path"]) == ("Q", 1, str(listed.parent / "tiles/q/tile_x1_y10.png"))
+        tile = read_image(bag["path"])[3:15, 3:13]
+        np.testing.assert_allclose(bag["image"][0], (tile / np.float32(255)).transpose(2, 0, 1), atol=1e-6)
+        assert len(TileBags(files=listed, recipe=recipe)) == 3
+
+    def test_places_may_be_read_off_the_names(self, listed: Path, recipe: Recipe) -> None:
+        listed.write_text("bag,image\nQ,tiles/q/tile_x1_y10.png\n")
+        assert TileBags(files=listed, recipe=recipe)[0]["coords"].tolist() == [[1, 10]]
+
+    def test_what_differs_within_a_bag_is_told_at_once(self, listed: Path, recipe: Recipe) -> None:
+        text = (
+            listed.read_text()
+            .replace("30,40,well,train,1", "30,40,sick,val,1")
+            .replace("-80,sick,train,2", "-80,sick,train,3")
+        )
+        listed.write_text(text)
+        with pytest.raises(DataError) as caught:
+            TileBags(files=listed, recipe=recipe)
+        for told in ("bag 'P': label 'well' in line 3, but 'sick' in line 5", "bag 'P': split 'train' in line 3",
+                     "bag 'Q': weight '2' in line 2, but '3' in line 4"):  # fmt: skip
+            assert told in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("image,label\na.png,1\n", "no column `bag`"),
+            ("bag,image\n,a.png\n", "no bag in this row"),
+            ("bag,image,x\nA,tiles/p/tile_x0_y0.png,1\n", "column `x` alone"),
+            ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,two\n", "csv:2: y must be a whole number"),
+            ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,2.5\n", "whole number of pixels, got '2.5'"),
+            ("bag,image\nA,nowhere.png\n", "do not exist: line 2"),
+            ("bag,image,labels\nA,a.png,1\n", "did you mean 'label'"),
+        ],
+    )
+    def test_what_is_wrong_is_told(self, listed: Path, recipe: Recipe, text: str, message: str) -> None:
+        listed.write_text(text)
+        with pytest.raises(DataError, match=message):
+            TileBags(files=listed, recipe=recipe)
+
+
+class TestBrokenTiles:
+    @pytest.fixture
+    def broken(self, tmp_path: Path) -> Path:
+        bag_folders(tmp_path)
+        (tmp_path / "slide-c" / "tile_x2_y20.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing more")
+        draw(tmp_path / "slide-c" / "tile_x5_y20.png", 9, (8, 8))  # smaller than the crop
+        return tmp_path
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_raise_names_the_tile(self, broken: Path, recipe: Recipe, workers: int) -> None:
+        ds = TileBags(broken, recipe, max_tiles=7)
+        with pytest.raises(DataError) as caught:
+            list(loader(ds, num_workers=workers))
+        assert caught.value.path == str(broken / "slide-c" / "tile_x2_y20.png")
+        (broken / "slide-c" / "tile_x2_y20.png").unlink()
+        with pytest.raises(DataError) as caught:
+            list(loader(TileBags(broken, recipe, max_tiles=7), num_workers=workers))
+        assert (Path(caught.value.path or "").name, caught.value.step) == ("tile_x5_y20.png", "RandomCrop#1")
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_skip_leaves_them_out(
+        self, broken: Path, recipe: Recipe, workers: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        ds = TileBags(broken, recipe, max_tiles=7, on_error="skip", threads=2)
+        made = loader(ds, num_workers=workers)
+        bags = list(made)
+        assert [batch["image"].shape[1] for batch in bags] == [5, 3, 5, 4]
+        assert bags[2]["coords"][0, :, 0].tolist() == [0, 1, 3, 4, 6]
+        records = sorted((Path(s.path).name, s.reason.partition(":")[0], s.bag, s.index, s.epoch, s.replacement)
+                         for s in made.skipped)  # fmt: skip
+        assert [(name, *rest) for name, _, *rest in records] == [
+            ("tile_x2_y20.png", "slide-c", 2, 0, None),
+            ("tile_x5_y20.png", "slide-c", 2, 0, None),
+        ]
+        assert records[1][1] == "step RandomCrop#1"
+        assert "epoch 0: 2 tiles were left out of their bags" in caplog.text
+        whole = TileBags(bag_folders(broken / "whole"), recipe, max_tiles=7)[2]
+        assert torch.equal(bags[2]["image"][0], whole["image"][[0, 1, 3, 4, 6]])
+
+    def test_records_reach_the_loader_through_views(self, broken: Path, recipe: Recipe) -> None:
+        ds = TileBags(broken, recipe, max_tiles=7, on_error="skip")
+        for view, times in ((ar.concat([ds, ds]), 2), (torch.utils.data.Subset(ds, [0, 2]), 1)):
+            made = loader(view)
+            list(made)
+            assert [s.bag for s in made.skipped] == ["slide-c"] * 2 * times
+
+    def test_too_few_left_means_another_bag(self, broken: Path, recipe: Recipe) -> None:
+        ds = TileBags(broken, recipe, max_tiles=7, min_tiles=6, on_error="skip")
+        made = loader(ds, num_workers=0)
+        with pytest.raises(DataError, match="none of 3 other samples"):
+            list(made)
+        enough = TileBags(broken, recipe, max_tiles=7, min_tiles=4, on_error="skip").subset([2, 3])
+        few = TileBags(broken, recipe, max_tiles=7, min_tiles=4, on_error="skip")
+        (broken / "slide-c" / "tile_x0_y20.png").write_bytes(b"")
+        (broken / "slide-c" / "tile_x1_y20.png").write_bytes(b"")
+        made = loader(enough)
+        bags = list(made)
+        assert [batch["bag"] for batch in bags] == [["slide-d"], ["slide-d"]]
+        assert digest({k: bags[0][k][0] for k in ("image", "coords")}) == digest(few[3])
+        whole = [s for s in made.skipped if s.bag is None]
+        assert [(Path(s.path).name, Path(s.replacement or "").name) for s in whole] == [("slide-c", "slide-d")]
+        assert "3 of 7 tiles can be used, fewer than min_tiles=4" in whole[0].reason
+        assert sum(s.bag == "slide-c" for s in made.skipped) == 4
+
+    def test_without_our_loader_the_log_tells(
+        self, broken: Path, recipe: Recipe, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        ds = TileBags(broken, recipe, max_tiles=7, on_error="skip")
+        with caplog.at_level(logging.WARNING, "augrecipes"):
+            assert len(ds[2]["image"]) == 5
+        assert "bag slide-c: 2 tiles are left out" in caplog.text
+        assert "tile_x5_y20.png" in caplog.text
+
+    def test_a_bag_of_broken_tiles(self, tmp_path: Path, recipe: Recipe) -> None:
+        bag_folders(tmp_path, {"a": 2, "b": 2})
+        for k in range(2):
+            (tmp_path / "a" / f"tile_x{k}_y0.png").write_bytes(b"")
+        made = loader(TileBags(tmp_path, recipe, on_error="skip"))
+        assert [batch["bag"] for batch in made] == [["b"], ["b"]]
+        assert len(made.skipped) >= 1
+
+
+class TestBatches:
+    def test_one_bag_is_not_copied(self, ds: TileBags) -> None:
+        made = loader(ds)
+        bag = ds[0]
+        assert made.collate_fn([bag])["image"].data_ptr() == bag["image"].data_ptr()
+        assert next(iter(made))["image"].shape == (1, 4, 3, 12, 10)
+
+    def test_equal_bags_are_stacked(self, root: Path, recipe: Recipe) -> None:
+        batch = next(iter(loader(TileBags(root, recipe, max_tiles=3), 4)))
+        assert (batch["image"].shape, batch["coords"].shape) == ((4, 3, 3, 12, 10), (4, 3, 2))
+        assert batch["bag"] == list(SIZES)
+
+    def test_unequal_bags_are_refused_with_advice(self, ds: TileBags) -> None:
+        with pytest.raises(CollateError, match=r"4×3×12×10 in sample 0, but 3×3×12×10 in sample 1; .*batch_size=1"):
+            next(iter(loader(ds, 2)))
+
+    def test_list(self, ds: TileBags) -> None:
+        batch = next(iter(loader(ds, 2, collate="list")))
+        assert [len(image) for image in batch["image"]] == [len(coords) for coords in batch["coords"]] == [4, 3]
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_pad(self, ds: TileBags, workers: int) -> None:
+        batch = next(iter(loader(ds, 2, collate="pad", num_workers=workers)))
+        assert batch["padding"].tolist() == [[False] * 4, [False] * 3 + [True]]
+        assert torch.equal(batch["image"][1, :3], ds[1]["image"])
+        assert not batch["image"][1, 3].any()
+        assert batch["coords"][1, 3].tolist() == [-1, -1]
+        alone = next(iter(loader(ds, collate="pad")))
+        assert (alone["image"].shape[:2], alone["padding"].tolist()) == ((1, 4), [[False] * 4])
+
+    def test_pad_cannot_mend_other_sizes_of_tiles(self) -> None:
+        made = loader([{"image": torch.zeros(2, 3, k, 4), "bag": "a", "index": k} for k in (4, 5)], 2, collate="pad")
+        with pytest.raises(CollateError, match="2×3×4×4 in sample 4, but 2×3×5×4 in sample 5; end the recipe"):
+            next(iter(made))

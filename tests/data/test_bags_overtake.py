@@ -1,0 +1,58 @@
+"""`in_order=False`: a finished bag is handed out at once, and the loader still knows where it stands."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from bag_folders import BAGS, bag_folders
+
+from augrecipes.data.bags import TileBags
+from augrecipes.data.loader import loader
+from augrecipes.recipe.parse import parse_text
+
+N = 8
+
+
+class FirstIsSlow(TileBags):
+    """Bag 0 takes a second, as if it had thousands of tiles."""
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        if row == 0:
+            time.sleep(1.0)
+        return super()._sample(row, epoch, virtual)
+
+
+@pytest.fixture(scope="module")
+def ds(tmp_path_factory: pytest.TempPathFactory) -> FirstIsSlow:
+    root = bag_folders(tmp_path_factory.mktemp("bags"), {f"slide-{i}": 3 for i in range(N)})
+    return FirstIsSlow(root, parse_text(BAGS))
+
+
+def opened(ds: TileBags, *, in_order: bool) -> Any:
+    options = {"num_workers": 2, "prefetch_factor": 1, "multiprocessing_context": "fork"}
+    return loader(ds, in_order=in_order, **options)
+
+
+def test_fast_bags_overtake_a_slow_one(ds: FirstIsSlow) -> None:
+    order = [int(batch["index"]) for batch in opened(ds, in_order=False)]
+    assert sorted(order) == list(range(N))
+    assert order.index(0) > N // 2
+    assert [int(batch["index"]) for batch in opened(ds, in_order=True)] == list(range(N))
+
+
+def test_what_overtook_is_not_handed_out_again(ds: FirstIsSlow) -> None:
+    made = opened(ds, in_order=False)
+    passing = iter(made)
+    taken = {int(batch["index"]): batch["image"] for batch in (next(passing) for _ in range(3))}
+    assert 0 not in taken
+    state = json.loads(json.dumps(made.state_dict()))
+    assert (state["batches"], state["ahead"]) == (0, sorted(taken))
+    del passing
+    resumed = opened(ds, in_order=True)
+    resumed.load_state_dict(state)
+    rest = {int(batch["index"]): batch["image"] for batch in resumed}
+    assert sorted([*taken, *rest]) == list(range(N))
+    assert all((image[0] == ds[i]["image"]).all() for i, image in {**taken, **rest}.items())

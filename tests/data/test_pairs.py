@@ -1,0 +1,355 @@
+"""PairedImages: aligned samples, bit for bit, and every defect of a folder in one report."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from pair_folders import make_pairs, pair_recipe, reduced, save, scene
+from PIL import Image as Pillow
+
+import augrecipes as ar
+from augrecipes.data.pairs import PairedImages
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.files import read_image
+
+NAMES = [f"{i:04d}" for i in range(1, 7)]
+
+
+@pytest.fixture
+def data(tmp_path):
+    return make_pairs(tmp_path, NAMES)
+
+
+def roots(folder: Path) -> dict[str, Path]:
+    return {"hr": folder / "HR", "lr": folder / "LR"}
+
+
+def positions(height: int, width: int, scale: int) -> np.ndarray:
+    """Pixels that carry the position of their cell, and in the last channel that within it: uint8 H×W×3."""
+    y, x = np.mgrid[: height * scale, : width * scale]
+    return np.stack([y // scale, x // scale, (y % scale) * scale + x % scale], -1).astype(np.uint8)
+
+
+@pytest.mark.parametrize("scale", [2, 3, 4])
+def test_every_crop_is_the_files_region_bit_for_bit(tmp_path, scale):
+    save(tmp_path / "HR" / "a.png", positions(40, 50, scale))
+    save(tmp_path / "LR" / "a.png", positions(40, 50, 1))
+    ds = PairedImages(roots(tmp_path), pair_recipe(scale), seed=3, save_applied_params=True)
+    high, low = (read_image(tmp_path / name / "a.png") for name in ("HR", "LR"))
+    seen = set()
+    for epoch in range(40):
+        sample = ds[epoch, 0]
+        hr, lr = sample["hr"].numpy(), sample["lr"].numpy()
+        assert (hr.shape, lr.shape) == ((8 * scale, 8 * scale, 3), (8, 8, 3))
+        # Every large pixel lies in the cell of the small one that covers it.
+        assert (hr[..., :2] == np.kron(lr[..., :2], np.ones((scale, scale, 1), np.uint8))).all()
+        for image, region, file in ((hr, sample["window"]["hr"], high), (lr, sample["window"]["lr"], low)):
+            y0, x0, y1, x1 = region
+            cut = file[y0:y1, x0:x1]
+            turns = [np.rot90(view, k) for view in (cut, cut.swapaxes(0, 1)) for k in range(4)]
+            assert any(np.array_equal(image, turn) for turn in turns)
+        seen.add(sample["window"]["lr"])
+    assert len(seen) > 20
+
+
+def test_eval_passes_whole_images_without_what_is_too_much(tmp_path, caplog):
+    image = scene(0, (99, 131))
+    save(tmp_path / "HR" / "a.png", image)
+    save(tmp_path / "LR" / "ax4.png", reduced(image, 4))
+    make_pairs(tmp_path, NAMES)
+    ds = PairedImages(roots(tmp_path), pair_recipe(), mode="eval")
+    names = [Path(ds.path(i)).stem for i in range(len(ds))]
+    sample = ds[names.index("a")]
+    assert torch.equal(sample["hr"], torch.from_numpy(image[:96, :128]))
+    assert torch.equal(sample["lr"], torch.from_numpy(reduced(image, 4)))
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "1 of 7 hr images is 3 px larger than the scales allow: the top left is used" in caplog.text
+    assert "a.png 131×99 → 128×96" in caplog.text
+    (cut,) = ds.cropped
+    assert (cut.target, cut.count, cut.most, cut.before, cut.after) == ("hr", 1, 3, (99, 131), (96, 128))
+
+
+def test_samples_name_their_files(data):
+    ds = PairedImages(roots(data), pair_recipe())
+    assert len(ds) == 6
+    assert ds.targets == ("hr", "lr")
+    assert ds.path(2) == str(data / "HR" / "0003.png")
+    assert ds.paths(2) == {"hr": str(data / "HR" / "0003.png"), "lr": str(data / "LR" / "0003x4.png")}
+    assert set(ds[2]) == {"hr", "lr", "index", "path"}
+    assert (ds[2]["index"], ds[2]["path"]) == (2, ds.path(2))
+    assert ar.PairedImages is PairedImages
+
+
+def test_grey_pairs_are_repeated_unless_one_channel_is_asked_for(tmp_path):
+    grey = scene(0, channels=1)
+    save(tmp_path / "HR" / "a.png", grey)
+    save(tmp_path / "LR" / "a.png", reduced(grey, 4))
+    sample = PairedImages(roots(tmp_path), pair_recipe(), mode="eval")[0]
+    assert torch.equal(sample["hr"], torch.from_numpy(grey.repeat(3, 2)))
+    sample = PairedImages(roots(tmp_path), pair_recipe(), mode="eval", channels=1)[0]
+    assert torch.equal(sample["lr"], torch.from_numpy(reduced(grey, 4)))
+
+
+def test_the_list_of_pairs_decides_and_not_where_it_lies(data, tmp_path_factory):
+    other = make_pairs(tmp_path_factory.mktemp("elsewhere"), NAMES)
+    here, there = (PairedImages(roots(folder), pair_recipe(), seed=1) for folder in (data, other))
+    assert here.fingerprint() == there.fingerprint()
+    assert torch.equal(here[3]["hr"], there[3]["hr"])
+    fewer = make_pairs(tmp_path_factory.mktemp("fewer"), NAMES[:-1])
+    assert PairedImages(roots(fewer), pair_recipe(), seed=1).fingerprint() != here.fingerprint()
+    assert torch.equal(pickle.loads(pickle.dumps(here))[3]["lr"], here[3]["lr"])
+
+
+def test_samples_per_epoch_and_the_loader(data):
+    ds = PairedImages(roots(data), pair_recipe(), seed=1, samples_per_epoch=16)
+    batches = list(ar.loader(ds, batch_size=4, seed=1))
+    assert [batch["lr"].shape for batch in batches] == [(4, 8, 8, 3)] * 4
+    assert [batch["hr"].shape for batch in batches] == [(4, 32, 32, 3)] * 4
+
+
+def test_templates_and_lists_of_roots(data, tmp_path_factory):
+    other = make_pairs(tmp_path_factory.mktemp("other"), NAMES[:2], low="{} small")
+    both = {"hr": [data / "HR", other / "HR"], "lr": [data / "LR", other / "LR"]}
+    with pytest.raises(DataError, match=r"0001 small\.png: no hr"):
+        PairedImages(both, pair_recipe())
+    ds = PairedImages(roots(other), pair_recipe(), names={"lr": "{} small"})
+    assert ds.paths(1)["lr"] == str(other / "LR" / "0002 small.png")
+    same = make_pairs(tmp_path_factory.mktemp("same"), NAMES[:2])
+    assert len(PairedImages({k: [roots(data)[k], roots(same)[k]] for k in ("hr", "lr")}, pair_recipe())) == 8
+
+
+def test_csv_files(data):
+    table = data / "pairs.csv"
+    rows = [
+        f"HR/{n}.png,LR/{n}x4.png,{'ab'[i % 2]},s{i},{i},{'train' if i < 4 else 'val'}" for i, n in enumerate(NAMES)
+    ]
+    table.write_text("\n".join(["hr,lr,label,group,weight,split", *rows]))
+    ds = PairedImages(files=table, recipe=pair_recipe(), split="train")
+    assert (len(ds), ds.classes, ds.labels.tolist(), ds.groups.tolist()) == (
+        4,
+        ["a", "b"],
+        [0, 1, 0, 1],
+        ["s0", "s1", "s2", "s3"],
+    )
+    assert ds.weights.tolist() == [0, 1, 2, 3]
+    assert ds[1]["label"] == 1
+    table.write_text(
+        "hr,lr\nHR/0001.png,LR/0001x4.png\nHR/0002.png,\nHR/0003.png,LR/0004x4.png\nHR/none.png,LR/0005x4.png\n"
+    )
+    with pytest.raises(DataError) as error:
+        PairedImages(files=table, recipe=pair_recipe())
+    assert "pairs.csv:3: no lr" in str(error.value)
+    assert "none.png: no such file" in str(error.value)
+    ds = PairedImages(files=table, recipe=pair_recipe(), on_error="skip")
+    assert [Path(ds.paths(i)["lr"]).stem for i in range(len(ds))] == ["0001x4", "0004x4"]
+    table.write_text("hr,label\nHR/0001.png,a\n")
+    with pytest.raises(DataError, match="no column `lr`"):
+        PairedImages(files=table, recipe=pair_recipe())
+
+
+DEGRADE = """
+version: 1
+recipe: made
+kind: pair
+scales: {lr: 1, hr: 4}
+steps:
+  - RandomCrop: {height: 8, width: 8, at: lr}
+  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget: {method: area}]}
+eval:
+  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget: {method: area}]}
+"""
+
+
+def test_targets_that_are_made_have_no_folder(data):
+    recipe = parse_text(DEGRADE)
+    ds = PairedImages({"hr": data / "HR"}, recipe)
+    assert (ds.targets, ds[0]["lr"].shape, ds[0]["hr"].shape) == (("hr",), (3, 8, 8), (3, 32, 32))
+    with pytest.raises(DataError, match="lr is made by the recipe's Degrade and is not read"):
+        PairedImages(roots(data), recipe)
+    save(data / "HR" / "tiny.png", scene(0, (24, 64)))
+    with pytest.raises(DataError, match=r"tiny\.png 64×24: RandomCrop#1 needs 32×32 of hr"):
+        PairedImages({"hr": data / "HR"}, recipe)
+
+
+def test_the_other_section_may_make_what_this_one_reads(data):
+    recipe = parse_text(DEGRADE.replace("steps:", "STEPS:", 1).replace("eval:", "steps:", 1).replace("STEPS:", "eval:"))
+    recipe = parse_text(
+        recipe.to_yaml().partition("eval:")[0] + "eval:\n  - CenterCrop: {height: 8, width: 8, at: lr}\n"
+    )
+    ds = PairedImages(roots(data), recipe, mode="eval")
+    assert ds[0]["lr"].shape == (3, 8, 8)
+    assert ds.subset([0], mode="train")[0]["lr"].shape == (3, 24, 32)
+
+
+def test_arguments_that_make_no_sense(data):
+    with pytest.raises(DataError, match="no folder was given for lr"):
+        PairedImages({"hr": data / "HR"}, pair_recipe())
+    with pytest.raises(DataError, match="no target is called 'gt'"):
+        PairedImages({**roots(data), "gt": data}, pair_recipe())
+    with pytest.raises(RecipeError, match=r"ar\.ImageFolder"):
+        PairedImages(roots(data), "folder-128")
+    with pytest.raises(RecipeError, match=r"ar\.PairedImages"):
+        ar.ImageFolder(data / "HR", pair_recipe())
+    for arguments in (
+        {},
+        {"roots": roots(data), "files": "x.csv"},
+        {"roots": data / "HR"},
+        {"roots": roots(data), "split": "a"},
+    ):
+        with pytest.raises(TypeError):
+            PairedImages(**arguments, recipe=pair_recipe())
+    with pytest.raises(ValueError, match="check must be"):
+        PairedImages(roots(data), pair_recipe(), check="all")
+
+
+def test_later_errors_name_the_files(data):
+    recipe = pair_recipe(crop=30)
+    with pytest.raises(DataError, match="RandomCrop#1 needs 120×120 of hr and 30×30 of lr"):
+        PairedImages(roots(data), recipe)
+    ds = PairedImages(roots(data), recipe, check="names")
+    with pytest.raises(DataError) as error:
+        ds[0]
+    assert error.value.path == str(data / "HR" / "0001.png")
+    assert "0001x4.png" in str(error.value)
+    ds = PairedImages(roots(data), pair_recipe())
+    (data / "LR" / "0002x4.png").write_bytes(b"broken")
+    with pytest.raises(DataError, match=r"0002x4\.png: not a picture"):
+        ds[1]
+
+
+def test_the_smallest_size_counts_pixels_of_the_coarsest_target(data):
+    assert len(PairedImages(roots(data), pair_recipe(more="inputs: {image: {min_size: [24, 32]}}"))) == 6
+    with pytest.raises(DataError, match="inputs ask for 128×100 of hr and 32×25 of lr"):
+        PairedImages(roots(data), pair_recipe(more="inputs: {image: {min_size: [25, 32]}}"))
+
+
+def test_exif_turns_count_for_sizes(tmp_path):
+    image = scene(0, (96, 128))
+    tags = Pillow.Exif()
+    tags[0x0112] = 6
+    (tmp_path / "HR").mkdir()
+    Pillow.fromarray(np.rot90(image)).save(tmp_path / "HR" / "a.png", exif=tags)
+    save(tmp_path / "LR" / "a.png", reduced(image, 4))
+    assert PairedImages(roots(tmp_path), pair_recipe(), mode="eval")[0]["hr"].shape == (96, 128, 3)
+    with pytest.raises(DataError, match="turned by a quarter"):
+        PairedImages(roots(tmp_path), pair_recipe(), exif="ignore")
+
+
+@pytest.mark.parametrize(("given", "hint"), [(2, "these look like ×2"), (1, "was it enlarged already")])
+def test_the_folder_of_another_scale_is_recognised(tmp_path, given, hint):
+    make_pairs(tmp_path, NAMES, scale=given, low="{}" + f"x{given}")
+    with pytest.raises(DataError, match=hint) as error:
+        PairedImages(roots(tmp_path), pair_recipe(4))
+    assert "6 defects in the files of hr and lr; 0 scenes are fine" in str(error.value)
+
+
+def test_swapped_targets_are_recognised(data):
+    with pytest.raises(DataError, match="the targets look swapped"):
+        PairedImages({"hr": data / "LR", "lr": data / "HR"}, pair_recipe())
+
+
+def plant(folder: Path) -> list[list[str]]:
+    """Twenty-two defects among forty pairs, one after another; returns the names that the report must have of each."""
+    names = [f"{i:04d}" for i in range(1, 41)]
+    make_pairs(folder, names)
+    high, low = folder / "HR", folder / "LR"
+    (low / "0001x4.png").unlink()
+    (high / "0002.png").unlink()
+    save(high / "0003.jpg", scene(3))
+    save(low / "0004x4.bmp", reduced(scene(4), 4))
+    save(low / "0005.png", reduced(scene(5), 4))
+    save(high / "0006.png", scene(6, (100, 128)))
+    save(low / "0007x4.png", reduced(scene(7), 2))
+    save(low / "0008x4.png", scene(8))
+    save(high / "0009.png", reduced(scene(9), 4))
+    save(low / "0009x4.png", scene(9))
+    save(high / "0010.png", scene(10, channels=1))
+    save(low / "0011x4.png", np.dstack([reduced(scene(11), 4), np.full((24, 32), 128, np.uint8)]))
+    (high / "0012.png").write_bytes(b"")
+    (low / "0013x4.png").write_text("<html>not found</html>")
+    whole = (high / "0014.png").read_bytes()
+    (high / "0014.png").write_bytes(whole[: len(whole) // 2])
+    (low / "0015x4.png").write_bytes(cv2.imencode(".jpg", scene(15))[1].tobytes()[:900])
+    save(high / "0016.png", scene(16, (28, 28)))
+    save(low / "0016x4.png", reduced(scene(16, (28, 28)), 4))
+    save(low / "0017x4.png", np.ascontiguousarray(reduced(scene(17), 4).swapaxes(0, 1)))
+    save(low / "0018X4.png", reduced(scene(18), 4))
+    tags = Pillow.Exif()
+    tags[0x0112] = 6
+    Pillow.fromarray(scene(19)).save(high / "0019.png", exif=tags)
+    (low / "0020x4.png").rename(low / "0020x3.png")
+    (low / "0021x4.png").unlink()
+    (low / "0021x4.png").symlink_to(low / "gone.png")
+    save(low / "0022x4.png", scene(22, (25, 32)))
+    bad = {k: [f"HR/{k:04d}.png", f"LR/{k:04d}x4.png"] for k in range(1, 23)}
+    bad[1], bad[2] = ["HR/0001.png"], ["LR/0002x4.png"]
+    bad[3].append("HR/0003.jpg")
+    bad[4].append("LR/0004x4.bmp")
+    bad[5].append("LR/0005.png")
+    bad[18].append("LR/0018X4.png")
+    bad[20] = ["HR/0020.png", "LR/0020x3.png"]
+    return list(bad.values())
+
+
+def test_every_planted_defect_is_named_in_one_report(tmp_path):
+    planted = plant(tmp_path)
+    assert len(planted) == 22
+    with pytest.raises(DataError) as error:
+        PairedImages(roots(tmp_path), pair_recipe())
+    lines = str(error.value).splitlines()
+    for names in planted:
+        paths = [str(tmp_path / name) for name in names]
+        assert any(all(path in line for path in paths) for line in lines) or all(
+            any(line.strip().startswith(path) for line in lines) for path in paths
+        ), names
+    for k in range(23, 41):
+        assert f"{k:04d}" not in str(error.value)
+    counts = dict(re.findall(r"^(\S[^:(\n]*\S)(?: \(width×height\))?: (\d+)$", str(error.value), re.MULTILINE))
+    assert counts == {
+        "ambiguous names": "4",
+        "no partner": "4",
+        "files that cannot be read": "5",
+        "sizes that do not fit the scales": "7",
+        "channels that differ within a pair": "2",
+        "images smaller than the crop": "1",
+    }
+
+
+def test_defective_pairs_can_be_left_out(tmp_path, caplog):
+    plant(tmp_path)
+    ds = PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
+    assert [Path(ds.path(i)).stem for i in range(len(ds))] == [f"{k:04d}" for k in range(23, 41)]
+    assert len(ds.defects) == 23
+    assert caplog.text.count("left out: 23 defects") == 1
+    ds[0]
+    for file in (tmp_path / "LR").iterdir():
+        file.unlink()
+    save(tmp_path / "LR" / "other.png", scene(0))
+    with pytest.raises(DataError, match="no lr"):
+        PairedImages(roots(tmp_path), pair_recipe(), on_error="skip")
+
+
+def test_names_cannot_break_the_report(data):
+    save(data / "HR" / "t.png", scene(0)).rename(data / "HR" / "a\n\x1b[2Jb.png")
+    with pytest.raises(DataError, match=r"a\\n\\x1b\[2Jb\.png: no lr"):
+        PairedImages(roots(data), pair_recipe())
+
+
+def test_the_report_has_an_end(tmp_path):
+    for i in range(400):
+        (tmp_path / "HR").mkdir(exist_ok=True)
+        (tmp_path / "HR" / f"{i}.png").touch()
+    make_pairs(tmp_path, ["a"])
+    with pytest.raises(DataError) as error:
+        PairedImages(roots(tmp_path), pair_recipe())
+    assert "no partner: 400" in str(error.value)
+    assert "  and 100 more" in str(error.value)
+    shown = re.findall(r"/HR/(\d+)\.png: no lr", str(error.value))
+    assert [int(name) for name in shown] == list(range(300))

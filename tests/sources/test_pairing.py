@@ -1,0 +1,309 @@
+"""Pairs are found by name, whatever the habit; and whatever is not a pair is told, with the names of its files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augrecipes.errors import DataError
+from augrecipes.sources.pair_names import Grammar, Template
+from augrecipes.sources.pairing import Pairs, pair
+
+# How data sets name the large and the small image of a scene, by scale.
+HABITS = (
+    ("{}", "{}"),
+    ("{}", "{}x{s}"),
+    ("{}", "{}X{s}"),
+    ("{}", "{}x{s}m"),
+    ("{}", "{}_x{s}"),
+    ("{}", "{}-x{s}"),
+    ("{}", "{}_{s}x"),
+    ("{}", "{}_LRx{s}"),
+    ("{}", "{}_LR"),
+    ("{}_HR", "{}_LR"),
+    ("{}_hr", "{}_lr"),
+    ("{}_GT", "{}x{s}"),
+    ("{}_HR", "{}_LR{s}"),
+    ("HR_{}", "LR_{}"),
+    ("{}_HR_x{s}", "{}_LRBI_x{s}"),
+    ("{}_HR_x{s}", "{}_LR_x{s}"),
+    ("{}_SRF_{s}_HR", "{}_SRF_{s}_LR"),
+    ("{}_SRF_{s}_HR", "{}_SRF_{s}_bicubic"),
+)
+STEMS = st.one_of(
+    st.from_regex(r"\A[A-Za-z][a-z0-9]{0,5}([_ -][a-z0-9]{1,3})?\Z"),
+    st.integers(1, 900).map("{:04d}".format),
+    st.sampled_from(["box", "box2", "boxx2", "boxx4", "matrix2", "matri", "max4", "a_lr", "b_hr", "x2", "é", "1.5"]),
+)
+
+
+def touch(root: Path, *names: str) -> Path:
+    for name in names:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    return root
+
+
+def found(root: Path, pairs: Pairs) -> set[tuple[str, ...]]:
+    return {tuple(Path(path).relative_to(root).as_posix() for path in scene) for scene in pairs.scenes}
+
+
+def told(root: Path, pairs: Pairs) -> set[str]:
+    return {Path(path).relative_to(root).as_posix() for defect in pairs.defects for path in defect.files}
+
+
+def go(root: Path, scale: int = 4, **more: object) -> Pairs:
+    return pair({"lr": root / "L", "hr": root / "H"}, {"lr": 1, "hr": scale}, cache=False, **more)  # type: ignore[arg-type]
+
+
+def planted(root: Path, stems: set[str], habit: tuple[str, str], scale: int, seed: int) -> set[tuple[str, ...]]:
+    """Touch the files of scenes, in any order and with any extension; returns their pairs."""
+    draw = random.Random(seed)
+    scenes = set()
+    for stem in draw.sample(sorted(stems), len(stems)):
+        names = [how.replace("{s}", str(scale)).replace("{}", stem) for how in habit]
+        files = [f"{top}/{name}.{draw.choice(('png', 'jpg', 'BMP'))}" for top, name in zip("HL", names, strict=True)]
+        touch(root, *files)
+        scenes.add(tuple(files))
+    return scenes
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    stems=st.sets(STEMS, min_size=2, max_size=12),
+    habit=st.sampled_from(HABITS),
+    scale=st.sampled_from([2, 3, 4, 8]),
+    seed=st.integers(0, 99),
+)
+def test_every_habit_pairs_exactly_its_scenes(stems, habit, scale, seed):
+    stems = {stem for stem in stems if len({s for s in stems if s.casefold() == stem.casefold()}) == 1}
+    if len(stems) < 2:
+        return
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        scenes = planted(root, stems, habit, scale, seed)
+        pairs = go(root, scale)
+        assert (found(root, pairs), pairs.defects) == (scenes, ())
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    numbers=st.sets(st.integers(1, 900), min_size=8, max_size=16),
+    habit=st.sampled_from(HABITS),
+    scale=st.sampled_from([2, 3, 4]),
+    seed=st.integers(0, 99),
+    lost=st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=3, unique_by=lambda pick: pick[0]),
+)
+def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, habit, scale, seed, lost):
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        scenes = sorted(planted(root, {f"{n:04d}" for n in numbers}, habit, scale, seed))
+        widows = set()
+        for position, large in lost:
+            gone, left = scenes[position][:: 1 if large else -1]
+            (root / gone).unlink()
+            widows.add(left)
+        pairs = go(root, scale)
+        assert found(root, pairs) == {scene for scene in scenes if not widows.intersection(scene)}
+        assert told(root, pairs) == widows
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    scenes=st.dictionaries(st.integers(1, 900), st.sampled_from(HABITS), min_size=1, max_size=12),
+    scale=st.sampled_from([2, 3, 4]),
+    seed=st.integers(0, 99),
+)
+def test_every_scene_may_have_a_habit_of_its_own(scenes, scale, seed):
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        wanted = [planted(root, {f"s{n:04d}"}, habit, scale, seed + n) for n, habit in scenes.items()]
+        pairs = go(root, scale)
+        assert (found(root, pairs), pairs.defects) == (set().union(*wanted), ())
+
+
+def by_listing_order(root: Path) -> set[tuple[str, ...]]:
+    """What pairing must never be: the i-th file of one folder with the i-th of the other."""
+    listed = [sorted(p.relative_to(root).as_posix() for p in (root / top).iterdir()) for top in "HL"]
+    return set(zip(*listed, strict=False))
+
+
+def by_name(root: Path) -> set[tuple[str, ...]]:
+    return found(root, go(root))
+
+
+@pytest.mark.parametrize(("way", "right"), [(by_name, True), (by_listing_order, False)])
+def test_listing_order_would_be_noticed(tmp_path: Path, way: Callable[[Path], set[tuple[str, ...]]], right: bool):
+    scenes = planted(tmp_path, {"1", "2", "9", "10", "11", "100"}, ("{}", "{}x{s}"), 4, seed=0)
+    (tmp_path / next(low for high, low in sorted(scenes))).unlink()
+    assert (way(tmp_path) <= scenes) is right
+
+
+def test_a_suffix_may_belong_to_the_name(tmp_path):
+    touch(tmp_path, "H/box.png", "H/box2.png", "H/boxx4.png", "L/boxx4.png", "L/box2x4.png", "L/boxx4x4.png")
+    pairs = go(tmp_path)
+    assert pairs.defects == ()
+    assert found(tmp_path, pairs) == {
+        ("H/box.png", "L/boxx4.png"),
+        ("H/box2.png", "L/box2x4.png"),
+        ("H/boxx4.png", "L/boxx4x4.png"),
+    }
+
+
+AMBIGUOUS = {
+    "extensions": (["H/1.png", "H/1.jpg", "L/1.png"], {"H/1.png", "H/1.jpg", "L/1.png"}),
+    "small extensions": (["H/1.png", "L/1x4.png", "L/1x4.jpg"], {"H/1.png", "L/1x4.png", "L/1x4.jpg"}),
+    "two habits": (["H/1.png", "L/1.png", "L/1x4.png"], {"H/1.png", "L/1.png", "L/1x4.png"}),
+    "case": (["H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"], {"H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"}),
+    "flat and nested": (["H/a/1.png", "H/b/1.png", "L/1x4.png"], {"H/a/1.png", "H/b/1.png", "L/1x4.png"}),
+    "a name that ends so": (
+        ["H/matri.png", "H/matrix4.png", "L/matrix4.png"],
+        {"H/matri.png", "H/matrix4.png", "L/matrix4.png"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_what_could_be_two_things_is_a_defect_and_no_guess(tmp_path, case):
+    names, bad = AMBIGUOUS[case]
+    touch(tmp_path, "H/s.png", "L/sx4.png", "H/t.png", "L/tx4.png", *names)
+    pairs = go(tmp_path)
+    assert found(tmp_path, pairs) == {("H/s.png", "L/sx4.png"), ("H/t.png", "L/tx4.png")}
+    assert told(tmp_path, pairs) == bad
+    assert {defect.kind for defect in pairs.defects} == {"ambiguous"}
+    for defect in pairs.defects:
+        assert all(path in defect.message for path in defect.files)
+
+
+def test_names_that_differ_in_case_only_are_no_pair_but_are_named_together(tmp_path):
+    touch(tmp_path, "H/Baby.png", "L/babyx4.png", "H/a.png", "L/ax4.png", "H/b.png", "L/bx4.png")
+    defects = go(tmp_path).defects
+    assert {defect.kind for defect in defects} == {"missing"}
+    assert all("Baby.png" in defect.message and "babyx4.png" in defect.message for defect in defects)
+
+
+def test_another_scale_in_a_name_is_told(tmp_path):
+    touch(tmp_path, "H/1.png", "H/2.png", "L/X4/1x4.png", "L/X4/2x4.png", "L/X2/1x2.png")
+    pairs = go(tmp_path)
+    assert len(pairs.scenes) == 2
+    assert [defect.message.partition(": ")[2] for defect in pairs.defects] == ["no hr; its name says ×2, and lr is ×4"]
+
+
+def test_folders_below_the_roots_count_where_both_have_them(tmp_path):
+    touch(tmp_path, "H/a/1.png", "H/b/1.png", "L/a/1x4.png", "L/b/1x4.png", "H/b/2.png", "L/a/2x4.png")
+    pairs = go(tmp_path)
+    assert found(tmp_path, pairs) == {("H/a/1.png", "L/a/1x4.png"), ("H/b/1.png", "L/b/1x4.png")}
+    assert told(tmp_path, pairs) == {"H/b/2.png", "L/a/2x4.png"}
+
+
+def test_nested_and_flat_folders_pair_by_unique_names(tmp_path):
+    touch(tmp_path, "H/a/1.png", "H/b/2.png", "L/1x4.png", "L/2x4.png")
+    assert found(tmp_path, go(tmp_path)) == {("H/a/1.png", "L/1x4.png"), ("H/b/2.png", "L/2x4.png")}
+
+
+def test_lists_of_roots_are_data_sets_side_by_side(tmp_path):
+    touch(tmp_path, "D/H/1.png", "D/L/1x4.png", "F/H/1.png", "F/L/1.png")
+    roots = {name: [tmp_path / "D" / name[0].upper(), tmp_path / "F" / name[0].upper()] for name in ("hr", "lr")}
+    pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
+    assert (found(tmp_path, pairs), pairs.defects) == ({("D/H/1.png", "D/L/1x4.png"), ("F/H/1.png", "F/L/1.png")}, ())
+
+
+def test_one_root_beside_a_list_goes_with_all(tmp_path):
+    touch(tmp_path, "H/1.png", "G/2.png", "L/1x4.png", "L/2x4.png")
+    pairs = pair({"hr": [tmp_path / "H", tmp_path / "G"], "lr": tmp_path / "L"}, {"lr": 1, "hr": 4}, cache=False)
+    assert (len(pairs.scenes), pairs.defects) == (2, ())
+    with pytest.raises(DataError, match=r"differ in length \(hr: 2, lr: 3\)"):
+        pair({"hr": [tmp_path / "H"] * 2, "lr": [tmp_path / "L"] * 3}, {"lr": 1, "hr": 4}, cache=False)
+
+
+def test_lists_of_files_pair_by_name(tmp_path):
+    touch(tmp_path, "H/1.png", "H/2.png", "L/1x4.png", "L/2x4.png")
+    roots = {"hr": sorted((tmp_path / "H").iterdir()), "lr": sorted((tmp_path / "L").iterdir(), reverse=True)}
+    pairs = pair(roots, {"lr": 1, "hr": 4}, cache=False)
+    assert found(tmp_path, pairs) == {("H/1.png", "L/1x4.png"), ("H/2.png", "L/2x4.png")}
+
+
+def test_targets_in_one_folder_are_told_apart_by_their_names(tmp_path):
+    names = [f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")]
+    touch(tmp_path, *names[:-3], "S/img_003_SRF_4_LR.png", "S/readme.txt")
+    pairs = pair({"hr": tmp_path / "S", "lr": tmp_path / "S"}, {"lr": 1, "hr": 4}, cache=False)
+    assert found(tmp_path, pairs) == {(f"S/img_{i:03d}_SRF_4_HR.png", f"S/img_{i:03d}_SRF_4_LR.png") for i in (1, 2)}
+    assert told(tmp_path, pairs) == {"S/img_003_SRF_4_LR.png"}
+
+
+def test_plain_and_decorated_names_in_one_folder(tmp_path):
+    touch(tmp_path, "S/1.png", "S/1x4.png", "S/2.png", "S/2x4.png", "S/3.png", "S/4x4.png")
+    pairs = pair({"hr": tmp_path / "S", "lr": tmp_path / "S"}, {"lr": 1, "hr": 4}, cache=False)
+    assert found(tmp_path, pairs) == {("S/1.png", "S/1x4.png"), ("S/2.png", "S/2x4.png")}
+    assert told(tmp_path, pairs) == {"S/3.png", "S/4x4.png"}
+
+
+def test_a_root_inside_another_is_not_its_own_partner(tmp_path):
+    touch(tmp_path, "1.png", "2.png", "X4/1x4.png", "X4/2x4.png")
+    pairs = pair({"hr": tmp_path, "lr": tmp_path / "X4"}, {"lr": 1, "hr": 4}, cache=False)
+    assert (found(tmp_path, pairs), pairs.defects) == ({("1.png", "X4/1x4.png"), ("2.png", "X4/2x4.png")}, ())
+
+
+def test_pyramids_need_every_target(tmp_path):
+    touch(tmp_path, "H/1_HR.png", "H/2_HR.png", "M/1x2.png", "M/2x2.png", "L/1x4.png")
+    roots = {"lr": tmp_path / "L", "x2": tmp_path / "M", "hr": tmp_path / "H"}
+    pairs = pair(roots, {"lr": 1, "x2": 2, "hr": 4}, cache=False)
+    assert pairs.targets == ("hr", "x2", "lr")
+    assert found(tmp_path, pairs) == {("H/1_HR.png", "M/1x2.png", "L/1x4.png")}
+    assert [defect.message.rpartition("/")[2] for defect in pairs.defects] == ["2_HR.png: no lr"]
+
+
+@pytest.mark.parametrize("names", [{"lr": "low {} q"}, {"lr": "low {} q.png"}, {"lr": "low {} q", "hr": "{}"}])
+def test_templates_say_the_habit(tmp_path, names: Mapping[str, str]):
+    touch(
+        tmp_path, "H/1.png", "L/low 1 q.png", "H/2x4.png", "L/low 2x4 q.tif", "L/3.png", "H/a/1.png", "L/a/low 1 q.png"
+    )
+    pairs = go(tmp_path, names=names)
+    assert found(tmp_path, pairs) == {
+        ("H/1.png", "L/low 1 q.png"),
+        ("H/2x4.png", "L/low 2x4 q.tif"),
+        ("H/a/1.png", "L/a/low 1 q.png"),
+    }
+    assert told(tmp_path, pairs) == {"L/3.png"}
+
+
+def test_a_template_may_hold_a_folder(tmp_path):
+    touch(tmp_path, "H/1.png", "L/X4/1x4.png", "L/X2/1x2.png")
+    pairs = go(tmp_path, names={"lr": "X4/{}x4"})
+    assert found(tmp_path, pairs) == {("H/1.png", "L/X4/1x4.png")}
+    assert told(tmp_path, pairs) == {"L/X2/1x2.png"}
+
+
+@pytest.mark.parametrize("names", [{"lr": "x4"}, {"lr": "{}{}"}, {"lr": "{0}x4"}, {"low": "{}"}])
+def test_templates_that_are_none(tmp_path, names):
+    touch(tmp_path, "H/1.png", "L/1.png")
+    with pytest.raises(DataError, match="names="):
+        go(tmp_path, names=names)
+
+
+def test_every_missing_root_is_named(tmp_path):
+    (tmp_path / "L").mkdir()
+    with pytest.raises(DataError) as error:
+        go(tmp_path)
+    assert str(tmp_path / "H") in str(error.value)
+    assert str(tmp_path / "L") in str(error.value)
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_readings_are_parts_of_the_name(stem):
+    for scene, how in Grammar(("lr", "hr")).readings(stem):
+        assert scene and scene in stem
+        assert len(how.prefix) + len(scene) + len(how.suffix) >= len(stem)
+
+
+def test_templates_read_back_what_they_name():
+    template = Template("X4/{}x4")
+    assert template.scene("X4/0001x4") == ("", "0001")
+    assert template.scene("X4/a/0001x4") is None
