@@ -71,8 +71,11 @@ def test_python_runs_as_typed(folder: Path) -> None:
     done = run(["-W", "error", "-c", "\n".join(python)], folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.splitlines()[0].startswith("0 (4, 3, 224, 224) [")
-    assert len(done.stdout.splitlines()) == 6
+    batches, bag, *arrived = done.stdout.splitlines()[:6], done.stdout.splitlines()[6], *done.stdout.splitlines()[7:]
+    assert all(re.match(r"[01] \(4, 3, 224, 224\) \[", line) for line in batches)
+    assert bag == "slide-1 (20, 3, 224, 224) torch.Size([20, 2]) 2"
+    # The bags come in whatever order they are done.
+    assert sorted(line.split()[0] for line in arrived) == ["['slide-1']", "['slide-2']", "['slide-3']"]
 
 
 @pytest.mark.parametrize("command", SHOWN, ids=lambda command: command.line)
@@ -89,7 +92,7 @@ def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:
     status = {
         file.name: run(["-m", "augrecipes", "check", file.name], folder).returncode for file in folder.glob("*.yaml")
     }
-    assert status == {"my-recipe.yaml": 0, "first-try.yaml": 2}
+    assert status == {"my-pairs.yaml": 0, "my-recipe.yaml": 0, "first-try.yaml": 2}
 
 
 def test_every_command_named_exists() -> None:

@@ -7,21 +7,31 @@ from typing import Annotated
 
 import typer
 
+from augrecipes.cli.folders import data_of
 from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.terminal import progress
 
 
 def preview(
     recipe: Recipe,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A folder of images, one image, or a CSV file.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="A folder of images or of bags, one image, or a CSV file; for pairs TARGET=FOLDER for each target.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
         "preview.png"
     ),
     stages: Annotated[
         bool, typer.Option("--stages", help="One draw, after every step, instead of many draws.")
     ] = False,
-    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Pictures.")] = 4,
-    columns: Annotated[int, typer.Option("--columns", min=1, max=32, help="Draws of each picture.")] = 6,
+    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Pictures, scenes or bags.")] = 4,
+    columns: Annotated[
+        int | None,
+        typer.Option("--columns", min=1, max=32, help="Draws of each picture (6), or tiles of each bag (12)."),
+    ] = None,
     mode: Mode = "train",
     optimize: Optimize = None,
     seed: Seed = 0,
@@ -30,25 +40,28 @@ def preview(
     set_: Set = None,
     without: Without = None,
 ) -> None:
-    """Draw what a recipe does to some pictures: sources on the left, draws on the right.
+    """Draw what a recipe does to some pictures, pairs or bags: sources on the left, draws on the right.
 
     \b
     Examples:
       augrecipes preview stained-tissue tiles/ -o grid.png
       augrecipes preview my.yaml photo.jpg -o steps.png --stages
+      augrecipes preview sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 -o pairs.png
+      augrecipes preview stained-tissue-bag slides/ -o bags.png
 
     Exit status: 0 written, 1 a lint error of the recipe, 2 a recipe or data that cannot be used.
     """
     section = one_of(mode, ("train", "eval"), "--mode")
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
+    sources = data_of(data)
     from augrecipes.preview import preview as draw
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=changes, without=without or ())
     with progress("drawing") as advance:
         written = draw(
-            loaded, data, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
+            loaded, sources, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
             mode=section, optimize=level, masks=masks, progress=advance,
         )  # fmt: skip
     typer.echo(written)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
-import struct
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes.demo import photos, tissue
+from augrecipes.demo.encoding import palette_png, write_bytes, write_picture
 from augrecipes.demo.fields import Size
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
@@ -107,9 +104,9 @@ def _tiles(data: DemoData, count: int, seed: int, shrink: int) -> Iterator[dict[
         size = _shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink)
         tile = tissue.draw_tile(kind, size, laboratory, np.random.default_rng((seed, 1, k)))
         name = f"tile-{k:03d}.{'png' if k % 4 == 3 else 'jpg'}"
-        image = _write(data.tissue / kind / name, tile.image)
-        mask = _store((data.masks / kind / name).with_suffix(".png"), palette_png(tile.types, _PALETTE))
-        _write((data.nuclei / kind / name).with_suffix(".png"), tile.ids)
+        image = write_picture(data.tissue / kind / name, tile.image)
+        mask = write_bytes((data.masks / kind / name).with_suffix(".png"), palette_png(tile.types, _PALETTE))
+        write_picture((data.nuclei / kind / name).with_suffix(".png"), tile.ids)
         yield {
             "image": image.relative_to(data.table.parent).as_posix(),
             "mask": mask.relative_to(data.table.parent).as_posix(),
@@ -128,56 +125,12 @@ def _photos(data: DemoData, count: int, seed: int, shrink: int) -> Iterator[Path
         image = photos.draw_photo(kind, size, np.random.default_rng((seed, 2, k)))
         path = data.photos / kind / f"photo-{k:03d}.jpg"
         if k == 1:  # as a phone held upright writes it
-            yield _write(path, np.rot90(image), orientation=6)
+            yield write_picture(path, np.rot90(image), orientation=6)
         elif k == 2:
-            yield _write(path, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
+            yield write_picture(path, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
         else:
-            yield _write(path, image)
+            yield write_picture(path, image)
 
 
 def _shrunk(size: Size, shrink: int) -> Size:
     return max(size[0] // shrink, 64), max(size[1] // shrink, 64)
-
-
-def _write(path: Path, pixels: NDArray[Any], orientation: int | None = None) -> Path:
-    """Encode RGB, grey or 16-bit pixels by the path's suffix."""
-    if pixels.ndim == 3:
-        pixels = pixels[..., ::-1]
-    options = [cv2.IMWRITE_JPEG_QUALITY, 92] if path.suffix == ".jpg" else [cv2.IMWRITE_PNG_COMPRESSION, 3]
-    done, buffer = cv2.imencode(path.suffix, np.ascontiguousarray(pixels), options)
-    if not done:
-        raise OSError(f"{path}: OpenCV could not encode it")
-    encoded = buffer.tobytes()
-    return _store(path, encoded if orientation is None else _with_orientation(encoded, orientation))
-
-
-def _store(path: Path, encoded: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(encoded)
-    return path
-
-
-def palette_png(indices: NDArray[np.uint8], palette: Sequence[tuple[int, int, int]]) -> bytes:
-    """Encode uint8 H×W indices into `palette` (RGB) as a palette PNG: the file keeps the numbers, viewers show colours.
-
-    >>> palette_png(np.zeros((2, 3), np.uint8), [(0, 0, 0)])[:4]
-    b'\\x89PNG'
-    """
-    height, width = indices.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    rows = np.zeros((height, width + 1), np.uint8)  # each row opens with its filter: 0, none
-    rows[:, 1:] = indices
-    colours = bytes(value for colour in palette for value in colour)
-    chunks = ((b"IHDR", header), (b"PLTE", colours), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
-    packed = (
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
-
-
-def _with_orientation(jpeg: bytes, orientation: int) -> bytes:
-    """The JPEG with an EXIF segment that says how to turn it (1..8), after its start marker."""
-    entry = b"\x01\x12\x00\x03\x00\x00\x00\x01" + orientation.to_bytes(2, "big") + b"\x00\x00"
-    tiff = b"MM\x00\x2a\x00\x00\x00\x08" + b"\x00\x01" + entry + b"\x00\x00\x00\x00"
-    payload = b"Exif\x00\x00" + tiff
-    return jpeg[:2] + b"\xff\xe1" + (len(payload) + 2).to_bytes(2, "big") + payload + jpeg[2:]

@@ -8,10 +8,27 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
+
 import augrecipes as ar
-from augrecipes.recipe.model import Recipe
 
 Expected = Literal["reference", "same", "different"]
+Batches = Callable[[], Iterable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of reading an epoch, before it is tried.
+
+    Attributes:
+        how: what is done.
+        expected: how its digest compares with that of the first way.
+        batches: reads the epoch.
+    """
+
+    how: str
+    expected: Expected
+    batches: Batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +49,44 @@ class Proof:
 
 
 def digest_of(batches: Iterable[dict[str, Any]]) -> str:
-    """64 hex digits of every image, label and path, in order, however they are cut into batches."""
+    """64 hex digits of every tensor, label and path, in order, however the samples are cut into batches."""
     state = hashlib.sha256()
     for batch in batches:
-        labels = batch.get("label", [0] * len(batch["image"]))  # a flat folder has no classes
-        for k in range(len(batch["image"])):
-            state.update(batch["image"][k].numpy().tobytes())
-            state.update(f"{int(labels[k])} {batch['path'][k]}\n".encode("utf-8", "surrogateescape"))
+        for k in range(len(batch["path"])):
+            for name in sorted(batch):
+                value = batch[name][k]
+                if isinstance(value, torch.Tensor):
+                    state.update(f"{name} {tuple(value.shape)}".encode())
+                    state.update(value.numpy().tobytes())
+                else:
+                    state.update(f"{name} {value}\n".encode("utf-8", "surrogateescape"))
     return state.hexdigest()
 
 
-def prove(
-    root: str, recipe: Recipe, *, workers: int = 2, spawn: bool = True, step: Callable[[str], None] = lambda how: None
-) -> list[Proof]:
-    """Read one epoch of a folder in several ways that must agree, and in three that must not.
+def prove(ways: Iterable[Way], step: Callable[[str], None] = lambda how: None) -> list[Proof]:
+    """Read the same samples in several ways and compare.
+
+    Args:
+        ways: the first is the reference.
+        step: called with the name of each way before it is tried.
+    """
+    proofs: list[Proof] = []
+    for way in ways:
+        step(way.how)
+        digest = digest_of(way.batches())
+        holds = way.expected == "reference" or (digest == proofs[0].digest) == (way.expected == "same")
+        proofs.append(Proof(way.how, digest, way.expected, holds))
+    return proofs
+
+
+def image_ways(root: str, recipe: str, *, workers: int = 2, spawn: bool = True) -> list[Way]:
+    """Ways to read one epoch of a folder that must agree, and two that must not.
 
     Args:
         root: class folders of images of any size.
         recipe: its outputs must be of one size.
         workers: number of worker processes where there are some.
         spawn: also read with workers that start afresh (takes seconds).
-        step: called with the name of each proof before it is made.
     """
 
     def loader(batch_size: int, seed: int = 0, optimize: Any = None, **options: Any) -> ar.Loader:
@@ -69,31 +103,23 @@ def prove(
         second.load_state_dict(state)
         yield from second
 
-    def later() -> ar.Loader:
-        dl = loader(8)
-        dl.set_epoch(1)
-        return dl
+    def spawned() -> ar.Loader:
+        return loader(8, num_workers=workers, multiprocessing_context="spawn", persistent_workers=False)
 
-    ways: list[tuple[str, Expected, Callable[[], Iterable[dict[str, Any]]]]] = [
-        ("in this process, batches of 8", "reference", lambda: loader(8)),
-        ("in this process, batches of 3", "same", lambda: loader(3)),
-        (f"{workers} workers, batches of 8", "same", lambda: loader(8, num_workers=workers)),
-        (
-            f"{workers} spawned workers, batches of 8",
-            "same",
-            lambda: loader(8, num_workers=workers, multiprocessing_context="spawn", persistent_workers=False),
-        ),
-        ("stopped half way and resumed", "same", resumed),
-        ("optimize: none instead of exact", "same", lambda: loader(8, optimize="none")),
-        ("the next epoch", "different", later),
-        ("another seed", "different", lambda: loader(8, seed=1)),
+    ways = [
+        Way("in this process, batches of 8", "reference", lambda: loader(8)),
+        Way("in this process, batches of 3", "same", lambda: loader(3)),
+        Way(f"{workers} workers, batches of 8", "same", lambda: loader(8, num_workers=workers)),
+        Way(f"{workers} spawned workers, batches of 8", "same", spawned),
+        Way("stopped half way and resumed", "same", resumed),
+        Way("optimize: none instead of exact", "same", lambda: loader(8, optimize="none")),
+        Way("the next epoch", "different", lambda: at_epoch(1, loader(8))),
+        Way("another seed", "different", lambda: loader(8, seed=1)),
     ]
-    proofs: list[Proof] = []
-    for how, expected, batches in ways:
-        if "spawned" in how and not spawn:
-            continue
-        step(how)
-        digest = digest_of(batches())
-        holds = expected == "reference" or (digest == proofs[0].digest) == (expected == "same")
-        proofs.append(Proof(how, digest, expected, holds))
-    return proofs
+    return [way for way in ways if spawn or "spawned" not in way.how]
+
+
+def at_epoch(epoch: int, loader: ar.Loader) -> ar.Loader:
+    """The loader, made to read this epoch next."""
+    loader.set_epoch(epoch)
+    return loader

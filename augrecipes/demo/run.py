@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 from rich.text import Text
 
+import augrecipes as ar
+from augrecipes.demo.bags import Arrival, BagSpeed, arrivals, bag_ways, measure_bags
 from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.proofs import Proof, prove
+from augrecipes.demo.pairs import pair_ways
+from augrecipes.demo.proofs import Proof, Way, image_ways, prove
+from augrecipes.demo.scenes import Scenes, draw_scenes
+from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.speed import Speed, measure
+from augrecipes.demo.tables import arrival_table, next_steps, proof_table, speed_table
 from augrecipes.preview import preview
-from augrecipes.recipe import load
+from augrecipes.recipe.model import Optimize
 
 # Each gallery recipe, the data it suits, and the word for them.
 _SHOWN = (
@@ -34,7 +39,24 @@ _SHOWN = (
     ("folder-128", "photos"),
     ("jpeg-crop-256", "photos"),
 )
-_PROVEN = "stained-tissue"
+_PAIRS = (("sr-x4", ("hr", "lr")), ("sr-multiscale", ("hr", "x2", "lr")), ("real-esrgan-x4", ("hr",)))
+_BAG = "stained-tissue-bag"
+_STAGES = ("stained-tissue", "real-esrgan-x4")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Where the demo's data lie.
+
+    Attributes:
+        images: tissue and photos.
+        scenes: pairs.
+        slides: folder of bags.
+    """
+
+    images: DemoData
+    scenes: Scenes
+    slides: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +64,27 @@ class Report:
     """What the demo found.
 
     Attributes:
-        data: where the data set lies.
-        proofs: ways of reading one epoch, with digests.
+        data: what it drew.
+        proofs: ways of reading one epoch, with digests, by what was read.
         grids: preview pictures that were written.
+        arrivals: when bags were delivered.
         speeds: samples per second.
+        tiles: tiles per second, or None where nothing was measured.
         seconds: what all of it took.
     """
 
-    data: DemoData
-    proofs: tuple[Proof, ...]
+    data: Drawn
+    proofs: Mapping[str, tuple[Proof, ...]]
     grids: tuple[Path, ...]
+    arrivals: tuple[Arrival, ...]
     speeds: tuple[Speed, ...]
+    tiles: BagSpeed | None
     seconds: float
 
     @property
     def ok(self) -> bool:
         """Whether every proof came out as it must."""
-        return all(proof.holds for proof in self.proofs)
+        return all(proof.holds for proofs in self.proofs.values() for proof in proofs)
 
 
 def run_demo(
@@ -67,13 +93,15 @@ def run_demo(
     console: Console | None = None,
     tiles: int = 36,
     photos: int = 24,
+    scenes: int = 8,
+    bags: int = len(BAGS),
     seed: int = 0,
     shrink: int = 1,
     workers: int = 2,
     spawn: bool = True,
     seconds: float = 0.6,
     rows: int = 4,
-    columns: int = 6,
+    columns: int | None = None,
 ) -> Report:
     """Run the whole demo and write its files into `out`.
 
@@ -82,55 +110,82 @@ def run_demo(
         console: where to print; None is standard output. Progress bars appear on standard error, on a terminal only.
         tiles: tissue tiles to draw.
         photos: photos to draw.
+        scenes: pairs to draw.
+        bags: slides to draw.
         seed: of data and draws.
-        shrink: divides the height and width of the drawn images.
+        shrink: divides the height and width of the drawn tiles and photos, and the number of tiles of the slides. Pairs
+            stay as large as the recipes' windows need them.
         workers: worker processes to compare with none.
         spawn: also start workers afresh.
         seconds: length of each speed measurement; 0 leaves them out.
         rows: pictures in a preview grid.
-        columns: draws in a preview grid.
+        columns: draws in a preview grid; None leaves it to the preview.
 
     Raises:
         OSError: the folder cannot be written.
         AugrecipesError: a recipe or a file is not as it should be.
     """
     console = console or Console()
-    start = perf_counter()
-    out = Path(out)
-    console.print(Text("1  A small data set, drawn by formula", style="bold"))
-    began = perf_counter()
-    with _bar(console, "drawing", tiles + photos) as advance:
-        data = draw_dataset(
-            out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=lambda done, _: advance(done)
+    out, start = Path(out), perf_counter()
+    with _told_once(console):
+        console.print(Text("1  A small data set, drawn by formula", style="bold"))
+        with _bar(console, "drawing", tiles + photos + scenes + bags) as advance:
+            images = draw_dataset(
+                out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=lambda done, _: advance(done)
+            )
+            done = tiles + photos
+            pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=lambda k, _: advance(done + k))
+            slides = draw_slides(
+                out / "slides", bags=bags, seed=seed, shrink=shrink, progress=lambda k, _: advance(done + scenes + k)
+            )
+        data = Drawn(images, pairs, slides)
+        _say(
+            console,
+            f"{tiles} stained tissue tiles with masks and boxes, {photos} photos,\n{scenes} scenes at three "
+            f"resolutions, {bags} slides as bags of tiles  ({_took(start)})",
         )
-    _say(console, f"{tiles} stained tissue tiles with masks and boxes, {photos} photos  ({_took(began)})")
+        console.print(Text("2  One epoch, read in several ways", style="bold"))
+        proofs = _prove(data, console, workers=workers, spawn=spawn)
+        _show(console, proof_table(proofs))
 
-    console.print(Text("2  One epoch, read in several ways", style="bold"))
-    recipe = load(_PROVEN)
-    ways = 8 if spawn else 7
-    with _bar(console, "reading", ways) as advance:
-        done = iter(range(ways))
-        proofs = prove(
-            os.fspath(data.tissue), recipe, workers=workers, spawn=spawn, step=lambda _: advance(next(done, ways))
-        )
-    console.print(Padding(_proof_table(proofs), (0, 0, 1, 3), expand=False))
+        console.print(Text("3  What the recipes do", style="bold"))
+        began = perf_counter()
+        grids = tuple(_draw_grids(out / "grids", data, console, seed=seed, rows=rows, columns=columns))
+        _say(console, f"{len(grids)} pictures in {escape(str(out / 'grids'))}  ({_took(began)})")
 
-    console.print(Text("3  What the recipes do", style="bold"))
-    began = perf_counter()
-    grids = list(_draw_grids(out / "grids", data, console, seed=seed, rows=rows, columns=columns))
-    _say(console, f"{len(grids)} pictures in {escape(str(out / 'grids'))}  ({_took(began)})")
+        console.print(Text("4  Bags of very different size, delivered as soon as they are done", style="bold"))
+        came = tuple(arrivals(os.fspath(slides), _BAG, workers=max(workers, 2)))
+        _show(console, arrival_table(came, max(workers, 2)))
 
-    speeds: list[Speed] = []
-    if seconds > 0:
-        console.print(Text("4  Samples per second, measured now", style="bold"))
-        with _bar(console, "measuring", len(_SHOWN)) as advance:
-            for k, (name, source) in enumerate(_SHOWN):
-                speeds.append(measure(name, source, _where(data, source), workers=workers, seconds=seconds))
-                advance(k + 1)
-        console.print(Padding(_speed_table(speeds, workers), (0, 0, 1, 3), expand=False))
+        speeds: list[Speed] = []
+        per_second = None
+        if seconds > 0:
+            console.print(Text("5  Samples per second, measured now", style="bold"))
+            jobs = list(_measured(data))
+            with _bar(console, "measuring", len(jobs) + 1) as advance:
+                for k, (name, source, make) in enumerate(jobs):
+                    speeds.append(measure(name, source, make, workers=workers, seconds=seconds))
+                    advance(k + 1)
+                per_second = measure_bags(os.fspath(slides), _BAG, seconds=seconds)
+            _show(console, speed_table(speeds, per_second, workers))
     spent = perf_counter() - start
-    console.print(_next_steps(out, data, spent))
-    return Report(data, tuple(proofs), tuple(grids), tuple(speeds), spent)
+    console.print(next_steps(out, images.tissue, spent))
+    return Report(data, proofs, grids, came, tuple(speeds), per_second, spent)
+
+
+def _prove(data: Drawn, console: Console, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
+    """Every kind of data, read in several ways."""
+    ways: dict[str, list[Way]] = {
+        "images, stained-tissue": image_ways(
+            os.fspath(data.images.tissue), "stained-tissue", workers=workers, spawn=spawn
+        ),
+        "pairs, sr-x4": pair_ways(data.scenes.roots("hr", "lr"), "sr-x4", workers=workers),
+        f"bags, {_BAG}": bag_ways(os.fspath(data.slides), _BAG, workers=workers),
+    }
+    total = sum(map(len, ways.values()))
+    with _bar(console, "reading", total) as advance:
+        done = iter(range(total))
+        return {what: tuple(prove(some, lambda _: advance(next(done)))) for what, some in ways.items()}
 
 
 def _where(data: DemoData, source: str) -> dict[str, Any]:
@@ -144,21 +199,60 @@ def _where(data: DemoData, source: str) -> dict[str, Any]:
     }[source]
 
 
+def _measured(data: Drawn) -> Iterator[tuple[str, str, Callable[[Optimize], Any]]]:
+    """Recipe, word for its data, and a maker of its dataset at a level of optimisation."""
+    for name, source in _SHOWN:
+        yield name, source, partial(_images, name, _where(data.images, source))
+    for name, targets in _PAIRS:
+        yield name, "pairs", partial(_pairs, name, data.scenes.roots(*targets))
+
+
+def _images(recipe: str, where: dict[str, Any], optimize: Optimize) -> ar.ImageFolder:
+    return ar.ImageFolder(**where, recipe=recipe, optimize=optimize)
+
+
+def _pairs(recipe: str, roots: dict[str, str], optimize: Optimize) -> ar.PairedImages:
+    return ar.PairedImages(roots, recipe, optimize=optimize)
+
+
 def _draw_grids(
-    folder: Path, data: DemoData, console: Console, *, seed: int, rows: int, columns: int
+    folder: Path, data: Drawn, console: Console, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
-    """Write one preview a recipe, and one that shows a recipe step by step."""
-    jobs = [(name, source, False) for name, source in _SHOWN] + [("stained-tissue", "tissue", True)]
-    with _bar(console, "drawing grids", len(jobs)) as advance:
-        for k, (name, source, stages) in enumerate(jobs):
-            target = folder / (f"{name}-stages.png" if stages else f"{name}.png")
-            where = _where(data, source)
-            source_path, masks = where.get("root") or where["files"], where.get("masks")
+    """Write one preview a recipe, and some that show a recipe step by step."""
+    jobs: list[tuple[str, Any, Any]] = []
+    for name, source in _SHOWN:
+        where = _where(data.images, source)
+        jobs.append((name, where.get("root") or where["files"], where.get("masks")))
+    jobs += [(name, data.scenes.roots(*targets), None) for name, targets in _PAIRS]
+    jobs.append((_BAG, data.slides, None))
+    all_jobs = [(*job, False) for job in jobs] + [(*job, True) for job in jobs if job[0] in _STAGES]
+    with _bar(console, "drawing grids", len(all_jobs)) as advance:
+        for k, (name, source, masks, stages) in enumerate(all_jobs):
             yield preview(
-                name, source_path, target, masks=masks, rows=2 if stages else rows, columns=columns, seed=seed,
-                stages=stages,
+                name, source, folder / (f"{name}-stages.png" if stages else f"{name}.png"), masks=masks,
+                rows=min(rows, 2) if stages else rows, columns=columns, seed=seed, stages=stages,
             )  # fmt: skip
             advance(k + 1)
+
+
+@contextmanager
+def _told_once(console: Console) -> Iterator[None]:
+    """What the library logs is printed once, however often the same data are opened."""
+    said: set[str] = set()
+
+    class Once(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            message = record.getMessage()
+            if message not in said:
+                said.add(message)
+                console.print(Padding(Text(message, style="dim"), (0, 0, 0, 3), expand=False))
+
+    logger, handler = logging.getLogger("augrecipes"), Once(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 @contextmanager
@@ -175,54 +269,9 @@ def _say(console: Console, line: str) -> None:
     console.print(Padding(line, (0, 0, 1, 3), expand=False), highlight=False)
 
 
+def _show(console: Console, table: RenderableType) -> None:
+    console.print(Padding(table, (0, 0, 1, 3), expand=False))
+
+
 def _took(began: float) -> str:
     return f"{perf_counter() - began:.1f} s"
-
-
-def _proof_table(proofs: list[Proof]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for _ in range(4):
-        table.add_column(no_wrap=True)
-    for proof in proofs:
-        mark = Text("✓", style="green") if proof.holds else Text("✗ NOT AS EXPECTED", style="bold red")
-        said = {"reference": "", "same": "the same", "different": "differs, as it must"}[proof.expected]
-        style = "dim" if proof.expected == "different" else "cyan"
-        table.add_row(proof.how, Text(proof.digest[:12], style=style), mark, Text(said, style="dim"))
-    return table
-
-
-def _speed_table(speeds: list[Speed], workers: int) -> Group:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("recipe", no_wrap=True)
-    table.add_column("data", no_wrap=True)
-    table.add_column("none", justify="right")
-    table.add_column("exact", justify="right", style="bold")
-    table.add_column("gain", justify="right")
-    table.add_column(f"exact, {workers} workers", justify="right")
-    for speed in speeds:
-        parallel = f"{speed.parallel:,.0f}" if speed.parallel else ""
-        gain = f"×{speed.exact / speed.none:.2f}"
-        table.add_row(speed.recipe, speed.source, f"{speed.none:,.0f}", f"{speed.exact:,.0f}", gain, parallel)
-    note = (
-        "none: the steps as albumentations runs them; exact: the optimised plan, the\n"
-        "same bits; one thread each, decoding and batching included.\n"
-        f"{os.cpu_count()} cores, shared with whatever else runs now."
-    )
-    return Group(table, Text(note, style="dim"))
-
-
-def _next_steps(out: Path, data: DemoData, spent: float) -> Group:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    activate = Path(sys.prefix) / "bin" / "activate"
-    if shutil.which("augrecipes") is None and activate.is_file():
-        table.add_row("first", f". {os.path.relpath(activate)}")
-    table.add_row("look at", f"{out / 'grids'}{os.sep}*.png")
-    table.add_row("see the plan", "augrecipes explain stained-tissue")
-    table.add_row("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png")
-    table.add_row("your own recipe", "augrecipes check my-recipe.yaml")
-    table.add_row("in Python", "import augrecipes as ar")
-    table.add_row("", f'ds = ar.ImageFolder("{data.tissue.as_posix()}", "stained-tissue")')
-    table.add_row("", "dl = ar.loader(ds, batch_size=16, num_workers=2)")
-    return Group(Text(f"Done in {spent:.0f} s. Next:", style="bold"), Padding(table, (0, 0, 0, 3), expand=False))

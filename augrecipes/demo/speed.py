@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -13,6 +13,7 @@ import cv2
 import torch
 
 import augrecipes as ar
+from augrecipes.recipe.model import Optimize
 
 _BATCH = 4
 _SLICES = 3
@@ -37,7 +38,7 @@ class Speed:
     parallel: float | None
 
 
-def measure(name: str, source: str, where: dict[str, Any], *, workers: int, seconds: float) -> Speed:
+def measure(name: str, source: str, make: Callable[[Optimize], Any], *, workers: int, seconds: float) -> Speed:
     """Measure one recipe on one kind of data.
 
     `none` and `exact` take turns, so that whatever else the machine does hits both; each one's figure is the median
@@ -46,16 +47,15 @@ def measure(name: str, source: str, where: dict[str, Any], *, workers: int, seco
     one costs more than it brings.
 
     Args:
-        name: a gallery recipe.
+        name: of the recipe.
         source: a word for the data.
-        where: arguments that tell ImageFolder what to read.
+        make: a Dataset of the recipe with this `optimize`.
         workers: processes of the parallel measurement; 0 leaves it out.
         seconds: length of each of the measurements.
     """
-    endless = {
-        optimize: _endless(ar.ImageFolder(**where, recipe=name, optimize=optimize), 0) for optimize in ("none", "exact")
-    }
-    turns: dict[str, list[float]] = {"none": [], "exact": []}
+    levels: tuple[Optimize, ...] = ("none", "exact")
+    endless = {optimize: _endless(make(optimize), 0) for optimize in levels}
+    turns: dict[Optimize, list[float]] = {"none": [], "exact": []}
     with _one_thread():
         for batches in endless.values():
             next(batches)  # the first sample fills caches
@@ -64,7 +64,7 @@ def measure(name: str, source: str, where: dict[str, Any], *, workers: int, seco
                 turns[optimize].append(_rate(batches, seconds / _SLICES))
     parallel = None
     if workers:
-        batches = _endless(ar.ImageFolder(**where, recipe=name, optimize="exact"), workers)
+        batches = _endless(make("exact"), workers)
         # Each worker fills a queue of two batches ahead of time; measuring starts when those are gone.
         for _ in range(1 + 3 * workers):
             next(batches)
@@ -96,5 +96,5 @@ def _rate(batches: Iterator[Any], seconds: float) -> float:
     """Samples per second over whole batches, for `seconds` or a little more."""
     start, count = perf_counter(), 0
     while (spent := perf_counter() - start) < seconds or not count:
-        count += len(next(batches)["image"])
+        count += len(next(batches)["path"])
     return count / spent

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
+from augrecipes.preview.bags import bag_sheet
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
-from augrecipes.preview.samples import Sample, Samples, open_samples, targets_of
+from augrecipes.preview.pairs import pair_sheet
+from augrecipes.preview.rows import Progress, facts, show_rows
+from augrecipes.preview.samples import TABLES, Sample, open_samples, targets_of
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
 from augrecipes.recipe import load
-from augrecipes.recipe.model import Mode, Optimize, Recipe
-
-logger = logging.getLogger("augrecipes")
+from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.pair_roots import Roots
 
 StrPath = str | os.PathLike[str]
+Data = StrPath | Mapping[str, Roots]
 
-_SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
+_COLUMNS: dict[Kind, int] = {"image": 6, "pair": 6, "bag": 12}
 _STAGE_PX = 150  # stages are put on a further line before they get smaller than this
 
 
@@ -41,27 +42,31 @@ class _Drawn:
 
 def preview(
     recipe: Recipe | StrPath,
-    data: StrPath,
+    data: Data,
     out: StrPath,
     *,
     rows: int = 4,
-    columns: int = 6,
+    columns: int | None = None,
     seed: int = 0,
     epoch: int = 0,
     stages: bool = False,
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Draw what a recipe does to some pictures, and write it as a picture.
 
     Args:
         recipe: a Recipe, a gallery name or a path.
-        data: a folder (class folders or flat), one image, or a CSV file as `ImageFolder(files=...)` reads it.
+        data: a folder (class folders or flat), one image, or a CSV file as `ImageFolder(files=...)` reads it. For a
+            recipe of kind pair: a folder, or a list of them, for each target, `{"hr": ..., "lr": ...}`, or a CSV file
+            as `PairedImages(files=...)` reads it. For one of kind bag: a folder of bags, or a CSV file as
+            `TileBags(files=...)` reads it.
         out: the file to write, `.png` or `.jpg`; missing folders are made.
         rows: sources, spread evenly over the data and its classes.
-        columns: draws of each source, one epoch each (`eval` has one).
+        columns: draws of each source, one epoch each (`eval` has one); of bags the tiles, in two epochs. None: 6
+            draws, or 12 tiles.
         seed: of the draws; the sheet shows what a Dataset with this seed hands out.
         epoch: of the first draw.
         stages: show one draw after every step instead.
@@ -75,7 +80,8 @@ def preview(
 
     Raises:
         RecipeError: the recipe is not valid, or cannot be compiled.
-        DataError: there is no image that can be read, or the file cannot be written as asked.
+        DataError: there is no image that can be read, targets do not suit the recipe, or the file cannot be written
+            as asked.
 
     Files that cannot be read are left out, named at the foot of the sheet, and logged.
 
@@ -104,76 +110,96 @@ def preview(
 
 def sample_grid(
     recipe: Recipe | StrPath,
-    data: StrPath,
+    data: Data,
     *,
     rows: int = 4,
-    columns: int = 6,
+    columns: int | None = None,
     seed: int = 0,
     epoch: int = 0,
     stages: bool = False,
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NDArray[np.uint8]:
     """The sheet that `preview` writes, uint8 H×W×3 RGB; arguments and errors are the same."""
-    if rows < 1 or columns < 1:
+    if rows < 1 or (columns is not None and columns < 1):
         raise DataError(f"a preview needs at least one row and one column, got {rows} and {columns}")
     recipe = recipe if isinstance(recipe, Recipe) else load(recipe)
-    pipeline = recipe.compile(mode=mode, optimize=optimize, seed=seed)
+    if masks is not None and recipe.kind != "image":
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
+    columns = _COLUMNS[recipe.kind] if columns is None else columns
+    asked: dict[str, Any] = {
+        "rows": rows, "columns": columns, "seed": seed, "epoch": epoch, "stages": stages,
+        "compiled": {"mode": mode, "optimize": optimize}, "progress": progress,
+    }  # fmt: skip
+    if recipe.kind == "pair":
+        return pair_sheet(recipe, _targets(recipe, data), **asked)
+    folder = _folder(recipe, data)
+    if recipe.kind == "bag":
+        return bag_sheet(recipe, folder, **asked)
+    return _image_sheet(recipe, folder, masks=masks, **asked)
+
+
+def _targets(recipe: Recipe, data: Data) -> Data:
+    """What a pair is read from; DataError for a folder without the name of its target."""
+    if isinstance(data, Mapping) or Path(os.fsdecode(data)).suffix.lower() in TABLES:
+        return data
+    made = {step.args["target"] for step in recipe.walk() if step.name == "Degrade"}
+    wanted = [name for name in sorted(recipe.scales, key=lambda n: -recipe.scales[n]) if name not in made]
+    raise DataError(
+        f"{recipe.name} is of kind pair: name a folder for each target, {' '.join(f'{n}=FOLDER' for n in wanted)}, "
+        "or give a CSV file with a column for each", os.fsdecode(data),
+    )  # fmt: skip
+
+
+def _folder(recipe: Recipe, data: Data) -> StrPath:
+    """What images and bags are read from; DataError for folders of targets, which only pairs have."""
+    if not isinstance(data, Mapping):
+        return data
+    names = ", ".join(f"{name}=" for name in data)
+    raise DataError(
+        f"{recipe.name} is of kind {recipe.kind} and has no targets to name: give one folder, without {names}"
+    )
+
+
+def _image_sheet(
+    recipe: Recipe,
+    data: StrPath,
+    *,
+    rows: int,
+    columns: int,
+    seed: int,
+    epoch: int,
+    stages: bool,
+    compiled: Mapping[str, Any],
+    masks: StrPath | None,
+    progress: Progress | None,
+) -> NDArray[np.uint8]:
+    pipeline = recipe.compile(seed=seed, **compiled)
     samples = open_samples(data, recipe, masks=masks)
-    drawer = _Drawer(samples, pipeline, epoch, 1 if stages or mode == "eval" else columns, stages)
-    drawn: list[_Drawn] = []
-    wanted = min(rows, len(samples))
-    for slot in range(wanted):  # each row comes from its own share of the data
-        share = range(slot * len(samples) // wanted, (slot + 1) * len(samples) // wanted)
-        if (one := drawer.first_of(samples.choose_order(share, [d.sample.index for d in drawn]))) is not None:
-            drawn.append(one)
-        if progress:
-            progress(slot + 1, wanted)
-    skipped = drawer.skipped
-    if not drawn:
-        raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=str(data))
-    for error in skipped:
-        logger.warning("preview leaves out %s", error)
+    draws = 1 if stages or pipeline.mode == "eval" else columns
+
+    def show(index: int) -> _Drawn:
+        sample = samples.read(index)
+        targets = targets_of(sample, recipe)
+        outputs = [pipeline.at(index, epoch + k)(**targets) for k in range(draws)]
+        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**targets) if stages else [])
+
+    shown = show_rows(
+        len(samples), rows, show, data=str(data), path=samples.path, order=samples.choose_order, progress=progress
+    )
+    drawn = shown.rows
     classes = samples.box_classes if recipe.inputs.boxes else ()
     layout, body = _stage_rows(drawn, recipe, classes) if stages else _draw_rows(drawn, recipe, epoch, classes)
-    about = [recipe.about] if recipe.about else []
-    facts = _facts(recipe, pipeline, drawn, seed, f"after each step, epoch {epoch}" if stages else "one draw an epoch")
-    feet = [f"left out: {error}" for error in skipped[:6]]
-    feet += [f"left out: {len(skipped) - 6} more"] if len(skipped) > 6 else []
+    image = drawn[0].outputs[0]["image"]
+    made = facts(
+        pipeline, seed, f"after each step, epoch {epoch}" if stages else "one draw an epoch",
+        f"{image.dtype} {'×'.join(map(str, image.shape))}",
+    )  # fmt: skip
+    lines = [line for line in (recipe.about, made) if line]
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
-    return compose(layout, body, title=recipe.name, lines=[*about, facts], footers=feet, legend=legend)
-
-
-@dataclass(slots=True)
-class _Drawer:
-    """Reads sources and runs the pipeline over them; remembers those that failed."""
-
-    samples: Samples
-    pipeline: Pipeline
-    epoch: int
-    draws: int
-    stages: bool
-    skipped: list[DataError] = field(default_factory=list)
-
-    def first_of(self, indices: Sequence[int]) -> _Drawn | None:
-        """The first source that can be read and drawn."""
-        for index in indices:
-            if len(self.skipped) > _SPARE_TRIES:
-                return None
-            try:
-                return self._draw(index)
-            except DataError as error:
-                self.skipped.append(error if error.path else error.with_path(self.samples.path(index)))
-        return None
-
-    def _draw(self, index: int) -> _Drawn:
-        sample = self.samples.read(index)
-        targets = targets_of(sample, self.pipeline.recipe)
-        epochs = range(self.epoch, self.epoch + self.draws)
-        outputs = [self.pipeline.at(index, epoch)(**targets) for epoch in epochs]
-        return _Drawn(sample, outputs, self.pipeline.stages(index, self.epoch)(**targets) if self.stages else [])
+    return compose(layout, body, title=recipe.name, lines=lines, footers=shown.footers(), legend=legend)
 
 
 def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
@@ -211,15 +237,3 @@ def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str])
         body.append(Row([source, *cells[:across]], one.sample.caption, one.sample.note))
         body += [Row(cells[k : k + across], indent=True) for k in range(across, len(cells), across)]
     return layout, body
-
-
-def _facts(recipe: Recipe, pipeline: Pipeline, drawn: Sequence[_Drawn], seed: int, draws: str) -> str:
-    """The line that says what made the sheet."""
-    image = drawn[0].outputs[0]["image"]
-    shape = "×".join(map(str, image.shape))
-    return " · ".join(
-        (
-            f"digest {recipe.digest[:8]}", f"seed {seed}", f"{pipeline.mode}", f"optimize {pipeline.optimize}",
-            draws, f"output {image.dtype} {shape}",
-        )
-    )  # fmt: skip

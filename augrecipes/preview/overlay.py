@@ -21,6 +21,8 @@ _NAMED: tuple[Colour, ...] = (
 _OUTSIDE = 255  # what segmentation masks call pixels that do not count
 _FILL = 0.26
 _LABEL_PX = 11
+_TAG_PX = 14
+_RIM = 0.7  # how dark the rim of an outline is
 _LABELLED = 16  # with more boxes than this, text would hide the picture; colours and the legend remain
 
 
@@ -141,3 +143,54 @@ def _label_name(label: Any, classes: Sequence[str]) -> str:
 
 def _overlap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def draw_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
+    """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light pictures.
+
+    Args:
+        picture: uint8 H×W×3.
+        crops: y0, x0, y1, x1 in px of the picture, ends exclusive.
+        names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`.
+    """
+    height, width = picture.shape[:2]
+    corners = []
+    for y0, x0, y1, x1 in crops:
+        left, top = min(max(round(x0), 0), width - 2), min(max(round(y0), 0), height - 2)
+        corners.append((left, top, min(max(round(x1) - 1, left + 1), width - 1), min(round(y1) - 1, height - 1)))
+    dark = picture.copy()
+    for left, top, right, bottom in corners:  # a dark rim on both sides of the line
+        cv2.rectangle(dark, (left - 1, top - 1), (right + 1, bottom + 1), (12, 12, 12), 1, cv2.LINE_8)
+        cv2.rectangle(dark, (left + 2, top + 2), (right - 2, bottom - 2), (12, 12, 12), 1, cv2.LINE_8)
+    cv2.addWeighted(dark, _RIM, picture, 1 - _RIM, 0, dst=picture)
+    for k, (left, top, right, bottom) in enumerate(corners):
+        cv2.rectangle(picture, (left, top), (right, bottom), colour_of(k + 1), 1, cv2.LINE_8)
+        cv2.rectangle(picture, (left + 1, top + 1), (right - 1, bottom - 1), colour_of(k + 1), 1, cv2.LINE_8)
+    taken: list[tuple[int, int, int, int]] = []
+    for k, (corner, name) in enumerate(zip(corners, names, strict=True)):
+        place = _tag_place(corner, width_px(name, _LABEL_PX) + 8, taken, (height, width))
+        taken.append(place)
+        draw_tag(picture, place, name, colour_of(k + 1))
+
+
+def draw_tag(picture: Picture, place: tuple[int, int, int, int], name: str, colour: Colour) -> None:
+    """A short text in the middle of a filled box (left, top, right, bottom; px, ends exclusive), in place."""
+    left, top, right, bottom = place
+    cv2.rectangle(picture, (left, top), (right - 1, bottom - 1), colour, -1)
+    ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)
+    at = (left + right) // 2, bottom - (bottom - top - 8) // 2
+    draw_text(picture, name, at, size_px=_LABEL_PX, colour=ink, align="center")
+
+
+def _tag_place(
+    corner: tuple[int, int, int, int], width: int, taken: Sequence[tuple[int, int, int, int]], size: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """The first corner of a crop, inside it and then outside, that no other tag has."""
+    left, top, right, bottom = corner
+    places = [
+        (x, y, x + width, y + _TAG_PX)
+        for y in (top, bottom + 1 - _TAG_PX, top - _TAG_PX, bottom + 1)
+        for x in (left, right + 1 - width)
+    ]
+    inside = [p for p in places if p[0] >= 0 and p[1] >= 0 and p[2] <= size[1] and p[3] <= size[0]] or places[:1]
+    return next((p for p in inside if not any(_overlap(p, other) for other in taken)), inside[0])

@@ -19,7 +19,7 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image, read_mask
 from augrecipes.sources.paths import PathTable
 
-_TABLES = {".csv", ".tsv"}
+TABLES = {".csv", ".tsv"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def open_samples(
         table = table_of_folders([name], [masks] if masks is not None else [])
     elif not path.exists():
         raise DataError("no such file or folder", path=name)
-    elif path.suffix.lower() in _TABLES:
+    elif path.suffix.lower() in TABLES:
         table = table_of_csv(name, ignore=untaken(recipe))
     else:
         table = Table(images=PathTable.from_paths([name]))

@@ -18,8 +18,10 @@ EMPTY: Colour = (236, 236, 232)
 INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
-_MARGIN, _GAP, _HEADER, _CAPTION, _BETWEEN = 36, 12, 24, 40, 10
-_TITLE_PX, _SMALL_PX, _HEADER_PX = 24, 14, 14
+MARGIN, GAP, HEADER = 36, 12, 24
+SMALL_PX, NOTE_PX = 14, 12
+_CAPTION, _BETWEEN = 40, 10
+_TITLE_PX = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +69,12 @@ class Layout:
     @property
     def width(self) -> int:
         """Width of the whole sheet."""
-        return 2 * _MARGIN + self.columns * self.cell_width + (self.columns - 1) * _GAP
+        return 2 * MARGIN + self.columns * self.cell_width + (self.columns - 1) * GAP
 
     def row_height(self, row: Row) -> int:
         """Height of a row with its header and its caption."""
         caption = _CAPTION if row.caption or row.note else 0
-        return (_HEADER if row.headers else 0) + self.cell_height + caption + _BETWEEN
-
-    def head(self, lines: int) -> int:
-        """Height of what stands above the first row: the title and `lines` of text."""
-        return _MARGIN + _TITLE_PX + lines * (_SMALL_PX + 8) + 16
-
-    def height(self, rows: Sequence[Row], lines: int, footers: int) -> int:
-        """Height of the whole sheet."""
-        return self.head(lines) + sum(self.row_height(row) for row in rows) + footers * 22 + _MARGIN - _BETWEEN
+        return (HEADER if row.headers else 0) + self.cell_height + caption + _BETWEEN
 
 
 def layout_for(columns: int, aspect: float, largest: int = 256, smallest: int = 96) -> Layout:
@@ -95,7 +89,7 @@ def layout_for(columns: int, aspect: float, largest: int = 256, smallest: int = 
     >>> layout_for(7, 1.0)
     Layout(columns=7, cell_height=256, cell_width=256)
     """
-    room = (MAX_WIDTH_PX - 2 * _MARGIN + _GAP) // columns - _GAP
+    room = (MAX_WIDTH_PX - 2 * MARGIN + GAP) // columns - GAP
     width = min(max(room, smallest), largest)
     return Layout(columns, max(round(width * aspect), 24), width)
 
@@ -122,51 +116,112 @@ def compose(
     Returns:
         uint8 H×W×3 RGB.
     """
-    sheet = np.empty((layout.height(rows, len(lines) + bool(legend), len(footers)), layout.width, 3), np.uint8)
-    sheet[:] = PAGE
-    room = layout.width - 2 * _MARGIN
-    y = _MARGIN + _TITLE_PX - 4
-    draw_text(sheet, fit(title, room, _TITLE_PX, bold=True), (_MARGIN, y), size_px=_TITLE_PX, colour=INK, bold=True)
-    for line in lines:
-        y += _SMALL_PX + 8
-        draw_text(sheet, fit(line, room, _SMALL_PX), (_MARGIN, y), size_px=_SMALL_PX, colour=QUIET)
-    if legend:
-        _draw_legend(sheet, legend, y + _SMALL_PX + 8, room)
-    y = layout.head(len(lines) + bool(legend))
-    for row in rows:
-        _draw_row(sheet, layout, row, y)
-        y += layout.row_height(row)
+    blocks = [_draw_row(layout, row) for row in rows]
+    return page(layout.width, blocks, title=title, lines=lines, footers=footers, legend=legend)
+
+
+def page(
+    width: int,
+    blocks: Sequence[NDArray[np.uint8]],
+    *,
+    title: str,
+    lines: Sequence[str] = (),
+    footers: Sequence[str] = (),
+    legend: Sequence[tuple[Colour, str]] = (),
+) -> NDArray[np.uint8]:
+    """A sheet of blocks one under another, with text above and below; `compose` makes the blocks of its rows.
+
+    Args:
+        width: of the sheet, px, the margins of `MARGIN` included.
+        blocks: uint8 h×w×3 RGB with the page as their ground, not wider than the sheet without its margins.
+        title: one line, large.
+        lines: under the title, grey; broken at ` · ` where they are too wide.
+        footers: at the bottom, grey.
+        legend: colours and what they stand for, on one more line under the title.
+
+    Returns:
+        uint8 H×W×3 RGB.
+
+    >>> page(300, [blank(40, 200)], title="a sheet").shape
+    (152, 300, 3)
+    """
+    room = width - 2 * MARGIN
+    lines = [part for line in lines for part in _wrapped(line, room)]
+    y = head(len(lines) + bool(legend))
+    foot = 22 * len(footers) + MARGIN - _BETWEEN
+    sheet = blank(y + sum(len(block) + _BETWEEN for block in blocks) + foot, width)
+    for block in blocks:
+        sheet[y : y + len(block), MARGIN : MARGIN + block.shape[1]] = block
+        y += len(block) + _BETWEEN
     for line in footers:
         y += 22
-        draw_text(sheet, fit(line, room, _SMALL_PX), (_MARGIN, y - _BETWEEN), size_px=_SMALL_PX, colour=QUIET)
+        draw_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y - _BETWEEN), size_px=SMALL_PX, colour=QUIET)
+    y = MARGIN + _TITLE_PX - 4
+    draw_text(sheet, fit(title, room, _TITLE_PX, bold=True), (MARGIN, y), size_px=_TITLE_PX, colour=INK, bold=True)
+    for line in lines:
+        y += SMALL_PX + 8
+        draw_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y), size_px=SMALL_PX, colour=QUIET)
+    if legend:
+        _draw_legend(sheet, legend, y + SMALL_PX + 8, room)
     return sheet
+
+
+def _wrapped(line: str, room: int) -> list[str]:
+    """The line, broken where facts meet (` · `) if it is too wide."""
+    made: list[str] = []
+    for part in line.split(" · "):
+        if made and width_px(f"{made[-1]} · {part}", SMALL_PX) <= room:
+            made[-1] += f" · {part}"
+        else:
+            made.append(part)
+    return made
+
+
+def blank(height: int, width: int, colour: Colour = PAGE) -> NDArray[np.uint8]:
+    """An empty piece of a sheet, uint8 H×W×3.
+
+    >>> blank(2, 3)[0, 0].tolist()
+    [250, 250, 248]
+    """
+    piece = np.empty((height, width, 3), np.uint8)
+    piece[:] = colour
+    return piece
+
+
+def head(lines: int) -> int:
+    """Height of what stands above a sheet's first block: the title and `lines` of text."""
+    return MARGIN + _TITLE_PX + lines * (SMALL_PX + 8) + 16
 
 
 def _draw_legend(sheet: NDArray[np.uint8], legend: Sequence[tuple[Colour, str]], y: int, room: int) -> None:
     """Swatches and names on one line; what does not fit is left out."""
-    x = _MARGIN
+    x = MARGIN
     for colour, name in legend:
-        width = 18 + width_px(name, _SMALL_PX)
-        if x + width > _MARGIN + room:
+        width = 18 + width_px(name, SMALL_PX)
+        if x + width > MARGIN + room:
             return
         sheet[y - 10 : y, x : x + 10] = colour
-        draw_text(sheet, name, (x + 16, y), size_px=_SMALL_PX, colour=QUIET)
+        draw_text(sheet, name, (x + 16, y), size_px=SMALL_PX, colour=QUIET)
         x += width + 18
 
 
-def _draw_row(sheet: NDArray[np.uint8], layout: Layout, row: Row, y: int) -> None:
-    top = y + (_HEADER if row.headers else 0)
+def _draw_row(layout: Layout, row: Row) -> NDArray[np.uint8]:
+    top = HEADER if row.headers else 0
+    block = blank(layout.row_height(row) - _BETWEEN, layout.width - 2 * MARGIN)
     for k, cell in enumerate(row.cells, start=int(row.indent)):
-        left = _MARGIN + k * (layout.cell_width + _GAP)
+        left = k * (layout.cell_width + GAP)
         if row.headers and cell.header:
-            text = fit(cell.header, layout.cell_width, _HEADER_PX)
-            draw_text(sheet, text, (left, top - 8), size_px=_HEADER_PX, colour=QUIET if cell.quiet else INK)
+            text = fit(cell.header, layout.cell_width, SMALL_PX)
+            draw_text(block, text, (left, top - 8), size_px=SMALL_PX, colour=QUIET if cell.quiet else INK)
         height, width = cell.picture.shape[:2]
-        sheet[top : top + layout.cell_height, left : left + layout.cell_width] = EMPTY
+        block[top : top + layout.cell_height, left : left + layout.cell_width] = EMPTY
         y0, x0 = top + (layout.cell_height - height) // 2, left + (layout.cell_width - width) // 2
-        sheet[y0 : y0 + height, x0 : x0 + width] = cell.picture
+        block[y0 : y0 + height, x0 : x0 + width] = cell.picture
     below = top + layout.cell_height
-    caption = fit(row.caption, layout.cell_width, _SMALL_PX, middle=True)
-    draw_text(sheet, caption, (_MARGIN, below + 17), size_px=_SMALL_PX, colour=INK)
-    note = fit(row.note, layout.cell_width, _SMALL_PX - 2)
-    draw_text(sheet, note, (_MARGIN, below + 33), size_px=_SMALL_PX - 2, colour=QUIET)
+    if row.caption:
+        caption = fit(row.caption, layout.cell_width, SMALL_PX, middle=True)
+        draw_text(block, caption, (0, below + 17), size_px=SMALL_PX, colour=INK)
+    if row.note:
+        note = fit(row.note, layout.cell_width, NOTE_PX)
+        draw_text(block, note, (0, below + 33), size_px=NOTE_PX, colour=QUIET)
+    return block

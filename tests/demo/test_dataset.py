@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from augrecipes.demo import photos, tissue
-from augrecipes.demo.dataset import DemoData, draw_dataset, palette_png
+from augrecipes.demo.dataset import DemoData, draw_dataset
+from augrecipes.demo.encoding import palette_png
 from augrecipes.demo.photos import draw_photo
 from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, draw_tile
 

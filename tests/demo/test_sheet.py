@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from augrecipes.preview import overlay, text
 from augrecipes.preview.cells import cell_of_stage, output_aspect, short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
-from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, Layout, Row, compose, layout_for
+from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, Layout, Row, compose, head, layout_for
 from augrecipes.recipe.model import Normalize, Output
 
 
@@ -200,7 +200,8 @@ def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> Non
     layout = layout_for(columns, 0.75)
     body = [Row([filled(layout, 20 + c) for c in range(columns)], "name", "note", headers=r == 0) for r in range(rows)]
     sheet = compose(layout, body, title="a recipe", lines=["one", "two"], footers=["left out: x"])
-    assert sheet.shape == (layout.height(body, 2, 1), layout.width, 3)
+    height = head(2) + sum(layout.row_height(row) for row in body) + 22 + 26  # one line and the margin below
+    assert sheet.shape == (height, layout.width, 3)
     assert layout.width <= MAX_WIDTH_PX
     for value in range(20, 20 + columns):
         ys, _ = np.nonzero((sheet == value).all(-1))
@@ -208,6 +209,16 @@ def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> Non
         assert rows * whole <= ys.size <= rows * whole + 200  # antialiased ink may hit the same grey
     assert (sheet[:, :30] == PAGE).all()
     assert (sheet[:, -30:] == PAGE).all()
+
+
+def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
+    layout = layout_for(1, 1.0)
+    long = " · ".join(f"fact number {k}" for k in range(6))
+    body = [Row([filled(layout, 90)])]
+    one, many = (compose(layout, body, title="t", lines=[line]) for line in ("short", long))
+    assert many.shape[0] - one.shape[0] in {22, 44, 66}
+    ink = (many[: head(4)] < 200).all(-1)
+    assert not ink[:, -36:].any(), "the margin stays free"
 
 
 def test_many_columns_keep_a_readable_size() -> None:

@@ -1,0 +1,114 @@
+"""What the demo prints: proofs, arrivals, speeds, and where to go from here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from augrecipes.demo.bags import Arrival, BagSpeed, Times
+from augrecipes.demo.proofs import Proof
+from augrecipes.demo.speed import Speed
+
+_BAR = 24  # characters of the longest bar
+
+
+def proof_table(proofs: Mapping[str, Sequence[Proof]]) -> Table:
+    """A line for each way of reading, under the words for what was read."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for _ in range(4):
+        table.add_column(no_wrap=True)
+    for number, (what, found) in enumerate(proofs.items()):
+        if number:
+            table.add_row()
+        table.add_row(Text(what, style="dim"))
+        for proof in found:
+            mark = Text("✓", style="green") if proof.holds else Text("✗ NOT AS EXPECTED", style="bold red")
+            said = {"reference": "", "same": "the same", "different": "differs, as it must"}[proof.expected]
+            style = "dim" if proof.expected == "different" else "cyan"
+            table.add_row(f"  {proof.how}", Text(proof.digest[:12], style=style), mark, Text(said, style="dim"))
+    return table
+
+
+def arrival_table(arrivals: Sequence[Arrival], workers: int) -> Group:
+    """How long each bag was worked on, and how long it then waited: in order, and delivered as soon as it was done."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("bag", no_wrap=True)
+    table.add_column("tiles", justify="right")
+    for name in ("in order", "in_order=False"):
+        table.add_column(f"{name}, ms", no_wrap=True, min_width=_BAR)
+        table.add_column("waited", justify="right", no_wrap=True)
+    longest = max(max(one.in_order.delivered, one.at_once.delivered) for one in arrivals)
+    waited = [0.0, 0.0]
+    for one in arrivals:
+        cells: list[Text | str] = [one.bag, str(one.tiles)]
+        for k, times in enumerate((one.in_order, one.at_once)):
+            waited[k] += times.waited
+            cells += [_bar(times, longest), Text(f"{times.waited:.0f}", style="yellow" if times.waited > 10 else "dim")]
+        table.add_row(*cells)
+    in_all = [Text(f"{value:.0f}", style="bold") for value in waited]
+    table.add_row(Text("in all", style="dim"), "", "", in_all[0], "", in_all[1])
+    note = (
+        f"━ until the bag is done, ╌ until the training loop has it; {workers} workers. In order, small bags\n"
+        "wait for the large one that was begun before them. The samples are the same."
+    )
+    return Group(table, Text(note, style="dim"))
+
+
+def _bar(times: Times, longest: float) -> Text:
+    done = max(round(min(times.done, times.delivered) / longest * _BAR), 1)
+    return Text.assemble(
+        ("━" * done, "cyan"), ("╌" * (max(round(times.delivered / longest * _BAR), 1) - done), "yellow")
+    )
+
+
+def speed_table(speeds: Sequence[Speed], bags: BagSpeed, workers: int) -> Group:
+    """Samples per second of images and pairs, tiles per second of bags."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("recipe", no_wrap=True)
+    table.add_column("data", no_wrap=True)
+    table.add_column("none", justify="right")
+    table.add_column("exact", justify="right", style="bold")
+    table.add_column("gain", justify="right")
+    table.add_column(f"exact, {workers} workers", justify="right")
+    for speed in speeds:
+        parallel = f"{speed.parallel:,.0f}" if speed.parallel else ""
+        gain = f"×{speed.exact / speed.none:.2f}"
+        table.add_row(speed.recipe, speed.source, f"{speed.none:,.0f}", f"{speed.exact:,.0f}", gain, parallel)
+    note = (
+        "none: the steps as albumentations runs them; exact: the optimised plan, the\n"
+        "same bits; one thread each, decoding and batching included.\n"
+        f"{os.cpu_count()} cores, shared with whatever else runs now."
+    )
+    tiles = Text.assemble(
+        f"{bags.recipe}: ", (f"{bags.one:,.0f}", "bold"), " tiles per second with one thread, ",
+        (f"{bags.two:,.0f}", "bold"), f" with two (×{bags.two / bags.one:.2f})",
+    )  # fmt: skip
+    return Group(table, Padding(tiles, (1, 0)), Text(note, style="dim"))
+
+
+def next_steps(out: Path, tissue: Path, spent: float) -> Group:
+    """Commands to try next."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    activate = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which("augrecipes") is None and activate.is_file():
+        table.add_row("first", f". {os.path.relpath(activate)}")
+    table.add_row("look at", f"{out / 'grids'}{os.sep}*.png")
+    table.add_row("see the plan", "augrecipes explain stained-tissue")
+    table.add_row("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png")
+    table.add_row("your own pairs", "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png")
+    table.add_row("your own slides", "augrecipes preview stained-tissue-bag FOLDER -o bags.png")
+    table.add_row("your own recipe", "augrecipes check my-recipe.yaml")
+    table.add_row("in Python", "import augrecipes as ar")
+    table.add_row("", f'ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")')
+    table.add_row("", "dl = ar.loader(ds, batch_size=16, num_workers=2)")
+    return Group(Text(f"Done in {spent:.0f} s. Next:", style="bold"), Padding(table, (0, 0, 0, 3), expand=False))

@@ -1,0 +1,219 @@
+"""Sheets of bags: tiles as they are, the same tiles as epochs give them, and where they lie on their slide."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.bag import BagPipeline
+from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.picking import Pick, pick_tiles
+from augrecipes.errors import DataError
+from augrecipes.preview.cells import short_label
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
+from augrecipes.preview.rows import Progress, facts, show_rows
+from augrecipes.preview.samples import TABLES
+from augrecipes.preview.sheet import page
+from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
+from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, map_height, sheet_width, tile_px
+from augrecipes.recipe.model import Bag, Mode, Recipe, Step
+from augrecipes.sources.files import read_image
+
+EPOCHS = 2
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """One bag: the tiles that are shown, and what was drawn of each."""
+
+    index: int
+    tiles: dict[int, NDArray[Any]]  # as they were read, by number
+    picked: list[frozenset[int]]  # of each epoch
+    strips: list[Strip]
+    broken: list[DataError] = field(default_factory=list)
+
+
+def bag_sheet(
+    recipe: Recipe,
+    data: str | os.PathLike[str],
+    *,
+    rows: int,
+    columns: int,
+    seed: int,
+    epoch: int,
+    stages: bool,
+    compiled: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> NDArray[np.uint8]:
+    """The sheet of a recipe of kind bag, uint8 H×W×3 RGB.
+
+    Args:
+        recipe: of kind bag.
+        data: a folder of bags, or a CSV file as TileBags reads it.
+        rows: bags.
+        columns: tiles of each.
+        seed: of picking and of the draws.
+        epoch: the first of the two that are shown.
+        stages: one draw, after every step, instead.
+        compiled: `mode` and `optimize`.
+        progress: called with (bags done, bags in all).
+
+    Raises:
+        DataError: there are no bags, or nothing can be shown.
+    """
+    pipeline = recipe.compile(seed=seed, threads=1, **compiled)
+    if not isinstance(pipeline, BagPipeline):
+        raise TypeError(f"a recipe of kind bag is wanted, got {recipe.kind}")
+    table = open_bags(data)
+    drawer = _Drawer(pipeline, table, seed, epoch, columns, stages)
+    shown = show_rows(
+        len(table), rows, drawer.draw, data=os.fsdecode(data), path=table.path, order=drawer.order, progress=progress
+    )
+    for one in shown.rows:
+        shown.skipped.extend(one.broken)
+    tiles = max(len(one.tiles) for one in shown.rows)
+    side = tile_px(tiles)
+    bags = [_block(one, table, side) for one in shown.rows]
+    blocks = [draw_bag(bag, tiles, side) for bag in bags]
+    draws = f"after each step, epoch {epoch}" if stages else "picked and drawn anew in every epoch"
+    out = drawer.output
+    output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
+    lines = [recipe.about, facts(pipeline, seed, draws, output), _shares(recipe, pipeline.mode)]
+    legend = [(SHOWN, "shown here"), (PICKED, "picked")]
+    if any(len(one.picked[0]) < int(table.counts()[one.index]) for one in shown.rows):
+        legend.append((LEFT, "not picked"))
+    return page(
+        sheet_width(tiles, side), blocks, title=recipe.name, lines=[line for line in lines if line],
+        footers=shown.footers(), legend=legend if any(bag.map is not None for bag in bags) else (),
+    )  # fmt: skip
+
+
+def open_bags(data: str | os.PathLike[str]) -> BagTable:
+    """The bags in a folder or a CSV file, without reading a tile; DataError where there are none."""
+    name = os.fsdecode(data)
+    if Path(name).suffix.lower() in TABLES:
+        return bags_of_csv(name, check=False)
+    return bags_of_folders([name])
+
+
+@dataclass(slots=True)
+class _Drawer:
+    """Reads the tiles of bags and runs the pipeline over them."""
+
+    pipeline: BagPipeline
+    table: BagTable
+    seed: int
+    epoch: int
+    columns: int
+    stages: bool
+    output: NDArray[Any] | None = None  # one tile as it came out
+
+    def order(self, share: range, shown: Sequence[int]) -> list[int]:
+        """The bags of `share`, those of classes that were shown least first."""
+        labels = self.table.labels
+        if labels is None:
+            return list(share)
+        seen = [int(labels[index]) for index in shown]
+        return sorted(share, key=lambda index: seen.count(int(labels[index])))
+
+    def draw(self, index: int) -> _Drawn:
+        """One bag; DataError where it has too few tiles or none of them can be shown."""
+        rule, count = self.pipeline.recipe.bag or Bag(), int(self.table.counts()[index])
+        if count < rule.min_tiles:
+            raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}")
+        epochs = range(self.epoch, self.epoch + (EPOCHS if self.pipeline.mode == "train" and not self.stages else 1))
+        picked = [self._picked(index, epoch) for epoch in epochs]
+        drawn = _Drawn(index, {}, picked, [])
+        start = int(self.table.offsets[index])
+        for tile in _spread(frozenset.intersection(*picked), picked[0], self.columns):
+            path = self.table.tiles[start + tile]
+            try:
+                drawn.tiles[tile] = read_image(path, channels=self.pipeline.recipe.inputs.channels or 3)
+            except DataError as error:
+                drawn.broken.append(error)
+        if not drawn.tiles:
+            raise drawn.broken[0]
+        drawn.strips.append(Strip([picture_of_input(image) for image in drawn.tiles.values()], "as they are", True))
+        drawn.strips += self._stages(drawn) if self.stages else self._epochs(drawn, epochs)
+        return drawn
+
+    def _picked(self, index: int, epoch: int) -> frozenset[int]:
+        rule = self.pipeline.recipe.bag or Bag()
+        count = int(self.table.counts()[index])
+        # As in a TileBags: evaluation draws nothing.
+        how = "stride" if rule.pick == "random" and self.pipeline.mode == "eval" else rule.pick
+        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=self.seed, epoch=epoch, index=index)
+        return frozenset(found.tolist())
+
+    def _epochs(self, drawn: _Drawn, epochs: range) -> Iterator[Strip]:
+        for epoch, picked in zip(epochs, drawn.picked, strict=True):
+            pictures: list[Picture | None] = []
+            for tile, image in drawn.tiles.items():
+                if tile not in picked:
+                    pictures.append(None)
+                    continue
+                self.output = self.pipeline.at(drawn.index, epoch, tile)(image=image)["image"]
+                pictures.append(picture_of_output(self.output, self.pipeline.recipe.output))
+            yield Strip(pictures, f"epoch {epoch}")
+
+    def _stages(self, drawn: _Drawn) -> Iterator[Strip]:
+        """A strip for each step: every tile after it."""
+        tiles = list(drawn.tiles.items())
+        found = [self.pipeline.stages(drawn.index, self.epoch, tile)(image=image) for tile, image in tiles]
+        before = [image for _, image in tiles]
+        for stage in zip(*found, strict=True):
+            label, images = stage[0][0], [image for _, image in stage]
+            same = all(np.array_equal(a, b) for a, b in zip(before, images, strict=True))
+            header = short_label(label) + (" – unchanged" if same else "")
+            yield Strip([picture_of_input(image) for image in images], header, same)
+            before = images
+
+
+def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:
+    """`count` tiles spread evenly over `wanted`, filled up with `others`, ascending."""
+    first, more = sorted(wanted), sorted(others - wanted)
+    if len(first) < count:
+        return sorted([*first, *more[: count - len(first)]])
+    return [first[k * len(first) // count] for k in range(count)]
+
+
+def _block(one: _Drawn, table: BagTable, side: int) -> BagBlock:
+    count = int(table.counts()[one.index])
+    picked = one.picked[0]
+    sizes = {f"{image.shape[1]}×{image.shape[0]} px" for image in one.tiles.values()}
+    label = None if table.labels is None else int(table.labels[one.index])
+    named = "" if label is None else f"label {table.classes[label] if table.classes else label}"
+    notes = [
+        named,
+        f"{count} tiles" if len(picked) == count else f"{len(picked)} of {count} tiles picked",
+        sizes.pop() if len(sizes) == 1 else "tiles of several sizes",
+    ]
+    height = map_height(len(one.strips), side, len(notes))
+    places = table.places(one.index, np.arange(count))
+    drawn_map = draw_map(places, picked, one.tiles.keys(), height, COLUMN)
+    captions = [f"tile {tile}" for tile in one.tiles]
+    return BagBlock(one.strips, captions, table.bags.name(one.index), notes, drawn_map)
+
+
+def _shares(recipe: Recipe, mode: Mode) -> str:
+    """Which steps draw once a bag, and which once a tile."""
+    names: dict[str, list[str]] = {"bag": [], "tile": []}
+
+    def sort(step: Step, inherited: str) -> None:
+        share = step.share or inherited
+        if step.steps:
+            for child in step.steps:
+                sort(child, share)
+        else:
+            names[share].append(step.name)
+
+    for step in recipe.section(mode) or ():
+        sort(step, "tile")
+    words = ("one draw for the whole bag", names["bag"]), ("a draw for every tile", names["tile"])
+    return " · ".join(f"{said}: {', '.join(dict.fromkeys(found))}" for said, found in words if found)

@@ -1,0 +1,226 @@
+"""Sheets of pairs: whole scenes with the crops outlined, and each draw's targets side by side at one scale."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compiler.grid import cells
+from augrecipes.compiler.pair import PairPipeline
+from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.errors import DataError
+from augrecipes.preview.cells import short_label
+from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.overlay import draw_crops
+from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
+from augrecipes.preview.rows import Progress, facts, show_rows
+from augrecipes.preview.sheet import page
+from augrecipes.recipe.model import Recipe
+from augrecipes.sources.files import read_image
+from augrecipes.sources.pair_roots import Roots
+
+StrPath = str | os.PathLike[str]
+Window = tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """One scene: its files as they were read, and what was drawn of it."""
+
+    index: int
+    paths: dict[str, str]
+    inputs: dict[str, NDArray[Any]]
+    outputs: list[dict[str, Any]]
+    stages: list[tuple[str, dict[str, NDArray[Any]]]] = field(default_factory=list)
+
+
+def pair_sheet(
+    recipe: Recipe,
+    data: StrPath | Mapping[str, Roots],
+    *,
+    rows: int,
+    columns: int,
+    seed: int,
+    epoch: int,
+    stages: bool,
+    compiled: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> NDArray[np.uint8]:
+    """The sheet of a recipe of kind pair, uint8 H×W×3 RGB.
+
+    Args:
+        recipe: of kind pair.
+        data: a folder (or a list of them) for each target that is read, or a CSV file as PairedImages reads it.
+        rows: scenes.
+        columns: draws of each.
+        seed: of the draws.
+        epoch: of the first draw.
+        stages: one draw, after every step, instead.
+        compiled: `mode` and `optimize`.
+        progress: called with (scenes done, scenes in all).
+
+    Raises:
+        DataError: a target is missing or one too many, or nothing can be shown.
+    """
+    pipeline = recipe.compile(seed=seed, save_applied_params=True, **compiled)
+    if not isinstance(pipeline, PairPipeline):
+        raise TypeError(f"a recipe of kind pair is wanted, got {recipe.kind}")
+    found = _find(pipeline, data)
+    draws = 1 if stages or pipeline.mode == "eval" else columns
+
+    def show(index: int) -> _Drawn:
+        paths = dict(zip(found.targets, found.scenes[index], strict=True))
+        inputs = {name: read_image(path, channels=recipe.inputs.channels or 3) for name, path in paths.items()}
+        outputs = [pipeline.at(index, epoch + k)(**inputs) for k in range(draws)]
+        return _Drawn(index, paths, inputs, outputs, pipeline.stages(index, epoch)(**inputs) if stages else [])
+
+    shown = show_rows(
+        len(found.scenes), rows, show, data=_words(data), path=lambda index: found.scenes[index][0], progress=progress
+    )
+    shown.skipped.extend(DataError(defect.message) for defect in found.defects)
+    base = found.targets[0]
+    layout = _layout(shown.rows, pipeline, base)
+    blocks = [draw_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
+    scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
+    told = facts(
+        pipeline, seed, f"after each step, epoch {epoch}" if stages else "one draw an epoch",
+        _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs}),
+    )  # fmt: skip
+    lines = [line for line in (recipe.about, f"{told} · scales {scales}") if line]
+    return page(layout.width, blocks, title=recipe.name, lines=lines, footers=shown.footers())
+
+
+def _find(pipeline: PairPipeline, data: StrPath | Mapping[str, Roots]) -> Found:
+    """The files of each scene, found by name as a PairedImages finds them."""
+    scales = {name: pipeline.recipe.scales[name] for name in pipeline.targets}
+    if not isinstance(data, Mapping):
+        return find_in_csv(data, scales, pipeline.targets, None)
+    check_roots(pipeline.recipe, pipeline.targets, data)
+    return find_in_folders(data, scales, None, cache=True)
+
+
+def check_roots(recipe: Recipe, targets: Sequence[str], roots: Mapping[str, Any]) -> None:
+    """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
+    wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+    made = [name for name in roots if name in recipe.scales and name not in targets]
+    if made:
+        raise DataError(
+            f"{', '.join(made)} is made by the recipe's Degrade and is not read; {recipe.name} takes {wanted}"
+        )
+    unknown = [name for name in roots if name not in targets]
+    if unknown:
+        raise DataError(f"the recipe has no target {', '.join(unknown)}; {recipe.name} takes {wanted}")
+    missing = [name for name in targets if name not in roots]
+    if missing:
+        raise DataError(f"no folder was given for {', '.join(missing)}; {recipe.name} takes {wanted}")
+
+
+def _words(roots: StrPath | Mapping[str, Roots]) -> str:
+    """The folders as the command line takes them."""
+    if not isinstance(roots, Mapping):
+        return os.fsdecode(roots)
+    lists = {name: [r] if isinstance(r, str | bytes | os.PathLike) else r for name, r in roots.items()}
+    return " ".join(f"{name}={os.fsdecode(root)}" for name, given in lists.items() for root in given)
+
+
+def _layout(drawn: Sequence[_Drawn], pipeline: PairPipeline, base: str) -> PanelLayout:
+    """Panels that suit most draws."""
+    sizes = [[_size(out[name], pipeline, name) for name in pipeline.outputs] for one in drawn for out in one.outputs]
+    typical = sorted(sizes, key=max)[len(sizes) // 2]
+    aspect = median(one.inputs[base].shape[0] / one.inputs[base].shape[1] for one in drawn)
+    groups = max(len(one.stages) + 1 if one.stages else len(one.outputs) for one in drawn)
+    return layout_of_panels(groups, len(pipeline.outputs), typical, min(max(aspect, 0.5), 1.6))
+
+
+def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: PanelLayout) -> Scene:
+    whole = one.inputs[base]
+    used = _used(one, pipeline, base)
+    picture, scale = fit_into(picture_of_input(whole), *layout.whole)
+    windows = [out["window"][base] for out in one.outputs]
+    # A window that is the whole picture needs no outline.
+    outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
+    draw_crops(picture, [_scaled(windows[k], scale) for k in outlined], [str(epoch + k) for k in outlined])
+    if one.stages:
+        groups = _stage_groups(one, pipeline)
+    else:
+        groups = [
+            Group(
+                _output_panels(out, pipeline),
+                f"epoch {epoch + k}" + (" – resampled" if windows[k] is None else ""),
+                (str(epoch + k), outlined.index(k)) if k in outlined else None,
+            )
+            for k, out in enumerate(one.outputs)
+        ]
+    path = Path(one.paths[base])
+    others = [f"{name} {_px(image)}" for name, image in one.inputs.items() if name != base]
+    cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
+    notes = [" · ".join((*others, f"index {one.index}")), cut]
+    return Scene(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {_px(whole)}")
+
+
+def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel]:
+    panels = []
+    for name in pipeline.outputs:
+        picture = picture_of_output(out[name], pipeline.recipe.outputs.get(name, pipeline.recipe.output))
+        panels.append(Panel(picture, f"{name} {_px(picture)}"))
+    return panels
+
+
+def _stage_groups(one: _Drawn, pipeline: PairPipeline) -> list[Group]:
+    """The targets as they were read, and after each step; grey where the step changed nothing."""
+    groups = [Group(_stage_panels(one.inputs, pipeline), "as they are", quiet=True)]
+    before: Mapping[str, NDArray[Any]] = one.inputs
+    for label, pictures in one.stages:
+        same = pictures.keys() == before.keys() and all(np.array_equal(pictures[n], before[n]) for n in pictures)
+        header = short_label(label.rpartition("/")[2]) + (" – unchanged" if same else "")
+        groups.append(Group(_stage_panels(pictures, pipeline), header, quiet=same))
+        before = pictures
+    return groups
+
+
+def _stage_panels(pictures: Mapping[str, NDArray[Any]], pipeline: PairPipeline) -> list[Panel]:
+    return [
+        Panel(picture_of_input(pictures[name]), f"{name} {_px(pictures[name])}")
+        if name in pictures
+        else Panel(None, f"{name}: made later")
+        for name in pipeline.outputs
+    ]
+
+
+def _used(one: _Drawn, pipeline: PairPipeline, base: str) -> tuple[int, int]:
+    """Height and width of the part of the largest target that all targets share."""
+    sizes = {name: (image.shape[0], image.shape[1]) for name, image in one.inputs.items()}
+    rows, columns = cells(sizes, pipeline.units)
+    return rows * pipeline.units[base], columns * pipeline.units[base]
+
+
+def _scaled(window: Window, scale: float) -> tuple[float, float, float, float]:
+    y0, x0, y1, x1 = (value * scale for value in window)
+    return y0, x0, y1, x1
+
+
+def _size(image: NDArray[Any], pipeline: PairPipeline, name: str) -> tuple[int, int]:
+    output = pipeline.recipe.outputs.get(name, pipeline.recipe.output)
+    first = 1 if output.layout == "chw" else 0
+    return image.shape[first], image.shape[first + 1]
+
+
+def _px(image: NDArray[Any]) -> str:
+    return f"{image.shape[1]}×{image.shape[0]}"
+
+
+def _outputs(images: Mapping[str, NDArray[Any]]) -> str:
+    """What comes out, by target; the dtype once if it is the same for all."""
+    dtypes = {str(image.dtype) for image in images.values()}
+    each = [
+        " ".join((name, *([str(image.dtype)] if len(dtypes) > 1 else []), "×".join(map(str, image.shape))))
+        for name, image in images.items()
+    ]
+    return " ".join((*(dtypes if len(dtypes) == 1 else ()), ", ".join(each)))

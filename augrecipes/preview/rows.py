@@ -1,0 +1,95 @@
+"""What the three kinds of sheet share: which sources are shown, which files are left out, and what made the sheet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.errors import DataError
+
+logger = logging.getLogger("augrecipes")
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+_SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
+_TOLD = 6  # files that the foot of a sheet names
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[T]):
+    """What a sheet shows.
+
+    Attributes:
+        rows: one for each source.
+        skipped: what was wrong with the sources that are left out.
+    """
+
+    rows: list[T]
+    skipped: list[DataError] = field(default_factory=list)
+
+    def footers(self) -> list[str]:
+        """Lines that name what is left out; the same is logged."""
+        for error in self.skipped:
+            logger.warning("preview leaves out %s", error)
+        lines = [f"left out: {error}" for error in self.skipped[:_TOLD]]
+        return lines + ([f"left out: {len(self.skipped) - _TOLD} more"] if len(self.skipped) > _TOLD else [])
+
+
+def show_rows(
+    total: int,
+    rows: int,
+    show: Callable[[int], T],
+    *,
+    data: str,
+    path: Callable[[int], str],
+    order: Callable[[range, Sequence[int]], Sequence[int]] = lambda share, shown: share,
+    progress: Progress | None = None,
+) -> Shown[T]:
+    """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
+
+    Args:
+        total: sources that there are.
+        rows: sources to show.
+        show: makes a row of a source; its DataError passes the source over.
+        data: a word for the sources, for the error when nothing can be shown.
+        path: the file of a source.
+        order: puts the sources that a row may take in order, given those that are shown already.
+        progress: called with (rows done, rows in all).
+
+    Raises:
+        DataError: nothing can be shown.
+
+    >>> show_rows(10, 3, lambda index: index * index, data="", path=str).rows
+    [0, 9, 36]
+    """
+    found: Shown[T] = Shown([])
+    indices: list[int] = []
+    skipped: list[DataError] = found.skipped
+    wanted = min(rows, total)
+    for slot in range(wanted):  # each row comes from its own share of the data
+        share = range(slot * total // wanted, (slot + 1) * total // wanted)
+        for index in order(share, indices):
+            if len(skipped) > _SPARE_TRIES:
+                break
+            try:
+                found.rows.append(show(index))
+                indices.append(index)
+                break
+            except DataError as error:
+                skipped.append(error if error.path else error.with_path(path(index)))
+        if progress:
+            progress(slot + 1, wanted)
+    if not found.rows:
+        raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=data)
+    return found
+
+
+def facts(pipeline: Pipeline, seed: int, draws: str, output: str) -> str:
+    """The line that says what made the sheet."""
+    recipe = pipeline.recipe
+    made = f"digest {recipe.digest[:8]}", f"seed {seed}", f"{pipeline.mode}", f"optimize {pipeline.optimize}"
+    return " · ".join((*made, draws, f"output {output}"))

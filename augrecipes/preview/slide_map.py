@@ -1,0 +1,71 @@
+"""Where the tiles of a bag lie in their slide, as a small map of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.preview.display import Picture
+from augrecipes.preview.sheet import EMPTY, blank
+from augrecipes.preview.text import Colour
+
+SHOWN: Colour = (213, 94, 0)
+PICKED: Colour = (160, 164, 170)
+LEFT: Colour = (206, 206, 202)
+_EDGE = 8  # px of ground around the outermost squares
+_LARGEST = 26  # px of a square
+
+
+def draw_map(
+    coords: NDArray[np.int64], picked: Collection[int], shown: Collection[int], height: int, width: int
+) -> Picture | None:
+    """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
+
+    Args:
+        coords: int (n, 2), x and y of each tile in any unit; −1 where it is not known.
+        picked: numbers of the tiles that are part of the sample.
+        shown: numbers of the tiles that the sheet shows.
+        height: of the box that the map has to fit, px.
+        width: of the box.
+
+    Returns:
+        uint8 h×w×3 RGB, or None where fewer than two places are known.
+
+    >>> draw_map(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, 100, 200).shape
+    (68, 68, 3)
+    >>> draw_map(np.full((5, 2), -1), {0}, {0}, 100, 200) is None
+    True
+    """
+    known = np.nonzero((coords >= 0).all(1))[0]
+    places = coords[known].astype(np.float64)
+    if len(np.unique(places, axis=0)) < 2:
+        return None
+    pitch = _pitch(places)
+    places -= places.min(0)
+    across, down = places.max(0) / pitch + 1  # in squares
+    side = min((width - 2 * _EDGE) / across, (height - 2 * _EDGE) / down, _LARGEST)
+    made = blank(round(down * side) + 2 * _EDGE, round(across * side) + 2 * _EDGE, EMPTY)
+    gap = 1 if side >= 5 else 0
+    # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
+    order = sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked))
+    for k in order:
+        (left, right), (top, bottom) = ((int(v * side), int((v + 1) * side)) for v in places[k] / pitch)
+        corners = (_EDGE + left, _EDGE + top), (_EDGE + max(right - 1 - gap, left), _EDGE + max(bottom - 1 - gap, top))
+        tile = int(known[k])
+        colour = SHOWN if tile in shown else PICKED if tile in picked else LEFT
+        cv2.rectangle(made, *corners, colour, -1 if tile in picked or tile in shown else 1)
+    return made
+
+
+def _pitch(places: NDArray[np.float64]) -> float:
+    """From one tile to its neighbour: the commonest step between different x, or y, of the tiles."""
+    steps = []
+    for axis in (0, 1):
+        values = np.unique(places[:, axis])
+        if len(values) > 1:
+            found, counts = np.unique(np.diff(values), return_counts=True)
+            steps.append(float(found[counts.argmax()]))
+    return max(min(steps), 1e-6)
