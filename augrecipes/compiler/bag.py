@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class BagPipeline(ImagePipeline):
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
         numbers = range(len(tiles))
-        work = _Work(epoch, index, numbers, tiles.__getitem__, False, None, _Slots(len(numbers), np.empty, None))
+        work = _Work(epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, _Slots(len(numbers)))
         bag = self._run(work, self.compiled.threads)
         rest["image"] = bag.image
         if bag.applied is not None:
@@ -93,15 +94,16 @@ class BagPipeline(ImagePipeline):
             tiles: number of each tile within its bag: with (index, epoch) the key of its draws.
             read: gives the picture at a position in `tiles`; called from several threads.
             threads: that work on them; None: as the pipeline was compiled.
-            skip: leave out the tiles that cannot be read or that a step fails on.
+            skip: leave out the tiles that cannot be read, that a step fails on, or that come out with another size
+                than most.
             name: gives the file of the picture at a position, for errors.
             allocate: gives the memory for the result, (shape, dtype) → array.
 
         Raises:
             DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
-            CollateError: tiles come out with different sizes.
+            CollateError: tiles come out with different sizes, and `skip` is not said.
         """
-        work = _Work(epoch, index, tiles, read, skip, name, _Slots(len(tiles), allocate, name))
+        work = _Work(epoch, index, tiles, read, skip, name, _Slots(len(tiles), allocate, keeps_odd=skip))
         return self.for_this_thread()._run(work, threads or self.compiled.threads)
 
     def _run(self, work: _Work, threads: int | None) -> Bag:
@@ -143,6 +145,7 @@ class _Work:
     applied: dict[int, Any] = field(default_factory=dict)
     turns: Iterator[int] = field(default_factory=itertools.count)
     stopped: bool = False
+    _usual: tuple[int, ...] | None = None
 
     def through(self, lane: BagPipeline) -> None:
         """Take one tile after another until none is left.
@@ -157,9 +160,9 @@ class _Work:
             targets = {"image": self.read(k)}
             out = lane.sample(self.epoch, self.index, self.tiles[k], targets, self.slots.at(k))
         except DataError as error:
-            self.failed[k] = error if error.path or self.name is None else error.with_path(self.name(k))
+            self.failed[k] = error if error.path else error.with_path(self._name(k))
             self.failed[k].__cause__ = error.__cause__
-            self.stopped = not self._may_skip(error)
+            self.stopped = not self.skip
         except BaseException as error:
             self.failed[k] = error
             self.stopped = True
@@ -167,32 +170,55 @@ class _Work:
             if "applied" in out:
                 self.applied[k] = out["applied"]
 
-    def _may_skip(self, error: BaseException) -> bool:
-        # Tiles of different sizes are no fault of a tile; which is the odd one depends on which was done first.
-        return self.skip and isinstance(error, DataError) and not isinstance(error, CollateError)
-
     def result(self, *, save_applied: bool) -> Bag:
         """The bag, or the first failure."""
-        dropped: list[tuple[int, DataError]] = []
-        for k, error in sorted(self.failed.items()):
-            if not (isinstance(error, DataError) and self._may_skip(error)):
-                raise error
-            dropped.append((k, error))
+        for k in range(len(self.tiles)):
+            error = self.failed.get(k) or self._odd(k)
+            if error is not None:
+                if not (self.skip and isinstance(error, DataError)):
+                    raise error
+                self.failed[k] = error
+        dropped = tuple((k, error) for k, error in sorted(self.failed.items()) if isinstance(error, DataError))
         kept = tuple(k for k in range(len(self.tiles)) if k not in self.failed)
-        if self.slots.array is None or not kept:
+        if not kept:
             first = dropped[0][1]
             raise DataError(f"none of its {len(self.tiles)} tiles can be used; the first: {first.reason}", first.path)
         applied = [self.applied[k] for k in kept] if save_applied else None
-        return Bag(_compact(self.slots.array, kept), kept, tuple(dropped), applied)
+        return Bag(self.slots.rows(kept), kept, dropped, applied)
+
+    def _odd(self, k: int) -> CollateError | None:
+        """What is wrong with the size of tile `k`: of several sizes most tiles' is right, and of equals the first's."""
+        sizes = self.slots.sizes
+        if self._usual is None and sizes:
+            ordered = [sizes[j] for j in sorted(sizes)]
+            self._usual = Counter(ordered).most_common(1)[0][0]
+        if k not in sizes or sizes[k] == self._usual:
+            return None
+        like = min(j for j in sizes if sizes[j] == self._usual)
+        return CollateError(
+            f"comes out as {_times(sizes[k])}, {self._name(like)} of the same bag as {_times(sizes[like])}; end the "
+            "recipe in a crop or resize of fixed size",
+            self._name(k),
+        )
+
+    def _name(self, k: int) -> str:
+        return f"tile {k}" if self.name is None else self.name(k)
 
 
 class _Slots:
-    """The result of a bag: made when the first tile is done and its size is known."""
+    """The result of a bag: made when the first tile is done and its size is known.
 
-    def __init__(self, count: int, allocate: Allocate, name: Name | None) -> None:
-        self.array: np.ndarray | None = None
-        self._count, self._allocate, self._name = count, allocate, name or (lambda k: f"tile {k}")
-        self._first = 0
+    Args:
+        count: of tiles.
+        allocate: gives the memory.
+        keeps_odd: tiles of another size are kept too: theirs may turn out to be most tiles' size.
+    """
+
+    def __init__(self, count: int, allocate: Allocate = np.empty, *, keeps_odd: bool = False) -> None:
+        self.sizes: dict[int, tuple[int, ...]] = {}
+        self._array: np.ndarray | None = None
+        self._others: dict[int, np.ndarray] = {}  # tiles of another size than the one that was done first
+        self._count, self._allocate, self._keeps_odd = count, allocate, keeps_odd
         self._lock = threading.Lock()
 
     def at(self, k: int) -> Allocate:
@@ -200,24 +226,34 @@ class _Slots:
 
         def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
             with self._lock:
-                if self.array is None:
-                    self.array, self._first = self._allocate((self._count, *shape), dtype), k
-            if self.array.shape[1:] != shape:
-                raise CollateError(
-                    f"{self._name(k)} comes out as {_times(shape)}, {self._name(self._first)} of the same bag as "
-                    f"{_times(self.array.shape[1:])}; end the recipe in a crop or resize of fixed size"
-                )
-            return self.array[k]
+                self.sizes[k] = shape
+                if self._array is None:
+                    self._array = self._allocate((self._count, *shape), dtype)
+            if self._array.shape[1:] == shape:
+                return self._array[k]
+            odd = np.empty(shape, dtype)
+            if self._keeps_odd:
+                self._others[k] = odd
+            return odd
 
         return allocate
 
+    def rows(self, kept: tuple[int, ...]) -> np.ndarray:
+        """The tiles that are kept, all of one size, one after another.
 
-def _compact(array: np.ndarray, kept: tuple[int, ...]) -> np.ndarray:
-    """The rows that are kept, moved together in place: a copy would need the memory twice."""
-    for row, k in enumerate(kept):
-        if row != k:
-            array[row] = array[k]
-    return array[: len(kept)]
+        They are moved together in place: a copy would need the memory twice.
+        """
+        array, shape = self._array, self.sizes[kept[0]]
+        assert array is not None
+        if array.shape[1:] != shape:
+            array = self._allocate((len(kept), *shape), array.dtype)
+            for row, k in enumerate(kept):
+                array[row] = self._others[k]
+            return array
+        for row, k in enumerate(kept):
+            if row != k:
+                array[row] = array[k]
+        return array[: len(kept)]
 
 
 def default_threads() -> int:

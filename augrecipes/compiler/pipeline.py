@@ -92,7 +92,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """The pipeline at one sample's key: call it with the targets. Integers from 0 to 2⁶³ − 1."""
         return At(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
-    def __call__(self, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
+    def __call__(self, /, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
 
         In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
@@ -203,7 +203,7 @@ class At:
     epoch: int
     tile: int
 
-    def __call__(self, **targets: Any) -> dict[str, Any]:
+    def __call__(self, /, **targets: Any) -> dict[str, Any]:
         """The sample."""
         return self.pipeline.run(self.epoch, self.index, self.tile, targets)
 
@@ -217,7 +217,7 @@ class Stages:
     epoch: int
     tile: int
 
-    def __call__(self, **targets: Any) -> list[tuple[str, Any]]:
+    def __call__(self, /, **targets: Any) -> list[tuple[str, Any]]:
         """[(label, image)] after each outermost step, of the recipe as it was written; pairs: {target: image}."""
         return self.pipeline.again(self.pipeline.compiled.unoptimised()).trace(
             self.epoch, self.index, self.tile, targets

@@ -65,8 +65,14 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         return data
 
     def _share(self, scene: Scene, names: list[str]) -> None:
-        seen = scene.arrays[names[0]] if self.how == "plain" else scene.stand_in()
-        params = _draw(self.step, seen)
+        if self.how == "plain":
+            params = _draw(self.step, scene.arrays[names[0]])
+        else:
+            try:
+                params = _draw(self.step, scene.stand_in())
+            except ValueError as error:  # a window that is larger than the scene, say
+                sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
+                raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
         self.step.params = params
         if self.how == "window" and _is_inside(params):
             x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])

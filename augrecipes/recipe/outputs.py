@@ -45,21 +45,36 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
             "E401", node.place, f"must be a mapping of {', '.join(KEYS)}; got {describe(node)}", "output"
         )
         return Output(), {}
-    by_target: dict[str, Output] = {}
+    named: dict[str, Table] = {}
     own = Table({}, node.place)
     for key, place, value in node.pairs():
         if key in KEYS:
             own.entries[key], own.at[key] = value, place
         elif context.kind == "pair" and isinstance(value, Table):
             if key in context.scales:
-                by_target[key] = _one(context, value, f"output.{key}")
+                named[key] = value
             else:
                 hint = suggest.hint(key, context.scales)
                 context.problems.add("E314", place, f"unknown target {key!r}{hint}", "output")
         else:
             hint = suggest.hint(key, KEYS)
             context.problems.add("E401", place, f"unknown key {key!r}{hint}; it takes {', '.join(KEYS)}", "output")
+    by_target = {key: _one(context, _inherited(own, value), f"output.{key}") for key, value in named.items()}
     return _one(context, own, "output"), by_target
+
+
+def _inherited(own: Table, of_target: Table) -> Table:
+    """What a target says, and beside it what is said for all; of what contradicts, what the target says."""
+    merged = Table(dict(of_target.entries), of_target.place, dict(of_target.at))
+    scaled = {"normalize", "range"}
+    dtype = of_target.entries.get("dtype")
+    unscaled = isinstance(dtype, Scalar) and dtype.value == "uint8"
+    for key, value in own.entries.items():
+        if key in scaled and (unscaled or not scaled.isdisjoint(of_target.entries)):
+            continue
+        if key not in of_target.entries:
+            merged.entries[key], merged.at[key] = value, own.at[key]
+    return merged
 
 
 def _one(context: Context, node: Table, name: str) -> Output:

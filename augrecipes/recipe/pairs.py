@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from math import gcd
 from typing import Any
 
@@ -16,7 +17,7 @@ from augrecipes.recipe.outputs import KEYS
 # Keys of samples and of `output:` that no target may take.
 _TAKEN = {
     "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
-    "coords", "applied", "window", *KEYS,
+    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self", *KEYS, *keyword.kwlist,
 }  # fmt: skip
 _LARGEST_SCALE = 64
 

@@ -198,7 +198,9 @@ def _targets(context: Context, node: Node, label: str, place: Place, *, one: boo
                 f"unknown target {value!r}{suggest.hint(value, valid)}; `scales:` has {', '.join(valid) or 'none'}"
             )
             context.problems.add("E314", item.place, message, label)
-        elif value not in names:
+        elif value in names:
+            context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
+        else:
             names.append(value)
     return tuple(names)
 

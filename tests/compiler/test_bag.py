@@ -111,12 +111,23 @@ class TestBrokenTiles:
         if not skip:
             assert caught.value.step == "RandomCrop#1"
 
-    @pytest.mark.parametrize("skip", [False, True])
-    def test_sizes_that_differ_are_never_skipped(self, *, skip: bool) -> None:
-        pipeline = recipe("[HorizontalFlip]").compile(threads=1)
-        tiles = [TILES[0], TILES[1, :30]]
-        with pytest.raises(CollateError, match=r"1\.png comes out as 3×30×52, 0\.png of the same bag as 3×40×52"):
-            pipeline.bag(0, 0, range(2), tiles.__getitem__, name=lambda k: f"{k}.png", skip=skip)
+    @pytest.mark.parametrize("threads", [1, 2, 4])
+    def test_sizes_that_differ(self, threads: int) -> None:
+        """The tile that is blamed is the same for any number of threads: the first that is unlike most."""
+        pipeline = recipe("[HorizontalFlip]").compile(threads=threads)
+        tiles = [TILES[0, :30], TILES[1], TILES[2], TILES[3, :31]]
+        for _ in range(5):
+            with pytest.raises(CollateError) as caught:
+                pipeline.bag(0, 0, range(4), tiles.__getitem__, name="{}.png".format)
+            assert str(caught.value).startswith("0.png: comes out as 3×30×52, 1.png of the same bag as 3×40×52")
+            bag = pipeline.bag(0, 0, range(4), tiles.__getitem__, name="{}.png".format, skip=True)
+            assert bag.kept == (1, 2)
+            assert [(k, error.path) for k, error in bag.dropped] == [(0, "0.png"), (3, "3.png")]
+            assert np.array_equal(bag.image, pipeline.bag(0, 0, (1, 2), tiles[1:].__getitem__).image)
+
+    def test_a_tile_of_a_direct_call_is_numbered(self) -> None:
+        with pytest.raises(DataError, match=r"images\[2\]: image must be a numpy array, got NoneType"):
+            recipe().compile().at(0)(images=[TILES[0], TILES[1], None])
 
     def test_an_error_of_the_program_passes_through(self) -> None:
         def read(k: int) -> np.ndarray:

@@ -207,6 +207,11 @@ class TestErrors:
         assert caught.value.step is not None
         assert caught.value.step.startswith("OneOf#1/")
 
+    def test_a_window_that_does_not_fit_names_the_targets(self) -> None:
+        with pytest.raises(DataError, match=r"cells of the common grid, of lr 30×40 px, hr 120×160 px") as caught:
+            recipe("[{RandomCrop: {height: 48, width: 48}}]").compile().at(0)(lr=LR, hr=HR)
+        assert caught.value.step == "RandomCrop#1"
+
     def test_a_warp_that_cannot_be_shared(self) -> None:  # the lint says so; where it is silenced, the compiler does
         steps = "\n  - Perspective: {p: 1.0}  # augrecipes: ignore[L208]"
         with pytest.raises(RecipeError, match=r"Perspective#1 \(line 6\).*Affine"):

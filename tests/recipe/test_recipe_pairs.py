@@ -210,3 +210,33 @@ def test_wrong_bags(bag: str, says: str) -> None:
     with pytest.raises(RecipeError, match="E404") as caught:
         parse_text(f"version: 1\nrecipe: t\nkind: bag\nbag: {bag}\nsteps: []\n")
     assert says in str(caught.value)
+
+
+def test_a_targets_output_inherits_what_is_said_for_all() -> None:
+    text = (
+        "{version: 1, recipe: a, kind: pair, scales: {lr: 1, x2: 2, hr: 4}, steps: [D4], eval: [], output: {lr: "
+        "{dtype: uint8}, hr: {range: [0, 255]}, layout: hwc, normalize: {mean: 0.5, std: 0.5}}}"
+    )
+    recipe = parse_text(text)
+    assert (recipe.outputs["lr"].dtype, recipe.outputs["lr"].layout, recipe.outputs["lr"].normalize) == (
+        "uint8",
+        "hwc",
+        None,
+    )
+    assert (recipe.outputs["hr"].layout, recipe.outputs["hr"].range) == ("hwc", (0.0, 255.0))
+    assert recipe.outputs["hr"].normalize is None
+    assert recipe.output.normalize is not None
+    assert parse_text(recipe.to_yaml()) == recipe
+
+
+@pytest.mark.parametrize("name", ["weight", "split", "group", "self", "class", "out"])
+def test_names_that_no_target_may_take(name: str) -> None:
+    with pytest.raises(RecipeError, match="E403"):
+        parse_text(f"{{version: 1, recipe: a, kind: pair, scales: {{{name}: 1, hr: 4}}, steps: [D4], eval: []}}")
+
+
+def test_a_target_named_twice() -> None:
+    with pytest.raises(RecipeError, match="named twice"):
+        parse_text(
+            "{version: 1, recipe: a, kind: pair, scales: {lr: 1, hr: 4}, steps: [ToGray: {target: [lr, lr]}], eval: []}"
+        )
