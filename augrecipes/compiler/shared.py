@@ -70,7 +70,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         else:
             try:
                 params = _draw(self.step, scene.stand_in())
-            except ValueError as error:  # a window that is larger than the scene, say
+            except Exception as error:  # albumentations' own, for a window that is larger than the scene
                 sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
                 raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
         self.step.params = params
