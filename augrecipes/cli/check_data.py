@@ -55,7 +55,7 @@ def check_data(
     \b
     Exit status:
       0  all files are fine
-      1  defects
+      1  defects, or no pairs
       2  arguments that cannot be used
     """
     form = "json" if as_json else one_of(format_, FORMATS, "--format")
@@ -74,7 +74,7 @@ def check_data(
         raise typer.BadParameter(f"recipe {parsed.name!r} is of kind {parsed.kind}; check-data is for pairs")
     found = _check(parsed, mode, folders, files, templates, split, content=content)
     _write(found, form, content=content)
-    raise typer.Exit(1 if found.defects else 0)
+    raise typer.Exit(1 if found.defects or not found.scenes else 0)
 
 
 def _assigned(given: Sequence[str], option: str) -> dict[str, list[str]]:
@@ -107,7 +107,7 @@ def _check(
     from augrecipes.data.pair_table import checked
 
     targets = targets_of(recipe, mode)
-    found = find(recipe, targets, folders or None, files, names=names or None, split=split)
+    found = find(recipe, targets, folders or None, files, names=names or None, split=split, cache=False)
     wanted: Wanted = wanted_by(recipe, mode, found.targets)
     with progress("reading headers") as advance:
         found = checked(found, wanted, "headers", advance)
@@ -130,9 +130,9 @@ def _write(found: Found, form: str, *, content: bool) -> None:
     widest = max(map(len, found.targets))
     for name in found.targets:
         typer.echo(f"{name:<{widest}}  {found.listed.get(name, 0):>7,} files")
-    for cut in found.cropped:
-        typer.echo(f"note: {cut}")
-    if found.defects:
+    for note in found.notes():
+        typer.echo(f"note: {note}")
+    if found.defects or not found.scenes:
         typer.echo(report(found.defects, fine=len(found.scenes), targets=found.targets))
     else:
         looked = "names, sizes and channels" + (", and what they show" if content else "")
@@ -144,6 +144,7 @@ def _plain(found: Found, *, content: bool) -> Mapping[str, Any]:
         "targets": {name: found.listed.get(name, 0) for name in found.targets},
         "fine": len(found.scenes),
         "content": content,
+        "unclaimed": list(found.unclaimed),
         "defects": [asdict(defect) for defect in found.defects],
         "cropped": [asdict(cut) for cut in found.cropped],
     }

@@ -26,9 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.coordinates import places_in
-from augrecipes.data.csvfile import Rows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.csvfile import Rows, choose_split, missing_files, read_rows, resolve
 from augrecipes.data.labels import number
-from augrecipes.data.table import Columns, columns_of, digest_of, listed
+from augrecipes.data.problems import Problem, listed, refuse
+from augrecipes.data.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
@@ -36,6 +37,7 @@ from augrecipes.sources.paths import PathLike, PathTable
 _log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")
 _COLUMNS = ("bag", "image", "x", "y", *_OF_BAG)
+_AXES = ("x", "y")
 _LABELS = "labels.csv"
 
 
@@ -150,17 +152,23 @@ def _labels_of(names: list[str], files: list[str]) -> list[str] | None:
     problems: list[str] = []
     known = set(names)
     for file in files:
-        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"))
+        wrong: list[Problem] = []
+        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",), problems=wrong)
         for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
+            line = rows.lines[i]
+            if not value:
+                wrong.append((line, f"bag {bag!r} has no label here"))
             if bag not in known:
-                problems.append(f"{rows.where(i)}: bag {bag!r} has no folder")
+                wrong.append((line, f"bag {bag!r} has no folder"))
             elif bag in label:
-                problems.append(f"{rows.where(i)}: bag {bag!r} again, first in {where[bag]}")
+                wrong.append((line, f"bag {bag!r} again, first in {where[bag]}"))
             else:
                 label[bag], where[bag] = value, rows.where(i)
+        problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
     problems += [f"bag {name!r} has no row" for name in names if name not in label]
     if problems:
-        message = f"bags and labels do not match one to one ({len(names)} folders, {len(label)} with a label):"
+        given = sum(map(bool, label.values()))
+        message = f"bags and labels do not match one to one ({len(names)} folders, {given} with a label):"
         raise DataError(message + listed(problems), ", ".join(files))
     return [label[name] for name in names]
 
@@ -175,13 +183,17 @@ def bags_of_csv(path: PathLike, split: str | None = None, *, check: bool = True)
 
     Raises:
         DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
-            belongs to the bag; names the lines.
+            belongs to the bag; names all such lines.
     """
-    every = read_rows(path, known=_COLUMNS, required=("bag", "image"))
+    problems: list[Problem] = []
+    every = read_rows(path, known=_COLUMNS, required=("bag", "image"), problems=problems)
+    if not len(every):
+        refuse(every.path, problems)
+    _check_axes(every)
     number_of: dict[str, int] = {}
     bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
-    _check_agreement(every, bag_of, first)
+    problems += _disagreements(every, bag_of, first)
     bags = every.select(first.tolist())
     keep = np.array(choose_split(bags, split), np.int64)
     chosen = np.zeros(len(first), bool)
@@ -191,21 +203,25 @@ def bags_of_csv(path: PathLike, split: str | None = None, *, check: bool = True)
     rows = every if np.array_equal(order, np.arange(len(every))) else every.select(order.tolist())
     tiles = resolve(rows, "image")
     if check:
-        check_present(rows, "image", tiles)
+        problems += [(rows.lines[i], f"{tiles[i]}: no such file") for i in missing_files(tiles)]
+    coords = _coords(rows, problems)
+    columns = columns_of(bags, keep, problems)
+    refuse(every.path, problems)
     counts = np.bincount(bag_of, minlength=len(first))[keep]
     names = [os.fsencode(bags.columns["bag"][i]) for i in keep]
     return BagTable(
         bags=PathTable.from_names(names),
         tiles=tiles,
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        coords=_coords(rows),
+        coords=coords,
         folders=False,
-        **columns_of(bags, keep),
+        **columns,
     )
 
 
-def _check_agreement(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> None:
-    problems: dict[tuple[int, str], str] = {}
+def _disagreements(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> list[Problem]:
+    """What differs within a bag, each column once."""
+    problems: dict[tuple[int, str], Problem] = {}
     for column in _OF_BAG:
         values = rows.columns.get(column)
         if values is None:
@@ -213,29 +229,34 @@ def _check_agreement(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArr
         for i, (value, bag) in enumerate(zip(values, bag_of.tolist(), strict=True)):
             start = int(first[bag])
             if value != values[start] and (bag, column) not in problems:
-                problems[bag, column] = (
-                    f"bag {rows.columns['bag'][i]!r}: {column} {values[start]!r} in line {rows.lines[start]}, "
-                    f"but {value!r} in line {rows.lines[i]}"
-                )
-    if problems:
-        raise DataError(f"rows of one bag must agree:{listed(problems.values())}", rows.path)
+                told = f"{column} {value!r}, but {values[start]!r} in line {rows.lines[start]}"
+                problems[bag, column] = rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {told}"
+    return list(problems.values())
 
 
-def _coords(rows: Rows) -> npt.NDArray[np.int64] | None:
-    given = [column for column in ("x", "y") if column in rows.columns]
-    if not given:
-        return None
+def _check_axes(rows: Rows) -> None:
+    given = [column for column in _AXES if column in rows.columns]
     if len(given) == 1:
         raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", rows.path)
-    return np.array([[_whole(rows, i, column) for column in given] for i in range(len(rows))], np.int64)
 
 
-def _whole(rows: Rows, i: int, column: str) -> int:
-    text = rows.columns[column][i]
+def _coords(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.int64] | None:
+    if _AXES[0] not in rows.columns:
+        return None
+    coords = np.zeros((len(rows), len(_AXES)), np.int64)
+    for k, column in enumerate(_AXES):
+        for i, text in enumerate(rows.columns[column]):
+            value = _whole(text)
+            if value is None:
+                problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
+            else:
+                coords[i, k] = value
+    return coords
+
+
+def _whole(text: str) -> int | None:
     try:
         value = float(text)
-        if value.is_integer() and abs(value) < 1 << 53:
-            return int(value)
     except ValueError:
-        pass
-    raise DataError(f"{column} must be a whole number of pixels, got {text!r}", rows.where(i))
+        return None
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else None

@@ -18,8 +18,8 @@ from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.epoch import current
 from augrecipes.data.memory import Result
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.problems import listed
 from augrecipes.data.skips import Skipped, reason_of
-from augrecipes.data.table import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Bag as BagRule
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
@@ -59,8 +59,9 @@ class TileBags(SampleDataset):
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
-        on_error: `raise` a DataError for a tile that cannot be read or transformed, or `skip` it: it is left out of its
-            bag; and where fewer than `min_tiles` are left, another bag is handed out in its place.
+        on_error: `raise` a DataError for a tile that cannot be read or transformed, or comes out with another size than
+            most; or `skip` it: it is left out of its bag, and where fewer than `min_tiles` are left, another bag is
+            handed out in its place. The loader's `skipped` lists the tiles, and such bags.
         split: with `files`: take the bags of this split.
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
@@ -191,19 +192,33 @@ class TileBags(SampleDataset):
         how = "stride" if self.pick == "random" and self.mode == "eval" else self.pick
         picked = pick_tiles(stop - start, self.max_tiles, how, seed=self.seed, epoch=epoch, index=virtual)
         files = (start + picked).tolist()
-        result = Result()
-        bag = cast("BagPipeline", self.pipeline).bag(
-            virtual,
-            epoch,
-            picked.tolist(),
-            lambda k: read_image(table.tiles.encoded(files[k]), **self._decode),
-            skip=self.on_error == "skip",
-            allocate=result.allocate,
-            name=lambda k: table.tiles[files[k]],
-        )
-        name = table.bags.name(row)
+        name, result = table.bags.name(row), Result()
+        unread: dict[int, DataError] = {}
+
+        def read(k: int) -> npt.NDArray[np.uint8]:
+            try:
+                return read_image(table.tiles.encoded(files[k]), **self._decode)
+            except DataError as error:
+                unread[k] = error
+                raise
+
+        try:
+            bag = cast("BagPipeline", self.pipeline).bag(
+                virtual,
+                epoch,
+                picked.tolist(),
+                read,
+                skip=self.on_error == "skip",
+                allocate=result.allocate,
+                name=lambda k: table.tiles[files[k]],
+            )
+        except DataError:
+            if self.on_error == "skip" and unread:
+                _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
+            raise
         if bag.dropped:
-            self._note_lost(bag, name, epoch, virtual)
+            _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
+            self._check_enough(bag)
         sample = {
             "image": result.tensor(bag.image),
             "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
@@ -213,17 +228,18 @@ class TileBags(SampleDataset):
             sample["applied"] = bag.applied
         return sample
 
-    def _note_lost(self, bag: Bag, name: str, epoch: int, virtual: int) -> None:
-        """Tell the loader, or the log, which tiles were left out; DataError where too few are left."""
-        errors = [error for _, error in bag.dropped]
-        records = [Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors]
-        now = current()
-        if now is not None and now.lost is not None:
-            now.lost.extend(records)
-        else:
-            _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+    def _check_enough(self, bag: Bag) -> None:
         if len(bag.kept) < self.min_tiles:
             raise DataError(
-                f"{len(bag.kept)} of {len(bag.kept) + len(errors)} tiles can be used, fewer than "
-                f"min_tiles={self.min_tiles}; the first that cannot: {errors[0]}"
+                f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
+                f"min_tiles={self.min_tiles}; the first that cannot: {bag.dropped[0][1]}"
             )
+
+
+def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
+    """Tell the loader, or the log, which tiles were left out of a bag."""
+    now = current()
+    if now is not None and now.lost is not None:
+        now.lost.extend(Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors)
+    else:
+        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

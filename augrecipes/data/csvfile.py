@@ -34,6 +34,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 
+from augrecipes.data.problems import Problem, refuse
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -70,17 +71,25 @@ class Rows:
         return Rows(self.path, columns, [self.lines[i] for i in keep])
 
 
-def read_rows(path: PathLike, known: Sequence[str] = COLUMNS, required: Sequence[str] = ("image",)) -> Rows:
+def read_rows(
+    path: PathLike,
+    known: Sequence[str] = COLUMNS,
+    required: Sequence[str] = ("image",),
+    filled: Sequence[str] | None = None,
+    problems: list[Problem] | None = None,
+) -> Rows:
     """Read a CSV file.
 
     Args:
         path: the file.
         known: columns that are read; names of other kinds of dataset than ImageFolder differ.
-        required: those that must be there, with something in every row.
+        required: those that must be there.
+        filled: those that must have something in every row; None: the required ones.
+        problems: takes what is wrong with single rows, instead of an error; these rows are left out.
 
     Raises:
         DataError: the file cannot be read, is not UTF-8 text, has not all `required` columns or one that is nearly a
-            known one, or a row has another number of fields than the header; names file and line.
+            known one, or rows have another number of fields than the header; names file and lines.
     """
     name = os.fsdecode(path)
     content = _text(name)
@@ -91,6 +100,7 @@ def read_rows(path: PathLike, known: Sequence[str] = COLUMNS, required: Sequence
         columns: dict[str, list[str]] = {}
         lines: list[int] = []
         seen: dict[str, str] = {}
+        wrong: list[Problem] = [] if problems is None else problems
         before = 0
         try:
             for fields in reader:
@@ -102,11 +112,16 @@ def read_rows(path: PathLike, known: Sequence[str] = COLUMNS, required: Sequence
                     columns = {column: [] for column in header if column in known}
                     continue
                 if len(fields) != len(header):
-                    raise DataError(f"{len(fields)} fields, but the header has {len(header)} columns", f"{name}:{line}")
+                    wrong.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
+                    continue
+                values = dict(zip(header, map(str.strip, fields), strict=True))
+                empty = [column for column in (required if filled is None else filled) if not values[column]]
+                if empty:
+                    wrong.append((line, f"no {' and no '.join(empty)} in this row"))
+                    continue
                 lines.append(line)
-                for column, value in zip(header, fields, strict=True):
+                for column, text in values.items():
                     if column in columns:
-                        text = value.strip()
                         # Names of classes, bags and the like are kept once: there may be millions of rows.
                         columns[column].append(seen.setdefault(text, text) if len(text) < _SHORT else text)
         except csv.Error as error:
@@ -115,13 +130,11 @@ def read_rows(path: PathLike, known: Sequence[str] = COLUMNS, required: Sequence
         raise DataError(
             f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
         )
-    if not lines:
+    if problems is None:
+        refuse(name, wrong)
+    if not lines and not wrong:
         raise DataError("the file has a header and no rows", name)
-    found = Rows(name, columns, lines)
-    for column in required:
-        if "" in columns[column]:
-            raise DataError(f"no {column} in this row", found.where(columns[column].index("")))
-    return found
+    return Rows(name, columns, lines)
 
 
 def choose_split(rows: Rows, split: str | None) -> list[int]:
@@ -140,19 +153,23 @@ def choose_split(rows: Rows, split: str | None) -> list[int]:
 
 def resolve(rows: Rows, column: str) -> PathTable:
     """The paths in a column, relative ones taken from the folder of the CSV file."""
-    for i, value in enumerate(rows.columns[column]):
-        if not value:
-            raise DataError(f"no {column} in this row", rows.where(i))
+    empty = [line for line, value in zip(rows.lines, rows.columns[column], strict=True) if not value]
+    refuse(rows.path, [(line, f"no {column} in this row") for line in empty])
     return PathTable.from_paths(rows.columns[column], root=Path(rows.path).parent)
 
 
 def check_present(rows: Rows, column: str, paths: PathTable) -> None:
     """DataError listing the lines whose files do not exist."""
-    missing = [i for i in range(len(paths)) if not os.path.lexists(paths.encoded(i))]
+    missing = missing_files(paths)
     if missing:
         told = "; ".join(f"line {rows.lines[i]}: {paths[i]}" for i in missing[:10])
         more = f"; and {len(missing) - 10} more" if len(missing) > 10 else ""
         raise DataError(f"{len(missing)} files of column {column} do not exist: {told}{more}", rows.where(missing[0]))
+
+
+def missing_files(paths: PathTable) -> list[int]:
+    """Positions of the files that do not exist."""
+    return [i for i in range(len(paths)) if not os.path.lexists(paths.encoded(i))]
 
 
 def _text(name: str) -> str:

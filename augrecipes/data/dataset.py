@@ -155,8 +155,8 @@ class SampleDataset(Dataset[dict[str, Any]]):
         return cast("npt.NDArray[np.str_] | None", self._column(self._table.groups))
 
     def path(self, index: int) -> str:
-        """The file of a sample, or the folder of a bag."""
-        return self._path(self._virtual(index) % len(self._table))
+        """The file of a sample, or the folder of a bag; IndexError where `ds[index]` raises one."""
+        return self._path(self._virtual(self._position(as_index(index))) % len(self._table))
 
     def _column(self, values: Any) -> Any:
         if values is None:

@@ -55,6 +55,7 @@ class Found:
         columns: of a CSV file, for the scenes.
         roots: of each target, for names that do not depend on where the data lies.
         listed: number of files of each target.
+        unclaimed: files in folders that targets share which are of neither by their names.
     """
 
     targets: tuple[str, ...]
@@ -64,6 +65,13 @@ class Found:
     columns: dict[str, Any] = field(default_factory=dict)
     roots: Mapping[str, Sequence[str]] = field(default_factory=dict)
     listed: Mapping[str, int] = field(default_factory=dict)
+    unclaimed: tuple[str, ...] = ()
+
+    def notes(self) -> list[str]:
+        """What is no defect and should be known all the same."""
+        said = "in a folder that targets share belong to none of them by their names, and are not read"
+        left = [f"{len(self.unclaimed):,} files {said} (first: {self.unclaimed[0]})"] if self.unclaimed else []
+        return [*left, *map(str, self.cropped)]
 
     def table(self) -> PairTable:
         """The scenes as a table."""
@@ -83,7 +91,12 @@ def find_in_folders(
         name: [os.fsdecode(given)] if isinstance(given, str | bytes | os.PathLike) else [os.fsdecode(g) for g in given]
         for name, given in roots.items()
     }
-    return Found(pairs.targets, list(pairs.scenes), pairs.defects, roots=listed, listed=pairs.listed)
+    # Of a folder that targets share every path is spelt as one of them has it.
+    every = [root for roots_ in listed.values() for root in roots_]
+    spelt = dict.fromkeys(listed, every)
+    return Found(
+        pairs.targets, list(pairs.scenes), pairs.defects, roots=spelt, listed=pairs.listed, unclaimed=pairs.unclaimed
+    )
 
 
 def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str], split: str | None) -> Found:

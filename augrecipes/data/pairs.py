@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal
 
+from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.pair_checks import Cropped
 from augrecipes.data.pair_find import find, wanted_by
@@ -39,7 +40,7 @@ class PairedImages(SampleDataset):
     `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `baby_GT` and `LR_baby`), whatever their
     extensions. Everything that is wrong with names, sizes and channels is told at once, before the first sample.
     Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
-    at the right, and the log says so.
+    at the right, and the log says so. So it does of files in a folder that targets share whose names are of none.
 
     Args:
         roots: of each target a folder, or a list of folders: data sets side by side, whose i-th folders belong
@@ -142,13 +143,13 @@ class PairedImages(SampleDataset):
             _log.warning("left out: %s", text)
         elif not found.scenes:
             raise DataError("no pairs were found")
-        for cut in found.cropped:
-            _log.warning("%s", cut)
+        for note in found.notes():
+            _log.warning("%s", note)
         self._hold(found.table(), weights, samples_per_epoch)
 
     def paths(self, index: int) -> dict[str, str]:
-        """The file of each target of a sample, by the target's name."""
-        return self._files(self._virtual(index) % len(self._table))
+        """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
+        return self._files(self._virtual(self._position(as_index(index))) % len(self._table))
 
     def _files(self, row: int) -> dict[str, str]:
         return {name: table[row] for name, table in self._table.files.items()}

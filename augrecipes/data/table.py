@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from augrecipes.data.csvfile import Rows, check_present, choose_split, read_rows, resolve
 from augrecipes.data.labels import number
+from augrecipes.data.problems import Problem, listed, refuse
 from augrecipes.data.ragged import Ragged, read_ragged
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.paths import PathLike, PathTable
-
-_TOLD = 200  # problems that one message lists
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,13 +57,6 @@ def digest_of(*parts: bytes | npt.NDArray[Any] | None) -> str:
             b"-" if part is None else part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes()
         )
     return state.hexdigest()
-
-
-def listed(problems: Iterable[str]) -> str:
-    """Problems for the end of a message, each on a line of its own; the first 200 of them."""
-    lines = [f"\n  {problem}" for problem in problems]
-    more = [f"\n  and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
-    return "".join([*lines[:_TOLD], *more])
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,44 +150,54 @@ def table_of_csv(
     )
 
 
-def columns_of(every: Rows, keep: npt.NDArray[np.int64]) -> dict[str, Any]:
+def columns_of(every: Rows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:
     """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
 
+    Args:
+        every: all rows of a file.
+        keep: positions.
+        problems: takes what is wrong, instead of an error.
+
     Raises:
-        DataError: a row without a label where others have one, or a weight that is none; names the line.
+        DataError: rows without a label where others have one, or weights that are none; names the lines.
     """
     rows = every.select(keep.tolist())
-    ids, classes, class_to_idx = _labels(every)
+    wrong: list[Problem] = [] if problems is None else problems
+    ids, classes, class_to_idx = _labels(every, wrong)
+    weights = _weights(rows, wrong)
+    if problems is None:
+        refuse(every.path, wrong)
     return {
         "labels": None if ids is None else ids[keep],
         "classes": classes,
         "class_to_idx": class_to_idx,
         "groups": np.array(rows.columns["group"]) if "group" in rows.columns else None,
-        "weights": _weights(rows),
+        "weights": weights,
     }
 
 
-def _labels(rows: Rows) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
+def _labels(
+    rows: Rows, problems: list[Problem]
+) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
     if "label" not in rows.columns:
         return None, None, None
-    for i, value in enumerate(rows.columns["label"]):
-        if not value:
-            raise DataError("no label in this row, though others have one", rows.where(i))
+    missing = [line for line, value in zip(rows.lines, rows.columns["label"], strict=True) if not value]
+    problems += [(line, "no label in this row, though others have one") for line in missing]
     ids, classes, class_to_idx = number(rows.columns["label"])
     return ids, tuple(classes), class_to_idx
 
 
-def _weights(rows: Rows) -> npt.NDArray[np.float64] | None:
+def _weights(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.float64] | None:
     if "weight" not in rows.columns:
         return None
     weights = []
-    for i, value in enumerate(rows.columns["weight"]):
+    for line, value in zip(rows.lines, rows.columns["weight"], strict=True):
         try:
             weight = float(value)
         except ValueError:
             weight = -1.0
         if not 0 <= weight < float("inf"):
-            raise DataError(f"weight must be a number that is not negative, got {value!r}", rows.where(i))
+            problems.append((line, f"weight must be a number that is not negative, got {value!r}"))
         weights.append(weight)
     return np.array(weights)
 

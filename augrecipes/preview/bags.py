@@ -17,7 +17,7 @@ from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
-from augrecipes.preview.rows import Progress, facts, show_rows
+from augrecipes.preview.rows import Progress, draws, facts, show_rows, told_draws
 from augrecipes.preview.samples import TABLES
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
@@ -81,10 +81,13 @@ def bag_sheet(
     side = tile_px(tiles)
     bags = [_block(one, table, side) for one in shown.rows]
     blocks = [draw_bag(bag, tiles, side) for bag in bags]
-    draws = f"after each step, epoch {epoch}" if stages else "picked and drawn anew in every epoch"
+    anew = told_draws(pipeline, "picked and drawn anew in every epoch")
+    when = f"after each step, epoch {epoch}" if stages else anew
     out = drawer.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
-    lines = [recipe.about, facts(pipeline, seed, draws, output), _shares(recipe, pipeline.mode)]
+    lines = [recipe.about, facts(pipeline, seed, when, output)]
+    if draws(pipeline):
+        lines.append(_shares(recipe, pipeline.mode))
     legend = [(SHOWN, "shown here"), (PICKED, "picked")]
     if any(len(one.picked[0]) < int(table.counts()[one.index]) for one in shown.rows):
         legend.append((LEFT, "not picked"))
@@ -99,7 +102,7 @@ def open_bags(data: str | os.PathLike[str]) -> BagTable:
     name = os.fsdecode(data)
     if Path(name).suffix.lower() in TABLES:
         return bags_of_csv(name, check=False)
-    return bags_of_folders([name])
+    return bags_of_folders([name], cache=False)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_crops
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
-from augrecipes.preview.rows import Progress, facts, show_rows
+from augrecipes.preview.rows import Progress, facts, show_rows, told_draws
 from augrecipes.preview.sheet import page
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image
@@ -90,11 +90,12 @@ def pair_sheet(
     blocks = [draw_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
     told = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else "one draw an epoch",
+        pipeline, seed, f"after each step, epoch {epoch}" if stages else told_draws(pipeline, "one draw an epoch"),
         _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs}),
     )  # fmt: skip
     lines = [line for line in (recipe.about, f"{told} · scales {scales}") if line]
-    return page(layout.width, blocks, title=recipe.name, lines=lines, footers=shown.footers())
+    footers = [*shown.footers(), *found.notes()]
+    return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
 
 
 def _find(pipeline: PairPipeline, data: StrPath | Mapping[str, Roots]) -> Found:
@@ -103,7 +104,7 @@ def _find(pipeline: PairPipeline, data: StrPath | Mapping[str, Roots]) -> Found:
     if not isinstance(data, Mapping):
         return find_in_csv(data, scales, pipeline.targets, None)
     check_roots(pipeline.recipe, pipeline.targets, data)
-    return find_in_folders(data, scales, None, cache=True)
+    return find_in_folders(data, scales, None, cache=False)
 
 
 def check_roots(recipe: Recipe, targets: Sequence[str], roots: Mapping[str, Any]) -> None:

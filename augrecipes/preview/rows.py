@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
+from augrecipes.recipe.lint import random_in_eval
 
 logger = logging.getLogger("augrecipes")
 
@@ -86,6 +87,18 @@ def show_rows(
     if not found.rows:
         raise DataError(f"no image can be shown; the first: {skipped[0]}" if skipped else "no image", path=data)
     return found
+
+
+def draws(pipeline: Pipeline) -> bool:
+    """Whether anything is drawn: in evaluation only where a recipe insists on a random step."""
+    return pipeline.mode == "train" or any(random_in_eval.check(pipeline.recipe))
+
+
+def told_draws(pipeline: Pipeline, train: str) -> str:
+    """How often draws are made: `train` in training."""
+    if pipeline.mode == "train":
+        return train
+    return "one draw an epoch" if draws(pipeline) else "the same in every epoch"
 
 
 def facts(pipeline: Pipeline, seed: int, draws: str, output: str) -> str:

@@ -120,7 +120,7 @@ def open_samples(
     name = os.fsdecode(data)
     path = Path(name)
     if path.is_dir():
-        table = table_of_folders([name], [masks] if masks is not None else [])
+        table = table_of_folders([name], [masks] if masks is not None else [], cache=False)
     elif not path.exists():
         raise DataError("no such file or folder", path=name)
     elif path.suffix.lower() in TABLES:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from augrecipes.sources.file_bytes import read_bytes, read_ends
+from augrecipes.sources.formats import tiff
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 from augrecipes.sources.headers import read_header
 
@@ -59,13 +60,18 @@ def read_head(path: str) -> ImageHeader:
 
 
 def _ends(header: ImageHeader, first: bytes, last: bytes, size: int) -> bool:
-    """Whether a file is as long as it must be, as far as that is told by `last`: its last bytes, or all of them."""
+    """Whether a file is as long as it must be, as far as that is told by `last`: its last bytes, or all of them.
+
+    Raises UnreadableError where more is known.
+    """
     match header.format:
         case "png":
             return _PNG_END in last
         case "jpeg":
             # Pixel data never holds an end marker. A thumbnail has one, in front of the start of the pixels.
             return last.rfind(b"\xff\xd9") > last.rfind(b"\xff\xda")
+        case "tiff":
+            tiff.checked(last, header)
         case "webp":
             return size >= 8 + int.from_bytes(first[4:8], "little")
         case "jp2":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -129,7 +130,7 @@ class Template:
     def __init__(self, text: str) -> None:
         if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
             raise ValueError(f"a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
-        self.text = _EXTENSION.sub("", text.replace("\\", "/"))
+        self.text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
         before, _, after = self.text.partition("{}")
         self._pattern = re.compile(rf"(?:(?P<folder>.*)/)?{re.escape(before)}(?P<scene>[^/]+){re.escape(after)}")
 

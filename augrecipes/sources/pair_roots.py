@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,8 @@ class Named:
     """One file of one target.
 
     Attributes:
-        name: path below its root, with slashes, without the extension.
+        name: path below its root, with slashes, without the extension, and composed (NFC): some systems store é as
+            one letter, others as e and an accent.
         path: the whole path.
     """
 
@@ -43,11 +45,11 @@ class Group:
 
     Attributes:
         files: of each target, sorted by path.
-        shared: the targets lie in one folder, so that a file may be of either.
+        shared: targets that lie in one folder with another, so that a file may be of either.
     """
 
     files: Mapping[str, tuple[Named, ...]]
-    shared: bool = False
+    shared: frozenset[str] = frozenset()
 
 
 def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[Group]:
@@ -91,13 +93,23 @@ def _as_list(name: str, given: Roots) -> list[str]:
 
 
 def _group(part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems: list[str], *, cache: bool) -> Group:
+    part = _spelt_alike(part, as_files)
     found = {target: _listed(target, roots, as_files[target], problems, cache=cache) for target, roots in part.items()}
     places = {
         target: {os.path.realpath(root) for root in roots} for target, roots in part.items() if not as_files[target]
     }
-    shared = any(a != b and places[a] & places[b] for a in places for b in places)
+    shared = frozenset(a for a in places if any(a != b and places[a] & places[b] for b in places))
     own = {name: tuple(sorted(_own(name, files, places), key=_by_path)) for name, files in found.items()}
     return Group(own, shared)
+
+
+def _spelt_alike(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) -> dict[str, list[str]]:
+    """The roots with one spelling for each folder, so that a file has one path, whichever link leads to it."""
+    first: dict[str, str] = {}
+    return {
+        target: roots if as_files[target] else [first.setdefault(os.path.realpath(root), root) for root in roots]
+        for target, roots in part.items()
+    }
 
 
 def _listed(target: str, roots: list[str], as_files: bool, problems: list[str], *, cache: bool) -> list[Named]:
@@ -123,7 +135,8 @@ def _of_files(paths: Sequence[str]) -> list[Named]:
 
 
 def _bare(name: str) -> str:
-    return os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
+    bare = os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
+    return unicodedata.normalize("NFC", bare)
 
 
 def _own(target: str, files: list[Named], places: Mapping[str, set[str]]) -> list[Named]:

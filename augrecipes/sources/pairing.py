@@ -10,7 +10,6 @@ is flat and the other is not, names alone decide, if they are unique.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +31,14 @@ class Pairs:
         scenes: one path a target, in the order of `targets`; sorted by root, then by path.
         defects: files that belong to no scene, and why.
         listed: number of files of each target.
+        unclaimed: files in folders that targets share which are of neither by their names.
     """
 
     targets: tuple[str, ...]
     scenes: tuple[tuple[str, ...], ...]
     defects: tuple[Defect, ...]
     listed: Mapping[str, int]
+    unclaimed: tuple[str, ...] = ()
 
 
 def pair(
@@ -76,12 +77,14 @@ def pair(
     groups = list_groups({name: roots[name] for name in order}, cache=cache)
     scenes: list[tuple[str, ...]] = []
     defects: list[Defect] = []
+    unclaimed: list[str] = []
     for group in groups:
-        found, wrong = _Group(group, order, scales, templates).paired()
-        scenes += found
-        defects += wrong
+        work = _Group(group, order, scales, templates)
+        scenes += work.paired()
+        defects += work.defects
+        unclaimed += work.unclaimed
     listed = {name: sum(len(group.files[name]) for group in groups) for name in order}
-    return Pairs(tuple(order), tuple(scenes), tuple(defects), listed)
+    return Pairs(tuple(order), tuple(scenes), tuple(defects), listed, tuple(unclaimed))
 
 
 def _templates(names: Mapping[str, str] | None, targets: Sequence[str]) -> dict[str, Template] | None:
@@ -115,22 +118,26 @@ class _Group:
             for name in order
         }
         self.defects: list[Defect] = []
+        self.unclaimed: list[str] = []
         self.spoilt: set[str] = set()
         self.habits: dict[str, Habit] = {}
 
-    def paired(self) -> tuple[list[tuple[str, ...]], list[Defect]]:
+    def paired(self) -> list[tuple[str, ...]]:
+        """The scenes; afterwards `defects` and `unclaimed` have the other files."""
         first = self.group.files[self.first]
         if len(self.order) == 1:
             self._collisions(self.first, keys_of(self.sides[self.first], self._plain(self.first)))
-            return [(file.path,) for file in first if file.path not in self.spoilt], self.defects
+            return [(file.path,) for file in first if file.path not in self.spoilt]
         partners = {name: self._match(name) for name in self.order[1:]}
-        self._tell_missing(partners)
+        used = {path for found in partners.values() for pair_ in found.items() for path in pair_}
+        self._tell_missing(partners, used)
         scenes = []
         for file in first:
             paths = (file.path, *(found.get(file.path, "") for found in partners.values()))
             if all(paths) and not self.spoilt.intersection(paths):
                 scenes.append(paths)
-        return scenes, self.defects
+        self._tell_unclaimed(used)
+        return scenes
 
     def _plain(self, target: str) -> Decoration | Template:
         return self.templates[target] if self.templates else Decoration()
@@ -139,15 +146,16 @@ class _Group:
         """Paths of the largest target to paths of `target`."""
         large, small = self.sides[self.first], self.sides[target]
         given = (self._plain(self.first), self._plain(target)) if self.templates else None
-        habit = self.habits[target] = best_habit(large, small, given, shared=self.group.shared)
+        shared = self.group.shared & {self.first, target}
+        habit = self.habits[target] = best_habit(large, small, given, shared=len(shared) > 1)
         self._collisions(self.first, habit.large, habit.small)
         self._collisions(target, habit.small, habit.large)
         found: dict[str, str] = {}
         for key, files in habit.large.items():
             partners = habit.small.get(key, [])
-            if len(files) == len(partners) == 1:
+            if len(files) == len(partners) == 1 and files != partners:
                 found[files[0].path] = partners[0].path
-        if not self.templates and not self.group.shared:
+        if not self.templates and not shared:
             self._leftovers(target, found)
         return found
 
@@ -204,26 +212,40 @@ class _Group:
                         f"{path} and {other.path} could be one scene, and so could {', '.join(rival)}",
                     )
 
-    def _tell_missing(self, partners: Mapping[str, Mapping[str, str]]) -> None:
+    def _tell_missing(self, partners: Mapping[str, Mapping[str, str]], used: set[str]) -> None:
         """What is left over: files of the largest target that lack another, and the others that lack it."""
-        used = {path for found in partners.values() for pair_ in found.items() for path in pair_}
         for file in self.group.files[self.first]:
             lacking = [name for name, found in partners.items() if file.path not in found]
             if not lacking or file.path in self.spoilt:
                 continue
-            if self.group.shared and len(lacking) == len(partners) and (file.path in used or not self._large(file)):
+            anyones = self.first in self.group.shared and len(lacking) == len(partners)
+            if anyones and (file.path in used or not self._large(file)):
                 continue
             near = self._near(file, self.first, lacking[0], used)
             self._add("missing", [file.path, *near], f"{file.path}: no {' and no '.join(lacking)}{_but(near)}")
-        for name in partners:
+        for name, found in partners.items():
+            paired = set(found.values())
             for file in self.group.files[name]:
-                if file.path in self.spoilt or file.path in partners[name].values():
+                if file.path in self.spoilt or file.path in paired:
                     continue
-                if self.group.shared and (file.path in used or not _has(self.habits[name].small, file)):
+                anyones = name in self.group.shared
+                if anyones and (file.path in used or not _has(self.habits[name].small, file)):
                     continue
                 near = self._near(file, name, self.first, used)
                 said = self._says(file, name)
                 self._add("missing", [file.path, *near], f"{file.path}: no {self.first}{said}{_but(near)}")
+
+    def _tell_unclaimed(self, used: set[str]) -> None:
+        """In a folder that targets share: files of which nothing is known. Where that is all of them, a defect."""
+        known = used.union(*(defect.files for defect in self.defects))
+        shared = [name for name in self.order if name in self.group.shared]
+        every = dict.fromkeys(file.path for name in shared for file in self.group.files[name])
+        left = [path for path in every if path not in known]
+        if len(left) < len(every):
+            self.unclaimed = left
+        elif left:
+            told = f"{' and '.join(shared)} lie in one folder, and no name tells them apart"
+            self._add("ambiguous", left, f"{told}: {len(left):,} files, {left[0]} first")
 
     def _large(self, file: Named) -> bool:
         """In a folder that targets share: whether names of this form are the largest target's, and no other's."""
@@ -258,8 +280,8 @@ class _Group:
 
 
 def folded(key: Key) -> Key:
-    """A key as systems see it that do not tell upper from lower case, or composed from combined letters."""
-    folder, scene = (unicodedata.normalize("NFC", part).casefold() for part in key)
+    """A key as systems see it that do not tell upper from lower case."""
+    folder, scene = (part.casefold() for part in key)
     return folder, scene
 
 

@@ -86,7 +86,36 @@ def test_json(run, folder):
         "content": False,
         "defects": [{"kind": "missing", "files": ["HR/1.png"], "message": "HR/1.png: no lr"}],
         "cropped": [],
+        "unclaimed": [],
     }
+
+
+def test_one_folder_for_both_is_no_clean_data(run, folder):
+    for more in ([], ["--content"]):
+        result = run("check-data", "x.yaml", "hr=HR", "lr=HR", *more)
+        assert result.exit_code == 1
+        assert result.stdout.splitlines()[2:] == [
+            "1 defect in the files of hr and lr; 0 scenes are fine",
+            "ambiguous names: 1",
+            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first",
+        ]
+
+
+def test_files_that_no_name_claims_are_noted(run, folder):
+    for i in range(3):
+        (folder / f"HR/{i}.png").rename(folder / f"X4/{i}_SRF_4_HR.png")
+        (folder / f"X4/{i}x4.png").rename(folder / f"X4/{i}_SRF_4_LR.png")
+    result = run("check-data", "x.yaml", "hr=X4", "lr=X4")
+    assert (result.exit_code, result.stdout.splitlines()[2:]) == (
+        0,
+        [
+            "note: 3 files in a folder that targets share belong to none of them by their names, and are not read "
+            "(first: X4/3x4.png)",
+            "3 scenes, all fine: names, sizes and channels",
+        ],
+    )
+    told = json.loads(run("check-data", "x.yaml", "hr=X4", "lr=X4", "--json").stdout)
+    assert told["unclaimed"] == [f"X4/{i}x4.png" for i in (3, 4, 5)]
 
 
 def test_templates_lists_of_folders_and_csv_files(run, folder, write):

@@ -93,14 +93,19 @@ class TestSamples:
         bag = TileBags(root, recipe)[1]
         assert (bag["image"].shape, bag["image"].dtype) == ((3, 12, 10, 3), torch.uint8)
 
-    def test_tiles_of_several_sizes_are_refused_by_name(self, tmp_path: Path) -> None:
+    def test_tiles_of_several_sizes_are_refused_or_left_out_by_name(self, tmp_path: Path) -> None:
         draw(tmp_path / "a" / "0.png", 0, (8, 9))
-        draw(tmp_path / "a" / "1.png", 1, (8, 7))
-        plain = parse_text("{version: 1, recipe: plain, kind: bag, steps: []}")
-        for on_error in ("raise", "skip"):
-            with pytest.raises(DataError, match=r"3×8×(9|7)") as caught:
-                TileBags(tmp_path, plain, on_error=on_error)[0]  # type: ignore[arg-type]
-            assert all(f"{k}.png" in str(caught.value) for k in (0, 1))
+        for k in (1, 2):
+            draw(tmp_path / "a" / f"{k}.png", k, (8, 7))
+        (tmp_path / "a" / "3.png").touch()
+        plain = parse_text("{version: 1, recipe: plain, kind: bag, steps: [], eval: []}")
+        for threads in (1, 2):
+            with pytest.raises(DataError, match=r"0\.png: comes out as 3×8×9, .*1\.png of the same bag as 3×8×7"):
+                TileBags(tmp_path, plain, threads=threads)[0]
+            made = loader(TileBags(tmp_path, plain, threads=threads, on_error="skip"))
+            (batch,) = made
+            assert batch["image"].shape == (1, 2, 3, 8, 7)
+            assert [Path(record.path).name for record in made.skipped] == ["0.png", "3.png"]
 
     def test_pickles_small(self, ds: TileBags) -> None:
         names = [f"slide-{k // 3000:04}/tile_x{k}_y{k}.jpg" for k in range(30_000)]
@@ -190,6 +195,24 @@ class TestFolders:
         for told in (":3: bag 'slide-x' has no folder", ":6: bag 'slide-y'", ":5: bag 'slide-a' again, first in",
                      "bag 'slide-c' has no row", "bag 'slide-d' has no row"):  # fmt: skip
             assert told in str(caught.value)
+
+    def test_labels_that_are_no_labels_are_told_with_the_others(self, tmp_path: Path, recipe: Recipe) -> None:
+        bag_folders(tmp_path)
+        (tmp_path / "labels.csv").write_text("bag,label\nslide-a,\nslide-b,1\n,1\nslide-c\nslide-b,0\nslide-x,\n")
+        with pytest.raises(DataError) as caught:
+            TileBags(tmp_path, recipe)
+        file = tmp_path / "labels.csv"
+        assert caught.value.reason.splitlines() == [
+            "bags and labels do not match one to one (4 folders, 1 with a label):",
+            f"  {file}:2: bag 'slide-a' has no label here",
+            f"  {file}:4: no bag in this row",
+            f"  {file}:5: 1 fields, but the header has 2 columns",
+            f"  {file}:6: bag 'slide-b' again, first in {file}:3",
+            f"  {file}:7: bag 'slide-x' has no folder",
+            f"  {file}:7: bag 'slide-x' has no label here",
+            "  bag 'slide-c' has no row",
+            "  bag 'slide-d' has no row",
+        ]
 
     def test_several_roots(self, tmp_path: Path, recipe: Recipe) -> None:
         bag_folders(tmp_path / "one", {"a": 2})
@@ -310,9 +333,43 @@ class TestFiles:
         listed.write_text(text)
         with pytest.raises(DataError) as caught:
             TileBags(files=listed, recipe=recipe)
-        for told in ("bag 'P': label 'well' in line 3, but 'sick' in line 5", "bag 'P': split 'train' in line 3",
-                     "bag 'Q': weight '2' in line 2, but '3' in line 4"):  # fmt: skip
+        for told in ("line 5: bag 'P': label 'sick', but 'well' in line 3",
+                     "line 5: bag 'P': split 'val', but 'train' in line 3",
+                     "line 4: bag 'Q': weight '3', but '2' in line 2"):  # fmt: skip
             assert told in str(caught.value)
+
+    def test_all_that_is_wrong_is_told_at_once(self, listed: Path, recipe: Recipe) -> None:
+        listed.write_text(
+            "image,bag,x,y,label,weight\n"
+            "tiles/q/tile_x1_y10.png,Q,fifty,60,sick,2\n"
+            "tiles/p/tile_x2_y0.png,P,10,2.5,,1\n"
+            ",P,1,1,,1\n"
+            "tiles/p/tile_x2_y0.png,,1,1,well,1\n"
+            "tiles/p/tile_x2_y0.png,R,1,1,well,-1\n"
+            "tiles/p/tile_x2_y0.png,R,1,1\n"
+            "tiles/p/none.png,R,1,,ill,-1\n"
+        )
+        with pytest.raises(DataError) as caught:
+            TileBags(files=listed, recipe=recipe)
+        assert caught.value.path == str(listed)
+        assert caught.value.reason.splitlines() == [
+            "10 problems in its rows:",
+            "  line 2: x must be a whole number of pixels, got 'fifty'",
+            "  line 3: no label in this row, though others have one",
+            "  line 3: y must be a whole number of pixels, got '2.5'",
+            "  line 4: no image in this row",
+            "  line 5: no bag in this row",
+            "  line 6: weight must be a number that is not negative, got '-1'",
+            "  line 7: 4 fields, but the header has 6 columns",
+            f"  line 8: {listed.parent / 'tiles/p/none.png'}: no such file",
+            "  line 8: bag 'R': label 'ill', but 'well' in line 6",
+            "  line 8: y must be a whole number of pixels, got ''",
+        ]
+
+    def test_a_file_of_bad_rows_only_is_told_too(self, listed: Path, recipe: Recipe) -> None:
+        listed.write_text("image,bag\n,P\n\na.png,\n")
+        with pytest.raises(DataError, match=r"2 problems in its rows:\n  line 2: no image .*\n  line 4: no bag"):
+            TileBags(files=listed, recipe=recipe)
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -322,7 +379,7 @@ class TestFiles:
             ("bag,image,x\nA,tiles/p/tile_x0_y0.png,1\n", "column `x` alone"),
             ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,two\n", "csv:2: y must be a whole number"),
             ("bag,image,x,y\nA,tiles/p/tile_x0_y0.png,1,2.5\n", "whole number of pixels, got '2.5'"),
-            ("bag,image\nA,nowhere.png\n", "do not exist: line 2"),
+            ("bag,image\nA,nowhere.png\n", r"tiles\.csv:2: .*nowhere\.png: no such file"),
             ("bag,image,labels\nA,a.png,1\n", "did you mean 'label'"),
         ],
     )
@@ -411,7 +468,9 @@ class TestBrokenTiles:
             (tmp_path / "a" / f"tile_x{k}_y0.png").write_bytes(b"")
         made = loader(TileBags(tmp_path, recipe, on_error="skip"))
         assert [batch["bag"] for batch in made] == [["b"], ["b"]]
-        assert len(made.skipped) >= 1
+        assert [(Path(record.path).name, record.bag) for record in made.skipped] == [
+            ("tile_x0_y0.png", "a"), ("tile_x1_y0.png", "a"), ("tile_x0_y0.png", None),
+        ]  # fmt: skip
 
 
 class TestBatches:

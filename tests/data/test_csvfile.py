@@ -174,6 +174,17 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path, text: str | bytes, me
         table(folder, text)
 
 
+def test_all_bad_rows_are_told_at_once(folder: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        table(folder, "image,label\n,a\nimages/1.png\nimages/2.png,b\n,\nimages/0.png,c,d\n")
+    assert str(caught.value).splitlines() == [
+        f"{folder / 'list.csv'}: 3 problems in its rows:",
+        "  line 2: no image in this row",
+        "  line 3: 1 fields, but the header has 2 columns",
+        "  line 6: 3 fields, but the header has 2 columns",
+    ]
+
+
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.csv: cannot be read"):
         read_rows(tmp_path / "nowhere.csv")

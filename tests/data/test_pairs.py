@@ -84,6 +84,11 @@ def test_samples_name_their_files(data):
     assert ds.paths(2) == {"hr": str(data / "HR" / "0003.png"), "lr": str(data / "LR" / "0003x4.png")}
     assert set(ds[2]) == {"hr", "lr", "index", "path"}
     assert (ds[2]["index"], ds[2]["path"]) == (2, ds.path(2))
+    assert ds.paths(-1) == ds.paths(len(ds) - 1)
+    for wrong in (len(ds), -len(ds) - 1, 10**6):
+        for asked in (ds.path, ds.paths, ds.__getitem__):
+            with pytest.raises(IndexError, match="out of range"):
+                asked(wrong)
     assert ar.PairedImages is PairedImages
 
 
@@ -176,6 +181,19 @@ def test_targets_that_are_made_have_no_folder(data):
     save(data / "HR" / "tiny.png", scene(0, (24, 64)))
     with pytest.raises(DataError, match=r"tiny\.png 64×24: RandomCrop#1 needs 32×32 of hr"):
         PairedImages({"hr": data / "HR"}, recipe)
+
+
+def test_one_folder_for_both_targets(data, caplog):
+    both = {"hr": data / "HR", "lr": data / "HR"}
+    with pytest.raises(
+        DataError, match=r"hr and lr lie in one folder, and no name tells them apart: .*0001\.png first"
+    ):
+        PairedImages(both, pair_recipe())
+    for name in NAMES[1:]:
+        (data / "LR" / f"{name}x4.png").rename(data / "HR" / f"{name}_LR.png")
+        (data / "HR" / f"{name}.png").rename(data / "HR" / f"{name}_HR.png")
+    assert len(PairedImages(both, pair_recipe())) == len(NAMES) - 1
+    assert f"and are not read (first: {data / 'HR' / '0001.png'})" in caplog.text
 
 
 def test_the_other_section_may_make_what_this_one_reads(data):

@@ -110,6 +110,15 @@ def test_stages_are_a_strip_a_step(slides: Path, drawn: Drawn) -> None:
 def test_evaluation_has_one_epoch(slides: Path, drawn: Drawn) -> None:
     sample_grid("stained-tissue-bag", slides, rows=1, columns=2, mode="eval")
     assert [strip.header for strip in drawn.bags[0].strips] == ["as they are", "epoch 0"]
+    assert "the same in every epoch" in drawn.texts["lines"][-1]
+    assert not any("a draw" in line or "drawn" in line for line in drawn.texts["lines"][1:])
+
+
+def test_evaluation_that_draws_says_so(slides: Path, drawn: Drawn) -> None:
+    text = "version: 1\nrecipe: tiny\nkind: bag\nsteps: []\neval:\n  - D4: {p: 1.0}  # augrecipes: ignore[L101]\n"
+    sample_grid(parse_text(text), slides, rows=1, columns=2, mode="eval")
+    assert "one draw an epoch" in drawn.texts["lines"][-2]
+    assert drawn.texts["lines"][-1] == "a draw for every tile: D4"
 
 
 def test_a_csv_file_and_bags_without_places_or_labels(slides: Path, drawn: Drawn, tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def test_evaluation_has_one_draw_and_no_outline_around_everything(scenes: Scenes
     (group,) = drawn.scenes[0].groups
     assert group.tag is None
     assert group.panels[1].caption == "hr 256×192"
+    assert "the same in every epoch" in drawn.texts["lines"][-1]
 
 
 def test_a_csv_file_lists_pairs(scenes: Scenes, drawn: Drawn, tmp_path: Path) -> None:

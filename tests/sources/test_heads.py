@@ -24,7 +24,7 @@ def test_whole_files_are_read_as_their_headers_say(tmp_path, picture):
     assert read_head(str(file)) == read_header(picture.data)
 
 
-@pytest.mark.parametrize("kind", ["png", "jpg", "bmp", "ppm", "webp", "jp2"])
+@pytest.mark.parametrize("kind", ["png", "jpg", "bmp", "ppm", "webp", "jp2", "tif"])
 @pytest.mark.parametrize("part", [0.3, 0.9, 0.995])
 @pytest.mark.parametrize("size", [(64, 80), (150, 200)])
 def test_files_that_end_too_early_are_told(tmp_path, kind, part, size):
@@ -35,6 +35,19 @@ def test_files_that_end_too_early_are_told(tmp_path, kind, part, size):
     file.write_bytes(data[: int(len(data) * part)])
     with pytest.raises(UnreadableError, match=r"truncated|damaged"):
         read_head(str(file))
+
+
+@pytest.mark.parametrize("size", [(64, 80), (150, 200)])
+def test_a_tiff_with_its_directory_in_front_is_told_by_its_strips(tmp_path, size):
+    data = encoded(Image.fromarray(NOISE[: size[0], : size[1]]), "TIFF")
+    file = tmp_path / "picture"
+    file.write_bytes(data)
+    assert read_head(str(file)).width == size[1]
+    for part in (0.5, 0.97):
+        file.write_bytes(data[: int(len(data) * part)])
+        assert read_header(file.read_bytes()).width == size[1], "its header is whole"
+        with pytest.raises(UnreadableError, match="truncated: its TIFF data ends before the picture does"):
+            read_head(str(file))
 
 
 def test_what_follows_the_end_does_not_matter(tmp_path):

@@ -238,6 +238,74 @@ def test_targets_in_one_folder_are_told_apart_by_their_names(tmp_path):
     assert told(tmp_path, pairs) == {"S/img_003_SRF_4_LR.png"}
 
 
+def in_one(folder: Path, *more: Path, **options: object) -> Pairs:
+    low = more[0] if more else folder
+    return pair({"hr": folder, "lr": low}, {"lr": 1, "hr": 4}, cache=False, **options)  # type: ignore[arg-type]
+
+
+def test_one_folder_without_names_that_tell_is_a_defect(tmp_path):
+    touch(tmp_path, *(f"S/{i}.png" for i in range(6)))
+    (tmp_path / "link").symlink_to(tmp_path / "S")
+    for pairs in (in_one(tmp_path / "S"), in_one(tmp_path / "S", tmp_path / "link")):
+        assert (pairs.scenes, pairs.unclaimed) == ((), ())
+        (defect,) = pairs.defects
+        assert defect.message == (
+            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first"
+        )
+        assert len(defect.files) == 6
+    same = in_one(tmp_path / "S", names={"lr": "{}"})
+    assert (same.scenes, len(same.defects)) == ((), 6), "a file is not its own partner"
+
+
+def test_files_in_a_shared_folder_that_no_name_claims_are_counted(tmp_path):
+    touch(tmp_path, *(f"S/img_{i:03d}_SRF_4_{what}.png" for i in (1, 2, 3) for what in ("HR", "LR", "glasner")))
+    touch(tmp_path, "S/photo.png")
+    pairs = in_one(tmp_path / "S")
+    assert (len(pairs.scenes), pairs.defects) == (3, ())
+    assert [Path(path).name for path in pairs.unclaimed] == [
+        *(f"img_{i:03d}_SRF_4_glasner.png" for i in (1, 2, 3)), "photo.png",
+    ]  # fmt: skip
+
+
+def test_a_shared_folder_may_be_reached_by_a_link(tmp_path):
+    touch(tmp_path, "S/1.png", "S/1x4.png", "S/2.png", "S/2x4.png", "S/3.png")
+    (tmp_path / "link").symlink_to(tmp_path / "S")
+    pairs = in_one(tmp_path / "S", tmp_path / "link")
+    assert found(tmp_path, pairs) == {("S/1.png", "S/1x4.png"), ("S/2.png", "S/2x4.png")}
+    assert told(tmp_path, pairs) == {"S/3.png"}
+
+
+def test_two_small_targets_may_share_a_folder_beside_the_large_one(tmp_path):
+    touch(tmp_path, "H/1.png", "H/2.png", "H/3.png", "S/1x2.png", "S/1x4.png", "S/2x2.png", "S/2x4.png", "S/notes.png")
+    roots = {"hr": tmp_path / "H", "mid": tmp_path / "S", "lr": tmp_path / "S"}
+    pairs = pair(roots, {"lr": 1, "mid": 2, "hr": 4}, cache=False)
+    assert found(tmp_path, pairs) == {(f"H/{i}.png", f"S/{i}x2.png", f"S/{i}x4.png") for i in (1, 2)}
+    assert [defect.message for defect in pairs.defects] == [f"{tmp_path / 'H' / '3.png'}: no mid and no lr"]
+    assert [Path(path).name for path in pairs.unclaimed] == ["notes.png"]
+
+
+COMPOSED, COMBINED = "caf\u00e9", "cafe\u0301"
+
+
+def test_one_name_in_two_forms_of_unicode_is_one_name(tmp_path):
+    touch(tmp_path, f"H/{COMBINED}.png", f"H/{COMPOSED}/1.png", f"L/{COMPOSED}x4.png", f"L/{COMBINED}/1x4.png")
+    pairs = go(tmp_path)
+    assert (len(pairs.scenes), pairs.defects) == (2, ())
+    assert go(tmp_path, names={"lr": "{}x4"}).scenes == pairs.scenes
+    touch(tmp_path, f"M/low {COMBINED} 1.png", "N/1.png")
+    pairs = pair({"hr": tmp_path / "N", "lr": tmp_path / "M"}, {"lr": 1, "hr": 4}, cache=False,
+                 names={"lr": f"low {COMPOSED} {{}}"})  # fmt: skip
+    assert (len(pairs.scenes), pairs.defects) == (1, ())
+
+
+def test_both_forms_of_one_name_are_ambiguous(tmp_path):
+    touch(tmp_path, f"H/{COMBINED}.png", f"H/{COMPOSED}.png", f"L/{COMPOSED}x4.png", "H/1.png", "L/1x4.png")
+    pairs = go(tmp_path)
+    assert found(tmp_path, pairs) == {("H/1.png", "L/1x4.png")}
+    assert [defect.kind for defect in pairs.defects] == ["ambiguous"]
+    assert len(pairs.defects[0].files) == 3
+
+
 def test_plain_and_decorated_names_in_one_folder(tmp_path):
     touch(tmp_path, "S/1.png", "S/1x4.png", "S/2.png", "S/2x4.png", "S/3.png", "S/4x4.png")
     pairs = pair({"hr": tmp_path / "S", "lr": tmp_path / "S"}, {"lr": 1, "hr": 4}, cache=False)

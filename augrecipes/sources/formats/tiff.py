@@ -44,7 +44,7 @@ def header(data: bytes) -> ImageHeader:
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4. Raises UnreadableError for float and signed samples, and damage."""
-    page = _checked(data, info)
+    page = checked(data, info)
     kind = page.first(data, _FORMAT, _UNSIGNED)
     if kind != _UNSIGNED or info.bits > 16:
         what = {2: "signed", 3: "float"}.get(kind, "unsigned" if kind == _UNSIGNED else "unusual")
@@ -70,7 +70,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     """Label ids: palette indices or grey samples as stored, uint8, uint16 or int32. Raises UnreadableError."""
-    page = _checked(data, info)
+    page = checked(data, info)
     if info.bits < 8 and tiff_small.can(page, data):
         return tiff_small.samples(page, data, info)
     if info.bits > 8 and (info.bits not in (16, 32) or _separate(page, data)):
@@ -97,8 +97,11 @@ def _separate(page: Directory, data: bytes) -> bool:
     return page.first(data, _PLANAR, 1) == _SEPARATE and page.first(data, _SAMPLES, 1) > 1
 
 
-def _checked(data: bytes, info: ImageHeader) -> Directory:
-    """The directory, once every tag, strip and tile is known to lie inside the file and to be large enough."""
+def checked(data: bytes, info: ImageHeader) -> Directory:
+    """The directory, once every tag, strip and tile is known to lie inside the file and to be large enough.
+
+    Pixels are not decoded. Raises UnreadableError.
+    """
     page = first_directory(data)
     if page.end > len(data):
         raise UnreadableError("truncated: the values of a TIFF tag lie past the end")
@@ -110,10 +113,9 @@ def _checked(data: bytes, info: ImageHeader) -> Directory:
     if any(start + size > len(data) for start, size in zip(starts, sizes, strict=True)):
         raise UnreadableError("truncated: its TIFF data ends before the picture does")
     if page.first(data, _PACKING, _PLAIN) == _PLAIN and not tiled:
-        bits = page.values(data, _BITS, (1,))
-        samples = page.first(data, _SAMPLES, 1)
+        bits, samples = page.first(data, _BITS, 1), page.first(data, _SAMPLES, 1)
         planes = samples if _separate(page, data) else 1
-        row = (info.width * (samples // planes) * bits[0] + 7) // 8
+        row = (info.width * (samples // planes) * bits + 7) // 8
         # Subsampled YCbCr takes less; a half of the plain size is the least that it takes.
         if 2 * sum(sizes) < row * info.height * planes:
             raise UnreadableError(f"truncated: {sum(sizes)} of {row * info.height * planes} bytes of TIFF pixels")
