@@ -178,8 +178,8 @@ def test_a_reader_that_leaves(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_interrupted_is_quiet(tmp_path):
     code = (
-        "import os, signal, augrecipes.cli.list as command\n"
-        "command._rows = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import signal, augrecipes.cli.list as command\n"
+        "command._rows = lambda: signal.raise_signal(signal.SIGINT)\n"
         "from augrecipes.cli import main\n"
         "main(['list'])\n"
     )
