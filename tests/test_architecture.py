@@ -18,15 +18,15 @@ PACKAGE = ROOT / "augrecipes"
 LONGEST = 320
 
 # A part may import those on its right, never those on its left.
-LAYERS = ("cli", "demo", "preview", "data", "compiler", "recipe", "ops", "flow", "errors")
+LAYERS = ("cli", "demo", "verify", "preview", "data", "device", "compiler", "recipe", "ops", "flow", "errors")
 # `sources` stands beside them: it imports only errors, and these read files through it.
-READERS = frozenset({"data", "preview"})
-# Recipe.compile is the one door from the language up to the compiler.
-DOORS = frozenset({("recipe/model.py", "compiler")})
+READERS = frozenset({"data", "preview", "verify"})
+# Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
+DOORS = frozenset({("recipe/model.py", "compiler"), ("recipe/model.py", "device")})
 # Who may import what is heavy, or what must have a single place: paths that must begin so.
 OUTSIDE = {
     "yaml": ("recipe/parse.py", "recipe/write.py"),
-    "torch": ("data/", "demo/"),
+    "torch": ("data/", "demo/", "device/"),
     "typer": ("cli/",),
     "rich": ("cli/", "demo/"),
 }
@@ -105,6 +105,8 @@ def test_imports_point_one_way(file: Path) -> None:
         ("ops/geometry.py", "from augrecipes.compiler.draws import Draws", "ops imports compiler"),
         ("recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
         ("recipe/steps.py", "from augrecipes.compiler.compile import plan", "recipe imports compiler"),
+        ("recipe/steps.py", "from augrecipes.device.stage import DeviceStage", "recipe imports device"),
+        ("compiler/compile.py", "from augrecipes.device.stage import DeviceStage", "compiler imports device"),
         ("sources/files.py", "from augrecipes.recipe.model import Recipe", "sources imports recipe"),
         ("compiler/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
         ("compiler/lower.py", "from augrecipes import data", "compiler imports data"),
@@ -126,6 +128,7 @@ def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
     ("path", "text"),
     [
         ("recipe/model.py", "def compile(self):\n    from augrecipes.compiler.compile import compile_recipe"),
+        ("recipe/model.py", "def f(self):\n    from augrecipes.device.stage import DeviceStage"),
         ("ops/registry.py", "if TYPE_CHECKING:\n    from augrecipes.recipe.model import Step"),
         ("ops/verdicts.py", "from augrecipes import __version__"),
         ("data/sample.py", "from augrecipes.sources.files import read_image"),
@@ -141,18 +144,19 @@ def test_every_part_has_its_place() -> None:
     assert parts == {*LAYERS, "sources", "__init__", "__main__"}
 
 
-def test_the_door_is_inside_one_method() -> None:
-    """Recipe.compile alone may reach for the compiler, and only when it is called."""
+@pytest.mark.parametrize(("method", "part"), [("compile", "compiler"), ("device_stage", "device")])
+def test_each_door_is_inside_one_method(method: str, part: str) -> None:
+    """Recipe.compile alone may reach for the compiler, and only when it is called; likewise Recipe.device_stage."""
     tree = ast.parse((PACKAGE / "recipe" / "model.py").read_text(encoding="utf-8"))
     doors = [
         function.name
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)
         for found in imports_of(function)
-        if found.module.startswith("augrecipes.compiler")
+        if found.module.startswith(f"augrecipes.{part}")
     ]
-    everywhere = [found for found in imports_of(tree) if found.module.startswith("augrecipes.compiler")]
-    assert doors == ["compile"] * len(everywhere)
+    everywhere = [found for found in imports_of(tree) if found.module.startswith(f"augrecipes.{part}")]
+    assert doors == [method] * len(everywhere)
     assert doors
 
 

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import CollateError, DataError
 
@@ -45,6 +46,7 @@ class BagPipeline(ImagePipeline):
 
     Targets in: `images`, tiles as a list of H×W×C arrays or as one N×H×W×C array, uint8 (0..255) or float32 (0..1);
     or `image`, one tile. Targets out: `image`, all tiles as one array (n, C, H, W), as the recipe's `output` says.
+    `out`, an array or a torch tensor of that very shape and dtype, is written to and comes out as `image`.
 
     Draws: tile k of a bag draws at the key (index, epoch, k), so `at(index, epoch, k)(image=tile)` replays it; steps
     with `share: bag` draw at the bag's own key, the same for every tile.
@@ -66,10 +68,14 @@ class BagPipeline(ImagePipeline):
             raise DataError("give either `images` (the tiles of a bag) or `image` (one tile), not both")
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
-        numbers = range(len(tiles))
-        work = _Work(epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, _Slots(len(numbers)))
+        numbers, out = range(len(tiles)), rest.pop("out", None)
+        if out is not None:
+            allocate = into(out, "the bag", tiles)
+        work = _Work(
+            epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, _Slots(len(numbers), allocate)
+        )
         bag = self._run(work, self.compiled.threads)
-        rest["image"] = bag.image
+        rest["image"] = bag.image if out is None else out
         if bag.applied is not None:
             rest["applied"] = bag.applied
         return rest

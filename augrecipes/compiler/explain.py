@@ -27,6 +27,13 @@ _WHY = {
 }
 
 
+_WHY_FAST = {
+    "warp": "has no window, turn or linear warp beside it to merge with",
+    "matrix": "has no other colour step beside it to join",
+    "pointwise": "is no matrix; nothing is known that could stand for it",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SourceStep:
     """One step as it was written, with the arguments that take effect."""
@@ -196,4 +203,5 @@ def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
     if record.statistics:
         return "reads statistics of the whole image: a crop moved before it would change them"
-    return _WHY[kind_of(step)]
+    kind = kind_of(step)
+    return _WHY_FAST.get(kind, _WHY[kind]) if level == "fast" else _WHY[kind]

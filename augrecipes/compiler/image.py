@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from albumentations.core.label_manager import LabelManager
 
+from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.kernels.tints import Tints
+from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
@@ -29,6 +32,8 @@ class ImagePipeline(Pipeline):
     recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood as well.
     Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
     them shares memory with what went in.
+
+    `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`.
     """
 
     def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
@@ -39,13 +44,24 @@ class ImagePipeline(Pipeline):
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """One sample; `allocate(shape, dtype)` gives the memory that its image is written to."""
+        """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
+        if "out" in targets:
+            return self._into(epoch, index, tile, dict(targets), allocate)
         image = targets.get("image")
         if image is not None and getattr(image, "dtype", None) == np.float32 and self.dtype != "float32":
             return self.for_floats().sample(epoch, index, tile, targets, allocate)
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
+
+    def _into(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
+        out = targets.pop("out")
+        if out is not None:
+            allocate = into(out, "the image", (targets.get("image"),))
+        done = self.sample(epoch, index, tile, targets, allocate)
+        if out is not None:
+            done["image"] = out
+        return done
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""
@@ -94,7 +110,7 @@ class ImagePipeline(Pipeline):
             self.preprocess(data)
             for step in self.transforms:
                 data = step(**data)
-                if self.check_each_transform and not isinstance(step, Joined):
+                if self.check_each_transform and not isinstance(step, Joined | Warps | Tints):
                     data = self.check_data_post_transform(data)
                 if stages is not None:
                     stages.append((self.label_of(step), _copy_of(data["image"])))

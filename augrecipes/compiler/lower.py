@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import albumentations as A
 
 from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, kind_of
+from augrecipes.compiler.kernels.tints import Tinted, Tints
+from augrecipes.compiler.kernels.warps import Deferred, Warps
+from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, kind_of
+from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
 
+Wrap = Callable[[Step, Any], Any]
 # What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
 Sites = list[tuple[Any, str, bool]]
 
@@ -21,19 +26,46 @@ def lower(steps: tuple[Step, ...]) -> tuple[list[Any], Sites]:
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
     """
     sites: Sites = []
-    return [lower_step(step, sites) for step in steps], sites
+    made = [lower_step(step, sites) for step in steps]
+    for place, kernel in enumerate(made):
+        if isinstance(kernel, Warps):
+            # The sink, and colour steps before it, take a last turn along.
+            kernel.to_sink = all(isinstance(later, Tints) for later in made[place + 1 :])
+    return made, sites
 
 
-def lower_step(step: Step, sites: Sites, share: str = "tile") -> Any:
-    """The transform of one step; what draws in it is added to `sites`. `share` is that of the group around it."""
+def lower_step(step: Step, sites: Sites, share: str = "tile", wrap: Wrap | None = None) -> Any:
+    """The transform of one step; what draws in it is added to `sites`.
+
+    Args:
+        step: the step.
+        sites: grows.
+        share: that of the group around it.
+        wrap: what a kernel puts around the steps inside it, groups opened.
+    """
     share = step.share or share
+    if step.name == JOINED_WARPS:
+        children = [lower_step(child, sites, share, _deferred) for child in step.steps]
+        return Warps(children, reduces=step.args.get(REDUCES, False))
+    if step.name == JOINED_COLOURS:
+        return Tints([lower_step(child, sites, share, _tinted) for child in step.steps])
     if step.name in JOINED:
         children = [lower_step(child, sites, share) for child in step.steps]
         return Joined(children, tuple(kind_of(child) for child in step.steps), to_sink=step.name == INTO_SINK)
-    children = [lower_step(child, sites, share) for child in step.steps]
+    children = [lower_step(child, sites, share, wrap) for child in step.steps]
     made = group(step, children) if step.is_group else construct(step)
     sites.append((made, step.site, share == "bag"))
-    return made
+    return made if wrap is None or step.is_group else wrap(step, made)
+
+
+def _deferred(step: Step, made: Any) -> Any:
+    record = capability(step.name)
+    return Deferred(made, kind_of(step), record.warp if record is not None else None)
+
+
+def _tinted(step: Step, made: Any) -> Any:
+    record = capability(step.name)
+    return Tinted(made, record.tint if record is not None else None)
 
 
 def group(step: Step, children: list[Any]) -> Any:

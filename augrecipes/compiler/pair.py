@@ -10,7 +10,8 @@ import numpy as np
 
 from augrecipes.compiler.degrade import Degrade
 from augrecipes.compiler.grid import Region, unit
-from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.into import into
+from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lower import Sites, group, lower_step
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
@@ -32,7 +33,7 @@ class PairPipeline(Pipeline):
     Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
-    padded or resampled.
+    padded or resampled. `out={target: array}` is written to, and its arrays come out.
 
     Draws: windows, flips and turns once, on the coarsest grid that all targets have in common, and scaled to each
     target. Shared colour steps draw once.
@@ -56,15 +57,28 @@ class PairPipeline(Pipeline):
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
+        targets = dict(targets)
+        out = self._outs(targets)
         scene, rest = self._scene(targets)
         self._steps(scene, epoch, index, tile)
         for name in self.outputs:
-            rest[name] = self._sinks[name](scene.arrays[name])
+            made = self._sinks[name](scene.arrays[name], out[name][1] if name in out else np.empty)
+            rest[name] = out[name][0] if name in out else made
         if self.compiled.save_applied_params:
             rest["applied"] = self.applied()
             region = scene.region
             rest["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
         return rest
+
+    def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
+        """What the results are to be written into, by target; taken out of the targets."""
+        out = targets.pop("out", None)
+        if out is None:
+            return {}
+        if not isinstance(out, Mapping) or not set(out) <= set(self.outputs):
+            raise DataError(f"out must be a dict of arrays by target ({', '.join(self.outputs)}), got {_named(out)}")
+        given = [targets.get(name) for name in self.targets]
+        return {name: (array, into(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The pictures after each outermost step, and each of those inside a Degrade, by target."""
@@ -124,6 +138,10 @@ class PairPipeline(Pipeline):
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+
+
+def _named(out: Any) -> str:
+    return f"the keys {', '.join(map(repr, out))}" if isinstance(out, Mapping) else type(out).__name__
 
 
 def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:

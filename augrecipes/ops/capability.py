@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from augrecipes.ops.tints import Operations
+from augrecipes.ops.warps import Warp
+
 Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
 # How one draw serves images of one scene on several grids.
@@ -38,6 +41,8 @@ class Capability:
             in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
             of one image. None: `never` for opaque steps, `same` for the others.
         grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
+        warp: of a `warp`: from the transform and its drawn parameters to what it does to the grid.
+        tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
     """
 
     name: str
@@ -52,6 +57,8 @@ class Capability:
     pixels: tuple[str, ...] = ()
     grids: Grids | None = None
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
+    warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
+    tint: Operations | None = None
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""

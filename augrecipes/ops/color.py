@@ -8,6 +8,7 @@ the step would change its last bit. `tests/laws/test_capabilities.py` holds ever
 from __future__ import annotations
 
 from augrecipes.ops.capability import Capability
+from augrecipes.ops.tints import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -18,9 +19,14 @@ CAPABILITIES = (
     Capability("Solarize", "lookup"),
     Capability("Posterize", "lookup"),
     Capability("RandomGamma", "lookup"),
-    Capability("RandomBrightnessContrast", "lookup", when=lambda a: bool(a.get("brightness_by_max", True))),
+    Capability(
+        "RandomBrightnessContrast",
+        "lookup",
+        when=lambda a: bool(a.get("brightness_by_max", True)),
+        tint=brightness_contrast,
+    ),
     Capability("RandomToneCurve", "lookup"),
-    Capability("PlanckianJitter", "lookup", channels=_RGB),
+    Capability("PlanckianJitter", "lookup", channels=_RGB, tint=probed),
     Capability(
         "MultiplicativeNoise",
         "lookup",
@@ -29,14 +35,14 @@ CAPABILITIES = (
     ),
     Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5)),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
-    Capability("ToGray", "matrix", random=False, channels=_GREY_OR_RGB),
-    Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB),
+    Capability("ToGray", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
+    Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
     Capability("ToRGB", random=False, channels=_GREY_OR_RGB, grids="same"),
     Capability("RGBShift", "pointwise", channels=_GREY_OR_RGB),
-    Capability("ChannelShuffle", "pointwise"),
+    Capability("ChannelShuffle", "pointwise", tint=probed),
     Capability("HueSaturationValue", "pointwise", channels=_GREY_OR_RGB),
     # These look at the whole image first.
-    Capability("ColorJitter", statistics=True, channels=_GREY_OR_RGB, grids="same"),
+    Capability("ColorJitter", statistics=True, channels=_GREY_OR_RGB, grids="same", tint=jitter),
     Capability("AutoContrast", random=False, statistics=True, grids="alike"),
     Capability("CLAHE", statistics=True, channels=_GREY_OR_RGB, grids="alike"),
     Capability("Equalize", random=False, statistics=True, channels=_GREY_OR_RGB, grids="alike"),

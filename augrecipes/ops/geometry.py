@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from augrecipes.ops import warps
 from augrecipes.ops.capability import EVERYTHING, Capability
 
 _geometric = partial(Capability, targets=EVERYTHING)
@@ -34,18 +35,22 @@ CAPABILITIES = (
     _geometric("PadIfNeeded", random=False),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
-    _geometric("Resize", "warp", random=False, resamples=True, pixels=("height", "width")),
-    _geometric("SmallestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw")),
-    _geometric("LongestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw")),
-    _geometric("RandomScale", "warp", resamples=True),
-    _geometric("RandomResizedCrop", "warp", resamples=True, pixels=("size",)),
-    _geometric("RandomSizedCrop", "warp", resamples=True, pixels=("min_max_height", "size")),
-    _geometric("Rotate", "warp", resamples=True),
-    _geometric("SafeRotate", "warp", resamples=True),
-    _geometric("Affine", "warp", resamples=True),
-    _geometric("ShiftScaleRotate", "warp", resamples=True),
+    _geometric("Resize", "warp", random=False, resamples=True, pixels=("height", "width"), warp=warps.resize),
+    _geometric(
+        "SmallestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw"), warp=warps.by_scale
+    ),
+    _geometric(
+        "LongestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw"), warp=warps.by_scale
+    ),
+    _geometric("RandomScale", "warp", resamples=True, warp=warps.by_scale),
+    _geometric("RandomResizedCrop", "warp", resamples=True, pixels=("size",), warp=warps.resized_crop),
+    _geometric("RandomSizedCrop", "warp", resamples=True, pixels=("min_max_height", "size"), warp=warps.resized_crop),
+    _geometric("Rotate", "warp", resamples=True, warp=warps.rotate),
+    _geometric("SafeRotate", "warp", resamples=True, warp=warps.affine),
+    _geometric("Affine", "warp", resamples=True, warp=warps.affine),
+    _geometric("ShiftScaleRotate", "warp", resamples=True, warp=warps.affine),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
-    _geometric("Perspective", "warp", resamples=True, grids="never"),
+    _geometric("Perspective", "warp", resamples=True, grids="never", warp=warps.perspective),
     # Dense displacement fields.
     _geometric("ElasticTransform", resamples=True),
     _geometric("GridDistortion", resamples=True),

@@ -13,6 +13,7 @@ from augrecipes.recipe.frozen import Arguments
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.device.stage import DeviceStage
 
 Kind = Literal["image", "pair", "bag"]
 Optimize = Literal["none", "exact", "fast"]
@@ -274,13 +275,28 @@ class Recipe:
         >>> out["image"].shape, out["image"].dtype
         ((3, 128, 128), dtype('float32'))
         """
-        # The one doorway from the language to the compiler: everything else imports the other way.
+        # A doorway from the language to the compiler: everything else imports the other way.
         from augrecipes.compiler.compile import compile_recipe
 
         pipeline: Pipeline = compile_recipe(
             self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads
         )
         return pipeline
+
+    def device_stage(self) -> DeviceStage:
+        """The rest of an output that says `where: device`, as a torch module that runs where the network runs.
+
+        Raises:
+            RecipeError: no target's output says so.
+
+        >>> import augrecipes as ar
+        >>> ar.load("folder-128", overrides={"output.where": "device"}).device_stage().names
+        ('image',)
+        """
+        # The other doorway.
+        from augrecipes.device.stage import DeviceStage
+
+        return DeviceStage(self)
 
 
 def _plain(value: Any) -> Any:

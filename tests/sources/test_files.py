@@ -152,17 +152,19 @@ def test_the_log_level_comes_back() -> None:
     log = cv2.utils.logging
     before = log.setLogLevel(log.LOG_LEVEL_ERROR)
     try:
-        inside = threading.Barrier(4, timeout=10)
+        inside, looked = threading.Barrier(4, timeout=10), threading.Barrier(4, timeout=10)
 
         def work() -> None:
             with opencv.quiet():
                 inside.wait()
+                looked.wait()
 
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
         inside.wait()
         assert log.getLogLevel() == log.LOG_LEVEL_SILENT
+        looked.wait()
         for thread in threads:
             thread.join()
         assert log.getLogLevel() == log.LOG_LEVEL_ERROR

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite import crop_first, drop_noops, fold_sink, join_crops, join_flips, join_tables
+from augrecipes.compiler.rewrite import (
+    crop_first,
+    drop_noops,
+    fold_sink,
+    join_colours,
+    join_crops,
+    join_flips,
+    join_tables,
+    join_warps,
+    reduce_first,
+)
 from augrecipes.compiler.rewrite.rule import Firing, Rule, apply_rules
 from augrecipes.recipe.model import Optimize
 
@@ -16,6 +26,19 @@ EXACT: tuple[Rule, ...] = (
     fold_sink.RULE,  # last: it takes joined crops and flips as they are
 )
 
-RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": EXACT}
+# Rules that keep within a bound.
+FAST: tuple[Rule, ...] = (
+    drop_noops.RULE,
+    join_warps.RULE,  # before the other joins: it takes crops and flips with it
+    reduce_first.RULE,  # of what join_warps has made
+    crop_first.RULE,
+    join_crops.RULE,
+    join_flips.RULE,
+    join_colours.RULE,  # before join_tables: some tables are matrices as well
+    join_tables.RULE,
+    fold_sink.RULE,
+)
 
-__all__ = ["EXACT", "RULES", "Firing", "Rule", "apply_rules"]
+RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
+
+__all__ = ["EXACT", "FAST", "RULES", "Firing", "Rule", "apply_rules"]

@@ -12,7 +12,7 @@ from augrecipes.ops.capability import Kind
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
-Contract = Literal["EXACT"]
+Contract = Literal["EXACT", "LEVELS", "GEOMETRY"]
 Steps = tuple[Step, ...]
 
 # Steps that rules make; no recipe can name them.
@@ -20,7 +20,10 @@ JOINED_FLIPS = "JoinedFlips"
 JOINED_CROPS = "JoinedCrops"
 JOINED_TABLE = "JoinedTable"
 INTO_SINK = "IntoSink"
-JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK)
+JOINED_WARPS = "JoinedWarps"
+JOINED_COLOURS = "JoinedColours"
+REDUCES = "reduces"  # argument of joined warps: they may reduce a picture before they warp it
+JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK, JOINED_WARPS, JOINED_COLOURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,14 @@ class Rule:
     Attributes:
         name: snake_case.
         equation: what becomes what, in one line.
-        contract: `EXACT`: the same bits.
+        contract: `EXACT`: the same bits. `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
+            merged resampling: places agree to 0.01 px wherever both are inside the source, and the result is never
+            further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
         rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply.
         last: only for the end of the recipe, next to the sink.
+        levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255.
     """
 
     name: str
@@ -44,15 +50,26 @@ class Rule:
     leaves: str
     rewrite: Callable[[Steps, Flow], Steps | None]
     last: bool = False
+    levels: Callable[[Step], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """One application of a rule: the labels that it read and those that it left in their place."""
+    """One application of a rule.
+
+    Attributes:
+        rule: its name.
+        before: the labels that it read.
+        after: the labels that it left in their place.
+        contract: the rule's.
+        levels: what a `LEVELS` rule may change here, of 255.
+    """
 
     rule: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    contract: Contract = "EXACT"
+    levels: int = 0
 
 
 def kind_of(step: Step) -> Kind:
@@ -111,7 +128,7 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
             after = rule.rewrite(steps, flow)
             if after is None:
                 break
-            fired.append(_difference(rule.name, steps, after))
+            fired.append(_difference(rule, steps, after))
             steps = after
     return steps
 
@@ -126,7 +143,7 @@ def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     return step if children == step.steps else replace(step, steps=children)
 
 
-def _difference(rule: str, before: Steps, after: Steps) -> Firing:
+def _difference(rule: Rule, before: Steps, after: Steps) -> Firing:
     """The labels of the part that changed."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
@@ -134,8 +151,7 @@ def _difference(rule: str, before: Steps, after: Steps) -> Firing:
     tail = 0
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
-    return Firing(
-        rule,
-        tuple(s.site for s in before[head : len(before) - tail]),
-        tuple(s.site for s in after[head : len(after) - tail]),
-    )
+    changed = after[head : len(after) - tail]
+    levels = sum(rule.levels(step) for step in changed) if rule.levels is not None else 0
+    sites = tuple(s.site for s in before[head : len(before) - tail])
+    return Firing(rule.name, sites, tuple(s.site for s in changed), rule.contract, levels)

@@ -1,0 +1,74 @@
+"""What the sink on the host and the stage on the device both reckon with: luma, grey, scale and shift."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Output
+
+RGB = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Luma:
+    """One channel out of red, green and blue in 0..255.
+
+    In whole numbers, so that what is rounded to uint8 is the same wherever it is reckoned: `rounded` counts
+    `unit`s, and halves go up.
+
+    Attributes:
+        parts: of red, green and blue, in `unit`s.
+        unit: what the parts are counted in.
+        offset: added, in 0..255.
+
+    >>> Y.weights[0] * 255, GREY.rounding
+    (65.481, 500)
+    """
+
+    parts: tuple[int, int, int]
+    unit: int
+    offset: int = 0
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The parts as numbers."""
+        return tuple(part / self.unit for part in self.parts)
+
+    @property
+    def rounding(self) -> int:
+        """Added to a sum of parts before it is divided by `unit` and its fraction dropped."""
+        return self.offset * self.unit + self.unit // 2
+
+
+# BT.601 luma in 16..235, as super-resolution papers measure it (ITU-R BT.601; MATLAB rgb2ycbcr).
+Y = Luma((65481, 128553, 24966), 255_000, 16)
+# BT.601 grey in full range, as cv2.COLOR_RGB2GRAY.
+GREY = Luma((299, 587, 114), 1000)
+LUMAS = {"y": Y, "gray": GREY}
+
+
+def check_color(color: str, channels: int) -> None:
+    """DataError where an output of `color` cannot be made of `channels` channels."""
+    if color != "rgb" and channels != RGB and (color == "bgr" or channels != 1):
+        raise DataError(f"output color {color!r} needs three channels, the image has {channels}")
+
+
+def scales_and_shifts(output: Output, channels: int, full: float) -> list[tuple[float, float]]:
+    """(scale, shift) of each channel that leaves, for values in 0..`full`.
+
+    Raises:
+        DataError: the recipe normalises another number of channels.
+
+    >>> scales_and_shifts(Output(range=(-1.0, 1.0)), 1, 255.0)
+    [(0.00784313725490196, -1.0)]
+    """
+    if output.normalize is None:
+        low, high = output.range
+        return [((high - low) / full, low)] * channels
+    pairs = []
+    for name, values in (("mean", output.normalize.mean), ("std", output.normalize.std)):
+        if len(values) not in (1, channels):
+            raise DataError(f"normalize {name} has {len(values)} values, the output has {channels} channels")
+        pairs.append(values * channels if len(values) == 1 else values)
+    return [(1 / (full * std), -mean / std) for mean, std in zip(*pairs, strict=True)]

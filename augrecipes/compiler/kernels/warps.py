@@ -1,0 +1,174 @@
+"""Warps: a run of steps that move pixels as one resampling. Each draws and gates itself under its own key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import albumentations as A
+import numpy as np
+
+from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.warped import Warped
+from augrecipes.ops.capability import Kind
+from augrecipes.ops.warps import Warp
+
+# Arrays that would have to travel too. With any of them in the sample the steps run one after another.
+_FOREIGN_KEYS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d"})
+_OWED = "_owed"  # the key under which `Travelling` goes from step to step
+_BARE = 2  # keys of a sample that has an image alone
+WarpOf = Callable[[Any, dict[str, Any]], Warp]
+
+
+class Travelling:
+    """A picture and its mask on their way through a run of steps: what is owed to them, and not yet done.
+
+    Args:
+        image: H×W×C.
+        mask: H×W or H×W×C, or None.
+        scratch: memory for the picture, and for the mask.
+        reduces: the picture is reduced before a warp that shrinks it.
+    """
+
+    __slots__ = ("image", "mask", "reduces", "scratch")
+
+    def __init__(
+        self, image: np.ndarray, mask: np.ndarray | None, scratch: tuple[Scratch, Scratch], *, reduces: bool
+    ) -> None:
+        self.image = Warped(Moved(image if image.ndim == 3 else image[..., None]))
+        self.mask = None if mask is None else Warped(Moved(mask if mask.ndim == 3 else mask[..., None]))
+        self.scratch, self.reduces = scratch, reduces
+
+    def each(self, move: Callable[[Warped], Warped]) -> None:
+        """Owe a cut or a turn."""
+        self.image = move(self.image)
+        if self.mask is not None:
+            self.mask = move(self.mask)
+
+    def warp(self, warp: Warp) -> None:
+        """Owe a warp."""
+        if not self._then(warp):
+            # What one resampling would find beyond the picture as it is now is not what stands there: begin afresh.
+            self.settle()
+            self._then(warp)
+
+    def _then(self, warp: Warp) -> bool:
+        image = self.image.then(warp)
+        mask = self.mask and self.mask.then(warp.for_mask())
+        if image is None or (self.mask is not None and mask is None):
+            return False
+        self.image, self.mask = image, mask
+        return True
+
+    def run(self, step: Any, params: dict[str, Any]) -> None:
+        """Run a step as it is, on what has been carried out so far."""
+        self.settle()
+        self.image = Warped(Moved(_with_channels(step.apply_with_params(params, image=self.image.moved.base)["image"])))
+        if self.mask is not None:
+            done = step.apply_with_params(params, mask=self.mask.moved.base)["mask"]
+            self.mask = Warped(Moved(_with_channels(done)))
+
+    def settle(self) -> None:
+        """Carry out what is owed."""
+        image, mask = self.realise()
+        self.image = Warped(Moved(image.array()))
+        self.mask = None if mask is None else Warped(Moved(mask.array()))
+
+    def realise(self) -> tuple[Moved, Moved | None]:
+        """The resampling of picture and mask carried out; their last turns may still be owed."""
+        mask = None if self.mask is None else self.mask.realise(self.scratch[1], reduces=False)
+        return self.image.realise(self.scratch[0], reduces=self.reduces), mask
+
+
+class Deferred(A.BaseCompose):  # type: ignore[misc]
+    """One step inside `Warps`, alone or in a group: draws now, and owes its effect.
+
+    Args:
+        step: the transform.
+        kind: `window`, `dihedral`, `warp` or `identity`.
+        warp_of: for a warp: from its drawn parameters to its matrix.
+    """
+
+    def __init__(self, step: Any, kind: Kind, warp_of: WarpOf | None) -> None:
+        super().__init__([step], p=step.p)
+        self.step, self.kind, self.warp_of = step, kind, warp_of
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The sample; where nothing can be owed, the step simply runs."""
+        step, picture = self.step, data.get(_OWED)
+        if picture is None:
+            done: dict[str, Any] = step(force_apply=force_apply, **data)
+            return done
+        step.params = {}
+        if not step.should_apply(force_apply=force_apply):
+            return data
+        params = step.update_transform_params(params=step.get_params(), data=data)
+        params.update(step.get_params_dependent_on_data(params=params, data=data))
+        step.params = params
+        if len(data) > _BARE:
+            rest = {key: value for key, value in data.items() if key not in ("image", _OWED)}
+            data.update(step.apply_with_params(params, **rest))
+        self._owe(picture, params)
+        data["image"] = picture.image.stand_in()
+        return data
+
+    def _owe(self, picture: Travelling, params: dict[str, Any]) -> None:
+        if self.kind == "dihedral":
+            symmetry = symmetry_of(type(self.step).__name__, params)
+            picture.each(lambda w: w.turned(symmetry))
+        elif self.kind == "window" and is_plain_window(params):
+            x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
+            picture.each(lambda w: w.cut(x_min, y_min, x_max, y_max))
+        elif self.warp_of is not None:
+            picture.warp(self.warp_of(self.step, params))
+        elif self.kind != "identity":
+            picture.run(self.step, params)
+
+
+class Warps(A.BaseCompose):  # type: ignore[misc]
+    """Runs windows, turns and warps as one resampling, groups of them included.
+
+    Boxes and keypoints go through the steps themselves, one after another.
+
+    Args:
+        transforms: `Deferred` steps, and groups of them.
+        reduces: a picture is reduced before a warp that shrinks it.
+        to_sink: leave the last turns to the sink, as a `Moved`.
+    """
+
+    def __init__(self, transforms: list[Any], *, reduces: bool = False, to_sink: bool = False) -> None:
+        super().__init__(transforms, p=1.0)
+        self.reduces, self.to_sink = reduces, to_sink
+        self._scratch = (Scratch(), Scratch())
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
+        picture = None
+        if _FOREIGN_KEYS.isdisjoint(data):
+            picture = data[_OWED] = Travelling(
+                data["image"], data.pop("mask", None), self._scratch, reduces=self.reduces
+            )
+            data["image"] = picture.image.stand_in()
+        for step in self.transforms:
+            data = step(**data)
+            if self.check_each_transform:
+                data = self.check_data_post_transform(data)
+        if picture is not None:
+            del data[_OWED]
+            image, mask = picture.realise()
+            data["image"] = image if self.to_sink else image.array()
+            if mask is not None:
+                data["mask"] = mask.array()
+        return data
+
+
+def is_plain_window(params: dict[str, Any]) -> bool:
+    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
+    x_min, y_min, x_max, y_max = params["crop_coords"]
+    height, width = params["shape"][:2]
+    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
+
+
+def _with_channels(array: np.ndarray) -> np.ndarray:
+    return array if array.ndim == 3 else array[..., None]

@@ -1,0 +1,76 @@
+"""Colour steps in a row are matrices: a few passes over the picture instead of several for each."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Rule, Steps, join
+from augrecipes.flow import Flow
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+# Alone, these are quick as they are: a table, or a matrix already.
+_QUICK_ALONE = frozenset({"ToGray", "ToSepia", "ChannelShuffle", "PlanckianJitter", "RandomBrightnessContrast"})
+
+
+def joins(step: Step) -> bool:
+    """Whether a step, or every step of a group, is a list of colour operations."""
+    if step.is_group:
+        return all(joins(child) for child in step.steps)
+    record = capability(step.name)
+    return record is not None and record.tint is not None
+
+
+def levels(step: Step) -> int:
+    """What a joined step may change: two levels for each matrix, ten for a turn of the hue, times later gains.
+
+    OpenCV counts the hue of uint8 in steps of two degrees, so that a value which is one level off may come out of HSV a
+    whole step away: 8.5 levels on a pure colour.
+    """
+    total, gain = 0.0, 1.0
+    for leaf in step.walk():
+        if leaf.name == "ColorJitter":
+            arguments = effective(leaf)
+            total += 4 if most(arguments.get("hue")) == 0 else 14
+            for name in ("brightness", "contrast", "saturation"):
+                value = arguments.get(name)
+                gain *= max(1.0, most(value) if isinstance(value, list | tuple) else 1 + most(value))
+        elif leaf.name == "RandomBrightnessContrast":
+            total += 2
+            gain *= 1 + most(effective(leaf).get("contrast_limit"))
+        elif not leaf.steps:
+            total += 2
+    return ceil(total * gain)
+
+
+def most(value: Any) -> float:
+    """The largest size of a number, or of those of a range."""
+    return max(abs(float(part)) for part in (value if isinstance(value, list | tuple) else (value or 0,)))
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    if flow.dtype is None:
+        return None
+    start = 0
+    while start < len(steps):
+        stop = start
+        while stop < len(steps) and joins(steps[stop]):
+            stop += 1
+        leaves = [leaf for step in steps[start:stop] for leaf in step.walk() if not leaf.is_group]
+        if len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves):
+            return (*steps[:start], join(JOINED_COLOURS, steps[start:stop]), *steps[stop:])
+        start = max(stop, start + 1)
+    return None
+
+
+RULE = Rule(
+    name="join_colours",
+    equation="Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV",
+    contract="LEVELS",
+    fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
+    leaves="[ToGray, Blur, ToSepia]",
+    rewrite=_rewrite,
+    levels=levels,
+)

@@ -1,0 +1,28 @@
+"""A warp that shrinks its picture reads a reduced one: fewer pixels to gather, and none of them left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, Rule, Steps
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Arguments
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+    del flow
+    for place, step in enumerate(steps):
+        if step.name == JOINED_WARPS and not step.args:
+            after = replace(step, args=Arguments({REDUCES: True}))
+            return (*steps[:place], after, *steps[place + 1 :])
+    return None
+
+
+RULE = Rule(
+    name="reduce_first",
+    equation="Warp(A) = Reduce(k) · Warp(A / k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more",
+    contract="GEOMETRY",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16}}]",
+    leaves="[{Resize: {height: 12, width: 16}}, Blur]",
+    rewrite=_rewrite,
+)

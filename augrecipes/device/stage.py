@@ -1,0 +1,157 @@
+"""The sink as a torch module: uint8 travels, a quarter of the bytes, and becomes float where the network is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from augrecipes.compiler.kernels.formulas import LUMAS, RGB, Luma, check_color, scales_and_shifts
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.model import Output, Recipe
+
+_DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
+Batch = TypeVar("Batch", Tensor, list[Tensor], dict[str, Any])
+
+
+class DeviceStage(nn.Module):
+    """The rest of a recipe's output, done on the training device; see `Recipe.device_stage`.
+
+    A batch is a tensor, a list of tensors, or a dict as the loader gives it, in which the image (of pairs: each target)
+    is replaced; the caller's own batch stays as it is. Everything else passes through, as do targets whose output says
+    `where: host`. Where the loader has padded (`padding`), the result is 0, as it is on the host. Draws nothing, has no
+    parameters and nothing to save, and computes in float32 whatever the network around it computes in. Works under
+    `torch.compile`.
+
+    Args:
+        recipe: its output, or that of some target, says `where: device`.
+
+    Raises:
+        RecipeError: it does not.
+
+    >>> import augrecipes as ar
+    >>> recipe = ar.load("folder-128", overrides={"output.where": "device"})
+    >>> stage = recipe.device_stage()
+    >>> stage(torch.full((2, 3, 4, 4), 255, dtype=torch.uint8)).dtype
+    torch.float32
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__()
+        names = tuple(recipe.scales) or ("image",)
+        outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
+        mine = [name for name in names if outputs[name].where == "device"]
+        if not mine:
+            which = f"; its targets are {', '.join(names)}" if recipe.scales else ""
+            raise RecipeError(
+                f"{recipe.file}: nothing is left for a device, the loader gives the output as it is; "
+                f"`output: {{where: device}}` lets uint8 leave the loader{which}"
+            )
+        self.names = tuple(mine)
+        # Names of targets are free, and those of modules are not: `forward` or `a.b` cannot be one.
+        self.stages = nn.ModuleList(TargetStage(outputs[name]) for name in mine)
+
+    def forward(self, batch: Batch) -> Batch:
+        """The batch with its images as the host's sink would have made them.
+
+        Raises:
+            DataError: an image is missing or is not what the loader gives.
+        """
+        if not isinstance(batch, dict):
+            if len(self.names) > 1:
+                raise DataError(f"give the batch as a dict: the device's targets are {', '.join(self.names)}")
+            return self.stages[0](batch)
+        done = dict(batch)
+        for name, stage in zip(self.names, self.stages, strict=True):
+            if name not in done:
+                raise DataError(f"the batch has no {name!r}; it has {', '.join(map(repr, batch)) or 'nothing'}")
+            done[name] = stage(done[name], done.get("padding" if name == "image" else f"padding_{name}"))
+        return done
+
+
+class TargetStage(nn.Module):
+    """What is left to do for one target: colour, scale and shift, dtype.
+
+    Args:
+        output: of the target.
+    """
+
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self.output = output
+        self.axis = -3 if output.layout == "chw" else -1
+        # One number that suits any channel, or one a channel.
+        normal = output.normalize
+        self.numbers = 1 if normal is None else max(len(normal.mean), len(normal.std))
+        for name in ("scale", "shift"):
+            self.register_buffer(name, None, persistent=False)
+        self._put_constants(torch.get_default_device())
+
+    def _put_constants(self, device: torch.device) -> None:
+        pairs = scales_and_shifts(self.output, self.numbers, 255.0)
+        shape = (self.numbers, 1, 1) if self.axis == -3 else (self.numbers,)
+        for name, values in zip(("scale", "shift"), zip(*pairs, strict=True), strict=True):
+            setattr(self, name, torch.tensor(values, dtype=torch.float32, device=device).view(shape))
+
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> TargetStage:
+        """The constants follow the network to its device, and not to its dtype."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._put_constants(self.scale.device)
+        return self
+
+    def forward(self, image: Any, padding: Any = None) -> Any:
+        """A uint8 tensor of the output's layout, with any dimensions in front, or a list of such.
+
+        `padding` is a bool tensor, True where there is no picture: (..., H, W), or one flag a tile.
+        """
+        if isinstance(image, list | tuple):
+            return [self(one) for one in image]
+        if not isinstance(image, Tensor):
+            raise DataError(f"the device stage takes tensors, got {type(image).__name__}")
+        if image.dtype != torch.uint8:
+            raise DataError(f"the device stage takes what the loader gives, uint8, got {image.dtype}")
+        if image.ndim < 3:
+            raise DataError(f"an image has at least three dimensions ({self.output.layout}), got {tuple(image.shape)}")
+        check_color(self.output.color, image.shape[self.axis])
+        done = self._scaled(self._coloured(image))
+        return done if padding is None else done.masked_fill(self._like(padding, image), 0)
+
+    def _like(self, padding: Tensor, image: Tensor) -> Tensor:
+        """The padding with the image's dimensions: it came with a flag a pixel, or a flag a tile."""
+        if padding.ndim == image.ndim - 1:
+            return padding.unsqueeze(self.axis)
+        if padding.ndim == image.ndim - 3:
+            return padding[..., None, None, None]
+        raise DataError(f"padding of shape {tuple(padding.shape)} does not lie on images of shape {tuple(image.shape)}")
+
+    def _scaled(self, image: Tensor) -> Tensor:
+        if self.output.dtype == "uint8":
+            return image
+        channels = image.shape[self.axis]
+        if self.numbers not in (1, channels):
+            scales_and_shifts(self.output, channels, 255.0)  # says what is wrong
+        # As on the host, one multiplication and one addition of float32 a value, in memory of our own.
+        values = image.to(torch.float32)
+        return values.mul_(self.scale).add_(self.shift).to(_DTYPES[self.output.dtype])
+
+    def _coloured(self, image: Tensor) -> Tensor:
+        """The channels that leave; values of 0..255, uint8 where that holds them."""
+        color, grey = self.output.color, image.shape[self.axis] == 1
+        if color == "rgb" or (color == "gray" and grey):
+            return image
+        return image.flip(self.axis) if color == "bgr" else self._luma(LUMAS[color], image)
+
+    def _luma(self, luma: Luma, image: Tensor) -> Tensor:
+        rounds = self.output.dtype == "uint8"
+        planes = image.to(torch.int32 if rounds else torch.float32).unbind(self.axis)
+        red, green, blue = planes * RGB if len(planes) == 1 else planes
+        r, g, b = luma.parts if rounds else luma.weights
+        total = (red * r + green * g + blue * b).unsqueeze(self.axis)
+        if not rounds:
+            return total + luma.offset
+        return torch.div(total + luma.rounding, luma.unit, rounding_mode="floor").to(torch.uint8)

@@ -1,0 +1,310 @@
+"""The device stage: what it makes of uint8 is what the host's sink would have made."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import shutil
+import sysconfig
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import augrecipes as ar
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.data.collate import Collate
+from augrecipes.device.stage import TargetStage
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.model import Normalize, Output
+from augrecipes.recipe.parse import parse_text
+
+_HALF_ULP = 2.0**-10  # of float16, relative
+
+
+@st.composite
+def specs(draw: st.DrawFn, channels: int) -> Output:
+    """An output that goes with so many channels, for the device."""
+    color = draw(st.sampled_from(("rgb", "bgr", "y", "gray") if channels == 3 else ("rgb", "y", "gray")))
+    if channels not in (1, 3):
+        color = "rgb"
+    leaving = 1 if color in ("y", "gray") else channels
+    dtype = draw(st.sampled_from(("float32", "float16", "uint8")))
+    layout = draw(st.sampled_from(("chw", "hwc")))
+    span = draw(st.sampled_from(((0.0, 1.0), (0.0, 255.0), (-1.0, 1.0))))
+    normal = None
+    if dtype != "uint8" and draw(st.booleans()):
+        size = draw(st.sampled_from((1, leaving)))
+        numbers = st.floats(0.01, 2.0)
+        normal = Normalize(
+            tuple(draw(st.lists(numbers, min_size=size, max_size=size))),
+            tuple(draw(st.lists(numbers, min_size=leaving, max_size=leaving))),
+        )
+    return Output(dtype, layout, normal, span, color, "device")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Output, np.ndarray]:
+    """An output and a few images, N×H×W×C."""
+    channels = draw(st.sampled_from((1, 3, 3, 3, 5)))
+    output = draw(specs(channels))
+    shape = (draw(st.integers(1, 3)), draw(st.integers(1, 9)), draw(st.integers(1, 9)), channels)
+    return output, np.random.default_rng(draw(st.integers(0, 2**32))).integers(0, 256, shape, np.uint8)
+
+
+def check(output: Output, found: torch.Tensor, expected: np.ndarray) -> None:
+    """Equal to float32 rounding, which counts relative to the numbers that were added up."""
+    assert found.shape == expected.shape
+    assert str(found.dtype) == f"torch.{expected.dtype}"
+    if output.dtype == "uint8":
+        assert np.array_equal(found.numpy(), expected)
+        return
+    least = min(output.normalize.std) if output.normalize else 1 / max(abs(v) for v in output.range)
+    size = max(1.0, 1 / least) * (max(1.0, *output.normalize.mean) if output.normalize else 1.0)
+    bound = 1e-6 * size + (np.abs(expected.astype(np.float64)) * _HALF_ULP if output.dtype == "float16" else 0)
+    assert (np.abs(found.numpy().astype(np.float64) - expected.astype(np.float64)) <= bound).all()
+
+
+def on_host(output: Output, images: np.ndarray) -> np.ndarray:
+    sink = Sink(replace(output, where="host"))
+    return np.stack([sink(image) for image in images])
+
+
+def as_loaded(output: Output, images: np.ndarray) -> torch.Tensor:
+    sink = Sink(output)
+    return torch.from_numpy(np.stack([sink(image) for image in images]))
+
+
+@given(cases())
+def test_equals_the_hosts_sink(case: tuple[Output, np.ndarray]) -> None:
+    output, images = case
+    loaded = as_loaded(output, images)
+    assert loaded.dtype == torch.uint8
+    before = loaded.clone()
+    stage, expected = TargetStage(output), on_host(output, images)
+    check(output, stage(loaded), expected)
+    check(output, stage(loaded[0]), expected[0])
+    check(output, stage(loaded[None]), expected[None])
+    assert torch.equal(loaded, before)
+
+
+@given(st.integers(0, 2**32), st.sampled_from(("y", "gray")))
+def test_rounded_luma_is_the_same_to_the_level(seed: int, color: str) -> None:
+    """Many thousand colours: sums that end in a half must go the same way."""
+    output = Output("uint8", color=color, where="device")
+    images = np.random.default_rng(seed).integers(0, 256, (1, 64, 64, 3), np.uint8)
+    check(output, TargetStage(output)(as_loaded(output, images)), on_host(output, images))
+
+
+@given(st.integers(0, 2**32), specs(3))
+def test_float_images_leave_as_uint8(seed: int, output: Output) -> None:
+    images = np.random.default_rng(seed).random((1, 5, 7, 3), np.float32)
+    loaded = as_loaded(output, images)
+    assert loaded.dtype == torch.uint8
+    check(output, TargetStage(output)(loaded), on_host(output, np.rint(images * np.float32(255)).astype(np.uint8)))
+
+
+def of(text: str) -> tuple[ar.Recipe, ar.Recipe]:
+    """A recipe whose output is for the device, and the same for the host."""
+    return tuple(parse_text(f"version: 1\nrecipe: t\neval: []\n{text.replace('WHERE', w)}") for w in ("device", "host"))  # type: ignore[return-value]
+
+
+IMAGE = """
+steps: [{RandomCrop: {height: 8, width: 6}}, HorizontalFlip, {Rotate: {p: 1.0}}]
+output: {normalize: imagenet, where: WHERE}
+"""
+PAIR = """
+kind: pair
+scales: {lr: 1, hr: 2, other: 2}
+steps: [{RandomCrop: {height: 4, width: 4, at: lr}}, {D4: {p: 1.0}}]
+output:
+  where: WHERE
+  lr: {range: [-1, 1], color: bgr, where: WHERE}
+  hr: {color: y, dtype: float16, layout: hwc, where: WHERE}
+  other: {color: gray, where: host}
+"""
+BAG = """
+kind: bag
+bag: {max_tiles: 4}
+steps: [{RandomCrop: {height: 8, width: 6}}, HorizontalFlip]
+output: {normalize: {mean: 0.5, std: 0.25}, where: WHERE}
+"""
+
+
+def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+
+
+def test_images_with_masks() -> None:
+    device, host = of(IMAGE)
+    targets = [{"image": picture(20, 20, k), "mask": picture(20, 20, k)[..., 0]} for k in range(3)]
+    for optimize in ("none", "exact", "fast"):
+        a, b = (
+            Collate()([tensors(r.compile(optimize=optimize).at(k)(**t)) for k, t in enumerate(targets)])
+            for r in (device, host)
+        )
+        given_image, given_mask = a["image"], a["mask"]
+        out = device.device_stage()(a)
+        check(host.output, out["image"], b["image"].numpy())
+        assert out["mask"] is given_mask
+        assert torch.equal(given_mask, b["mask"])
+        assert a["image"] is given_image
+        assert given_image.dtype == torch.uint8
+
+
+def test_pairs_with_outputs_by_target() -> None:
+    device, host = of(PAIR)
+    scene = {"lr": picture(10, 10), "hr": picture(20, 20), "other": picture(20, 20, 1)}
+    a, b = (tensors(r.compile().at(0)(**scene)) for r in (device, host))
+    stage = device.device_stage()
+    assert stage.names == ("lr", "hr")
+    out = stage(a)
+    for name in ("lr", "hr"):
+        assert a[name].dtype == torch.uint8
+        check(host.outputs[name], out[name], b[name].numpy())
+    assert out["other"] is a["other"]
+    with pytest.raises(DataError, match="as a dict: the device's targets are lr, hr"):
+        stage(a["lr"])
+
+
+def test_bags_have_more_dimensions() -> None:
+    device, host = of(BAG)
+    tiles = np.stack([picture(12, 12, k) for k in range(4)])
+    a, b = (tensors(r.compile(threads=1).at(0)(images=tiles)) for r in (device, host))
+    a["image"], b["image"] = a["image"][None], b["image"][None]
+    check(host.output, device.device_stage()(a)["image"], b["image"].numpy())
+
+
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+def test_padding_stays_zero(layout: str) -> None:
+    """Images of different size are padded with zeros on the host; uint8's zero would be normalised away from it."""
+    device, host = of(IMAGE.replace("WHERE}", f"WHERE, layout: {layout}}}"))
+    samples = [
+        [tensors({"image": Sink(r.output)(picture(*size))}) for size in ((4, 6), (5, 3))] for r in (device, host)
+    ]
+    a, b = (Collate("pad", layout=layout)(s) for s in samples)  # type: ignore[arg-type]
+    check(host.output, device.device_stage()(a)["image"], b["image"].numpy())
+    a, b = (Collate("list", layout=layout)(s) for s in samples)  # type: ignore[arg-type]
+    for found, expected in zip(device.device_stage()(a)["image"], b["image"], strict=True):
+        check(host.output, found, expected.numpy())
+
+
+def test_padded_bags_stay_zero() -> None:
+    device, host = of(BAG)
+    samples = [
+        [tensors({"bag": "b", "image": np.stack([Sink(r.output)(picture(4, 4, k)) for k in range(n)])}) for n in (1, 3)]
+        for r in (device, host)
+    ]
+    a, b = (Collate("pad")(s) for s in samples)
+    out = device.device_stage()(a)
+    check(host.output, out["image"], b["image"].numpy())
+    assert out["bag"] == ["b", "b"]
+
+
+def tensors(sample: dict[str, Any]) -> dict[str, Any]:
+    return {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in sample.items()}
+
+
+def test_batches_of_the_loader(tmp_path: Path) -> None:
+    """From files to the network: a quarter of the bytes travels, and the numbers are those of the host."""
+    for k in range(4):
+        folder = tmp_path / f"class-{k % 2}"
+        folder.mkdir(exist_ok=True)
+        cv2.imwrite(str(folder / f"{k}.png"), picture(16, 16, k))
+    device, host = of(IMAGE)
+    a, b = (
+        next(iter(ar.loader(ar.ImageFolder(tmp_path, r, cache=False), batch_size=4, shuffle=False, num_workers=0)))
+        for r in (device, host)
+    )
+    assert 4 * a["image"].nbytes == b["image"].nbytes
+    out = device.device_stage()(a)
+    check(host.output, out["image"], b["image"].numpy())
+    assert torch.equal(out["label"], b["label"])
+    assert out["path"] == b["path"]
+
+
+def test_wrong_batches_are_data_errors() -> None:
+    device, _ = of(IMAGE)
+    stage = device.device_stage()
+    image = torch.zeros((2, 3, 4, 4), dtype=torch.uint8)
+    for batch, message in (
+        ({"label": 1}, "no 'image'; it has 'label'"),
+        ({}, "it has nothing"),
+        ({"image": image.float()}, "uint8, got torch.float32"),
+        ({"image": "a.png"}, "takes tensors, got str"),
+        ({"image": image[0, 0]}, r"three dimensions \(chw\), got \(4, 4\)"),
+        ({"image": image[:, :2]}, "mean has 3 values, the output has 2 channels"),
+        ({"image": image, "padding": torch.zeros(7, 2, 3, 4, 4) > 0}, "does not lie on images"),
+    ):
+        with pytest.raises(DataError, match=message):
+            stage(batch)
+    with pytest.raises(DataError, match="'bgr' needs three channels, the image has 4"):
+        TargetStage(Output(color="bgr", where="device"))(torch.zeros((4, 2, 2), dtype=torch.uint8))
+
+
+def test_without_a_device_target_there_is_no_stage() -> None:
+    with pytest.raises(RecipeError, match=r"nothing is left for a device.*output: \{where: device\}"):
+        ar.load("folder-128").device_stage()
+    with pytest.raises(RecipeError, match="its targets are lr, hr"):
+        ar.load("sr-x4").device_stage()
+
+
+def test_constants_follow_the_network_to_its_device_and_not_to_its_dtype() -> None:
+    device, host = of(IMAGE)
+    image = torch.from_numpy(picture(6, 5).transpose(2, 0, 1).copy())[None]
+    stage = device.device_stage()
+    expected = stage(image)
+    network = nn.Sequential(stage, nn.Identity())
+    assert network.state_dict() == {}
+    assert list(network.parameters()) == []
+    for moved in (
+        network.half(), network.double(), network.to(torch.bfloat16), network.to("meta").to_empty(device="cpu"),
+        copy.deepcopy(network), pickle.loads(pickle.dumps(network)), network.eval(),
+    ):  # fmt: skip
+        assert torch.equal(moved(image), expected)
+    assert {buffer.device.type for buffer in network.to("meta").buffers()} == {"meta"}
+    assert network(image.to("meta")).device.type == "meta"
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(device.device_stage()(image), expected)
+    check(host.output, expected, on_host(host.output, picture(6, 5)[None]))
+
+
+def test_no_constant_is_made_for_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, _ = of(PAIR)
+    stage = device.device_stage()
+    batch = {"lr": torch.zeros((3, 4, 4), dtype=torch.uint8), "hr": torch.zeros((8, 8, 3), dtype=torch.uint8)}
+    for name in ("tensor", "as_tensor", "full", "zeros", "ones"):
+        monkeypatch.setattr(torch, name, None)
+    assert set(stage(batch)) == {"lr", "hr"}
+
+
+def has_compiler() -> bool:
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    return any(map(shutil.which, ("g++", "clang++"))) and header.is_file()
+
+
+@pytest.mark.skipif(not has_compiler(), reason="torch.compile's CPU backend needs a C++ compiler and Python.h")
+@pytest.mark.parametrize("text", [IMAGE, PAIR], ids=["image", "pair"])
+@pytest.mark.filterwarnings("ignore")  # torch's own, of its own modules
+def test_works_under_torch_compile(text: str) -> None:
+    device, _ = of(text)
+    stage = device.device_stage()
+    compiled = torch.compile(stage, fullgraph=True)
+    targets = ("lr", "hr") if device.scales else ("image",)
+    batch: dict[str, Any] = {"label": torch.tensor([1, 2]), "path": ["a", "b"]}
+    for k, name in enumerate(targets):
+        shape = (2, 8, 6, 3) if name == "hr" else (2, 3, 8, 6)
+        batch[name] = torch.from_numpy(np.random.default_rng(k).integers(0, 256, shape, np.uint8))
+    expected, found = stage(batch), compiled(batch)
+    for name in targets:
+        output = device.outputs.get(name, device.output)
+        check(output, found[name], expected[name].numpy())
+    assert found["path"] == ["a", "b"]
+    assert all(batch[name].dtype == torch.uint8 for name in targets)

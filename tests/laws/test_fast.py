@@ -1,0 +1,357 @@
+"""`fast` keeps its contracts: the draws of `none`, places to 0.01 px, levels within a bound, labels that were there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from random_recipes import MOVES, Pool, picture, recipes, targets
+from test_exact_equals_none import build
+
+from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.kernels import resample, sink, warped
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step
+from augrecipes.recipe.sites import label
+
+# Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+COMMON = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+BORDERS = ("constant", "reflect_101", "reflect", "replicate")
+
+
+def size(seed: int) -> tuple[int, int]:
+    """Of the ramps: large enough that most of a picture is far from its edges; odd and even, never square."""
+    return 61 + seed % 2, 83 + seed // 2 % 2
+
+
+WARPS: Pool = (
+    ("Rotate", {"limit": 30}),
+    ("Rotate", {"limit": 30, "crop_border": True}),
+    ("SafeRotate", {"limit": 30}),
+    ("Affine", {"scale": [0.8, 1.3], "rotate": [-20, 20], "translate_percent": [-0.1, 0.1]}),
+    ("Affine", {"shear": [-10, 10], "fit_output": True}),
+    ("ShiftScaleRotate", {}),
+    ("Perspective", {"scale": [0.02, 0.06]}),
+    ("Perspective", {"scale": [0.02, 0.06], "keep_size": False}),
+    ("RandomResizedCrop", {"size": [41, 47], "scale": [0.4, 1.0]}),
+    ("RandomSizedCrop", {"min_max_height": [24, 32], "size": [45, 50]}),
+    ("Resize", {"height": 53, "width": 42}),
+    ("Resize", {"height": 90, "width": 110}),
+    ("SmallestMaxSize", {"max_size": 48}),
+    ("LongestMaxSize", {"max_size": 64}),
+    ("RandomScale", {"scale_limit": [-0.3, 0.3]}),
+)
+# Small windows and padding leave nothing to compare; these leave most of the picture.
+WINDOWS: Pool = (
+    *(move for move in MOVES if move[0] not in ("RandomCrop", "CenterCrop", "Crop")),
+    ("RandomCrop", {"height": 36, "width": 40, "pad_if_needed": True}),
+    ("CenterCrop", {"height": 38, "width": 38, "pad_if_needed": True}),
+)
+
+
+def with_border(steps: tuple[Step, ...], mode: str) -> tuple[Step, ...]:
+    """The steps with one border mode for all that have one."""
+    made = []
+    for step in steps:
+        has = step.name in {"Rotate", "SafeRotate", "Affine", "ShiftScaleRotate", "Perspective"}
+        args = Arguments({**step.args.plain(), "border_mode": mode}) if has else step.args
+        made.append(replace(step, args=args, steps=with_border(step.steps, mode)))
+    return tuple(made)
+
+
+def ramp(height: int, width: int) -> np.ndarray:
+    """Float32 H×W×3: row and column of each pixel in 1/256, and a plateau that a border of zeros eats into."""
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    return np.dstack([(y + 8) / 256, (x + 8) / 256, np.full_like(y, 0.5)])
+
+
+def run(pipeline: ImagePipeline, index: int, **given_targets: Any) -> dict[str, Any] | None:
+    """The sample, or None where a random recipe is foolish."""
+    try:
+        return pipeline.at(index, 1)(**given_targets)
+    except DataError:
+        return None
+
+
+def places(recipe: Recipe, optimize: Any, index: int, seed: int) -> np.ndarray | None:
+    out = run(build(recipe, optimize, seed), index, image=ramp(*size(seed)))
+    return None if out is None else out["image"].transpose(1, 2, 0)
+
+
+def displacement(recipe: Recipe, seed: int, index: int) -> float:
+    """The largest distance, in source pixels, between the places that `none` and `fast` show, where all is inside.
+
+    Infinite where `none` shows nothing but border and `fast` shows something.
+    """
+    none, fast = places(recipe, "none", index, seed), places(recipe, "fast", index, seed)
+    if none is None or fast is None:
+        assert none is fast
+        return 0.0
+    assert none.shape == fast.shape
+    bare = replace(recipe, steps=with_border(recipe.steps, "constant"))
+    seen = [places(bare, optimize, index, seed) for optimize in ("none", "fast")]
+    if any(one is None or one.shape != none.shape for one in seen):
+        return 0.0
+    plateaus = [one[..., 2] for one in seen if one is not None]
+    if (plateaus[1] > 1e-3)[shrunk(shrunk(plateaus[0] < 1e-6))].any():
+        return float("inf")
+    inside = core(none, plateaus)
+    return float(np.abs(none - fast)[..., :2][inside].max() * 256) if inside.any() else 0.0
+
+
+def core(where: np.ndarray, plateaus: list[np.ndarray]) -> np.ndarray:
+    """Where all is inside, without a rim: a resize repeats the edge of what it reads, and a later one enlarges it."""
+    inside = np.logical_and.reduce([np.abs(one - 0.5) < 1e-6 for one in plateaus])
+    if min(inside.shape) < 3:
+        return np.zeros_like(inside)
+    steps = np.hypot(*np.gradient(where[..., 0] * 256)) + np.hypot(*np.gradient(where[..., 1] * 256))
+    enlarged = 2 / max(float(np.median(steps)), 0.05)  # output pixels along a source pixel
+    for _ in range(2 + int(np.ceil(2 * max(enlarged, 1)))):
+        inside = shrunk(inside)
+    return inside
+
+
+def shrunk(mask: np.ndarray) -> np.ndarray:
+    """A mask without its rim: a resize repeats the edge of what it reads."""
+    padded = np.pad(mask, 1)
+    out = mask.copy()
+    for dy in (0, 1, 2):
+        for dx in (0, 1, 2):
+            out &= padded[dy : dy + mask.shape[0], dx : dx + mask.shape[1]]
+    return out
+
+
+@pytest.mark.parametrize("border", BORDERS)
+def test_places_agree_to_a_hundredth_of_a_pixel(border: str) -> None:
+    @COMMON
+    @given(recipes(WARPS + WINDOWS, boxes=False, max_steps=5), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        recipe = replace(recipe, steps=with_border(recipe.steps, border))
+        for index in range(2):
+            assert displacement(recipe, seed, index) <= 0.01
+
+    law()
+
+
+@settings(COMMON, max_examples=200)
+@given(recipes(WARPS + WINDOWS), st.integers(0, 2**32))
+def test_labels_boxes_and_points(recipe: Recipe, seed: int) -> None:
+    """Masks keep the labels that they had; boxes and keypoints go through the steps themselves, to the last bit."""
+    sample = targets(recipe, seed, 3, "uint8")
+    before = {key: np.array(value) for key, value in sample.items()}
+    none, fast = (run(build(recipe, optimize, seed), 3, **sample) for optimize in ("none", "fast"))  # type: ignore[arg-type]
+    for key, value in before.items():
+        np.testing.assert_array_equal(value, sample[key], err_msg=f"{key} was written to")
+    if none is None or fast is None:
+        assert none is fast
+        return
+    assert none.keys() == fast.keys()
+    assert fast["image"].shape == none["image"].shape
+    assert fast["mask"].shape == none["mask"].shape
+    assert set(np.unique(fast["mask"])) <= {*np.unique(sample["mask"]).tolist(), 0}  # 0: beyond a constant border
+    for key in none.keys() - {"image", "mask"}:
+        np.testing.assert_array_equal(np.asarray(none[key]), np.asarray(fast[key]), err_msg=key)
+
+
+COLOURS: Pool = (
+    ("ColorJitter", {"brightness": 0.3, "contrast": 0.3, "saturation": 0.3, "hue": 0.0}),
+    ("ColorJitter", {"brightness": 0.1, "contrast": 0.1, "saturation": 0.1, "hue": 0.0}),
+    ("ColorJitter", {"brightness": 0.2, "contrast": 0.1, "saturation": 0.05, "hue": 0.02}),
+    ("ColorJitter", {"brightness": 0.5, "contrast": 0.5, "saturation": 0.5, "hue": 0.5}),
+    ("ToGray", {}),
+    ("ToSepia", {}),
+    ("PlanckianJitter", {}),
+    ("ChannelShuffle", {}),
+    ("RandomBrightnessContrast", {}),
+    ("RandomBrightnessContrast", {"brightness_limit": 0.05, "contrast_limit": 0.05}),
+    ("RandomGamma", {"gamma_limit": [70, 140]}),
+    ("InvertImg", {}),
+)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_levels(dtype: str) -> None:
+    @settings(COMMON, max_examples=300)
+    @given(recipes(COLOURS, boxes=False, max_steps=4), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        image = targets(recipe, seed, 3, dtype)["image"]
+        none, fast = (run(build(recipe, optimize, seed), 2, image=image) for optimize in ("none", "fast"))  # type: ignore[arg-type]
+        assert none is not None
+        assert fast is not None
+        fired = build(recipe, "fast").compiled.plans["uint8"].fired
+        # What comes after a joined step, a table say, may enlarge what it has changed.
+        bound = 2 * sum(firing.levels for firing in fired)
+        worst = float(np.abs(none["image"] - fast["image"]).max() * 255)
+        assert worst <= (bound if dtype == "uint8" else 0.02), worst
+
+    law()
+
+
+def survives(seed: int = 0) -> bool:
+    """Whether a sample is still what it was after the next one has been made."""
+    output = Output(dtype="uint8", layout="hwc")
+    steps = label([Step(name, Arguments(args), p=1.0) for name, args in (*WARPS[:1], *WARPS[10:11], *COLOURS[:2])])
+    pipeline = build(Recipe("law", steps=steps, output=output), "fast", seed)
+    first = pipeline.at(0)(image=picture(seed, 3, "uint8"))["image"]
+    kept = first.copy()
+    pipeline.at(1)(image=picture(seed + 1, 3, "uint8"))
+    return bool((first == kept).all())
+
+
+def test_no_result_lies_in_scratch() -> None:
+    assert survives()
+
+
+class Waves:
+    """A picture whose value is known at every real place: cosines of at most `highest` cycles a source pixel."""
+
+    def __init__(self, highest: float, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        angle, length = rng.uniform(0, 2 * np.pi, 12), highest * np.sqrt(rng.uniform(0.1, 1, 12))
+        self.waves = np.stack([length * np.sin(angle), length * np.cos(angle), rng.uniform(0, 1, 12)], axis=1)
+
+    def __call__(self, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+        total = sum(np.cos(2 * np.pi * (fy * y + fx * x + phase)) for fy, fx, phase in self.waves)
+        return 0.5 + 0.04 * np.asarray(total)
+
+
+@pytest.mark.parametrize("border", ["constant", "reflect_101"])
+def test_never_further_from_the_truth(border: str) -> None:
+    """On a band-limited picture one resampling is at most as far from the true values as several.
+
+    For plans that reduce first there is another measure, see `test_a_reduction_keeps_near_the_area_truth`.
+    """
+
+    @COMMON
+    @given(recipes(WARPS + WINDOWS, boxes=False, max_steps=4), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        recipe = replace(recipe, steps=with_border(recipe.steps, border))
+        bare = replace(recipe, steps=with_border(recipe.steps, "constant"))
+        where = places(recipe, "none", 0, seed)
+        seen = [places(bare, optimize, 0, seed) for optimize in ("none", "fast")]
+        if where is None or any(one is None or one.shape != where.shape for one in seen):
+            return
+        inside = core(where, [one[..., 2] for one in seen if one is not None])
+        if inside.sum() < 50:
+            return
+        y, x = where[..., 0] * 256 - 8, where[..., 1] * 256 - 8
+        shrink = max(np.abs(np.diff(y[:, : x.shape[1]], axis=0)).max(), np.abs(np.diff(x, axis=1)).max(), 1.0)
+        waves = Waves(0.25 / min(shrink, 2.0), seed)
+        rows, columns = np.mgrid[: size(seed)[0], : size(seed)[1]].astype(np.float64)
+        image = np.repeat(waves(rows, columns)[..., None], 3, axis=2).astype(np.float32)
+        error = []
+        for optimize in ("none", "fast"):
+            out = run(build(recipe, optimize, seed), 0, image=image)  # type: ignore[arg-type]
+            assert out is not None
+            error.append(float(np.sqrt(np.square(out["image"][0] - waves(y, x))[inside].mean())))
+        assert error[1] <= error[0] * 1.02 + 1e-4, error
+
+    law()
+
+
+SHRINKS: Pool = (
+    ("Rotate", {"limit": 40}),
+    ("Affine", {"scale": [0.7, 1.2], "rotate": [-30, 30], "translate_percent": [-0.2, 0.2]}),
+    ("HorizontalFlip", {}),
+    ("Resize", {"height": 22, "width": 25}),
+    ("Resize", {"height": 11, "width": 17}),
+)
+
+
+def border_error(recipe: Recipe, seed: int) -> float:
+    """How far `fast` is from `none` on a picture of long waves, borders included; 1 is full scale."""
+    rows, columns = np.mgrid[: size(seed)[0], : size(seed)[1]].astype(np.float64)
+    image = np.repeat(Waves(0.012, seed)(rows, columns)[..., None], 3, axis=2).astype(np.float32)
+    none, fast = (run(build(recipe, optimize, seed), 0, image=image) for optimize in ("none", "fast"))  # type: ignore[arg-type]
+    assert none is not None
+    assert fast is not None
+    return float(np.abs(none["image"] - fast["image"]).max())
+
+
+@pytest.mark.parametrize("border", ["reflect_101", "reflect", "replicate"])
+def test_what_lies_beyond_a_reduced_picture_stays_where_it_was(border: str) -> None:
+    @COMMON
+    @given(recipes(SHRINKS, boxes=False, max_steps=3), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        assert border_error(replace(recipe, steps=with_border(recipe.steps, border)), seed) < 0.04
+
+    law()
+
+
+class TestPlantedFaults:
+    """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
+
+    def caught(self, pool: Pool = WARPS + WINDOWS, times: int = 200) -> bool:
+        @settings(COMMON, max_examples=times, phases=[Phase.generate])
+        @given(recipes(pool, boxes=False, max_steps=4), st.integers(0, 2**32))
+        def law(recipe: Recipe, seed: int) -> None:
+            assert displacement(recipe, seed, 0) <= 0.01
+
+        try:
+            law()
+        except AssertionError:
+            return True
+        return False
+
+    def test_none_is_found_where_none_is(self) -> None:
+        assert not self.caught()
+
+    def test_half_a_pixel_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from augrecipes.ops import geometry, warps
+
+        def careless(x: float, y: float, x0: float = 0.0, y0: float = 0.0) -> warps.Matrix:
+            return (x, 0.0, x0, 0.0, y, y0, 0.0, 0.0, 1.0)
+
+        del geometry
+        monkeypatch.setattr(warps, "scaling", careless)
+        assert self.caught()
+
+    def test_a_forgotten_window(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What a crop has removed shows up again in the corners of a later rotation."""
+        monkeypatch.setattr(warped, "stays_inside", lambda *_: True)
+        assert self.caught()
+
+    def test_matrices_in_the_wrong_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        multiply = warped.multiply
+        monkeypatch.setattr(warped, "multiply", lambda a, b: multiply(b, a))
+        assert self.caught()
+
+    def test_a_result_that_lies_in_scratch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sink.Sink, "__call__", lambda self, image, allocate=None: getattr(image, "base", image))
+        assert not survives()
+
+    def test_a_reduction_one_pixel_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resample, "scaling", lambda x, y: (x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 1.0))
+        small: Pool = (("Resize", {"height": 17, "width": 21}), ("Rotate", {"limit": 20}), ("HorizontalFlip", {}))
+        assert self.caught(small)
+
+    def test_a_border_of_the_reduced_picture(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def careless(base: np.ndarray, box: Any, k: int, how: Any, room: Any) -> Any:
+            part, y0, x0 = resample._part(base, box, how)
+            part = part[: part.shape[0] // k * k, : part.shape[1] // k * k]
+            return part.reshape(part.shape[0] // k, k, -1, k, 3).mean(axis=(1, 3)).astype(np.float32), y0, x0
+
+        monkeypatch.setattr(resample, "_reduced", careless)
+        steps = label(
+            [Step("Rotate", Arguments({"limit": 40}), p=1.0), Step("Resize", Arguments({"height": 8, "width": 12}))]
+        )
+        recipe = Recipe("law", steps=with_border(steps, "reflect_101"))
+        assert max(border_error(recipe, seed) for seed in range(40)) > 0.04
+
+    def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from augrecipes.compiler import image as module
+
+        lower = module.lower
+
+        def by_place(steps: tuple[Step, ...]) -> tuple[list[Any], list[Any]]:
+            made, sites = lower(steps)
+            return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
+
+        monkeypatch.setattr(module, "lower", by_place)
+        assert self.caught()
