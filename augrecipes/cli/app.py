@@ -15,6 +15,7 @@ from augrecipes.cli.list import list_gallery
 from augrecipes.cli.preview import preview
 from augrecipes.cli.schema import schema
 from augrecipes.cli.terminal import complain, exit_status
+from augrecipes.cli.verify import verify
 from augrecipes.errors import AugrecipesError
 
 
@@ -73,6 +74,7 @@ for name, command, about in (
     ("check-data", check_data, "Print every defect of the files of pairs."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
+    ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
     ("demo", demo, "See it work on pictures that it draws itself."),
 ):

@@ -1,0 +1,208 @@
+"""`augrecipes verify`: whether the optimiser's plan is the recipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augrecipes.cli.folders import data_of
+from augrecipes.cli.options import Mode, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.terminal import complain, paint, progress
+
+if TYPE_CHECKING:
+    from augrecipes.verify import Figure, Place, Verification
+
+_TOLD = 6  # samples left out that are named
+_SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
+
+
+def verify(
+    recipe: Recipe,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="A folder of images or of bags, an image, or a CSV file; for pairs TARGET=FOLDER, once for each.",
+        ),
+    ],
+    optimize: Annotated[
+        str, typer.Option("--optimize", metavar="exact|fast", help="The plan that is checked against none.")
+    ] = "fast",
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of an epoch, spread over the data.")] = 64,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often, with new draws.")] = 1,
+    seed: Seed = 0,
+    mode: Mode = "train",
+    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the worst three samples as PNG or JPEG.")
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="text|json", help="json: for programs.")] = "text",
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Run a recipe as written and as the optimiser plans it, with the same draws, and measure how they differ.
+
+    \b
+    Examples:
+      augrecipes verify stained-tissue --data tiles/
+      augrecipes verify my.yaml --data photos/ --samples 500 --epochs 3 -o worst.png
+      augrecipes verify sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
+
+    Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps say where
+    each pixel comes from, and band-limited and real pictures how near the result is to the truth.
+
+    Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
+    """
+    section = one_of(mode, ("train", "eval"), "--mode")
+    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    form = one_of(format_, ("text", "json"), "--format")
+    changes = overrides(set_)
+    sources = data_of(data)
+    from augrecipes.errors import DataError
+    from augrecipes.recipe import load
+    from augrecipes.verify import checked_path, draw_worst, save_worst
+    from augrecipes.verify import verify as check
+
+    if out is not None:
+        checked_path(out)
+    loaded = load(recipe, overrides=changes, without=without or ())
+    with progress("comparing") as advance:
+        found = check(
+            loaded, sources, mode=section, optimize=level, seed=seed, samples=samples, epochs=epochs, masks=masks,
+            progress=advance,
+        )  # fmt: skip
+    written = None
+    if out is not None:
+        try:
+            written = save_worst(draw_worst(found, sources, masks=masks), out)
+        except DataError as error:  # the figures are worth more than their picture
+            complain(error)
+    line = _replay(found, _loading(recipe, changes, without), sources, masks)
+    if form == "json":
+        typer.echo(json.dumps(_as_json(found, line), indent=2, ensure_ascii=False))
+    else:
+        _print(found, line, epochs, written)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _print(found: Verification, line: str, epochs: int, written: Path | None) -> None:
+    import sys
+
+    from augrecipes.cli.tables import render
+    from augrecipes.verify import LAWS
+
+    rounds = f"{epochs} epochs, " if epochs > 1 else ""
+    told: dict[str, Any] = {
+        "recipe": f"{found.recipe.name} · {found.mode}",
+        "compared": f"{found.optimize} against none · {found.samples} samples, {rounds}seed {found.seed}",
+        "contract": f"{found.promise}{_rules(found)}",
+        "measured": [_row(figure) for figure in found.figures],
+    }
+    typer.echo(render(told))
+    typer.echo()
+    for error in found.left_out[:_TOLD]:
+        typer.echo(f"left out: {error}")
+    if len(found.left_out) > _TOLD:
+        typer.echo(f"left out: {len(found.left_out) - _TOLD} more")
+    for figure in found.warned:
+        told_of = f"{figure.law} of {figure.target}: over its goal in {figure.warned} of {figure.samples} samples"
+        typer.echo(f"{paint('warning:', 'warning', sys.stdout)} {told_of}")
+    for figure in found.broken:
+        told_of = f"{figure.law} of {figure.target}: {figure.broken} of {figure.samples} samples; {LAWS[figure.law][1]}"
+        typer.echo(f"{paint('broken:', 'error', sys.stdout)} {told_of}")
+    if found.ok:
+        typer.echo(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
+    typer.echo("the worst sample again:")
+    typer.echo(f"  {line}")
+    if written is not None:
+        typer.echo(written)
+
+
+def _rules(found: Verification) -> str:
+    names = dict.fromkeys(found.promise.rules)
+    return f" · {', '.join(names)}" if names else " · no rule fired"
+
+
+def _row(figure: Figure) -> dict[str, str]:
+    from augrecipes.verify import GOALS, LAWS, number
+
+    share = "" if figure.share is None else f"{100 * figure.share:.3g} % {_SHARES.get(figure.law, 'differ')}"
+    goal = GOALS.get(figure.law)
+    limit = f"goal {goal:g}" if goal else "–" if figure.limit is None else f"{figure.limit:.3g}"
+    # Where all samples are alike, none is the worst.
+    place = figure.where if figure.worst else None
+    return {
+        "target": figure.target,
+        "law": figure.law,
+        "allowed": limit,
+        "worst": number(figure.worst),
+        "mean": number(figure.mean),
+        "unit": LAWS[figure.law][0],
+        "pixels": share,
+        "worst sample": "" if place is None else _where(place),
+        "file": "" if place is None else Path(place.path).name,
+    }
+
+
+def _where(place: Place | None) -> str:
+    """Index, tile and epoch."""
+    if place is None:
+        return ""
+    tile = f", tile {place.tile}" if place.tile else ""
+    return f"index {place.index}{tile}, epoch {place.epoch}"
+
+
+def _as_json(found: Verification, line: str) -> dict[str, Any]:
+    return {
+        "recipe": found.recipe.name,
+        "digest": found.recipe.digest,
+        "mode": found.mode,
+        "optimize": found.optimize,
+        "seed": found.seed,
+        "samples": found.samples,
+        "contract": str(found.promise),
+        "rules": list(found.promise.rules),
+        "ok": found.ok,
+        "figures": [_finite(asdict(figure)) for figure in found.figures],
+        "worst": [_finite(asdict(worst)) for worst in found.worst],
+        "left_out": [str(error) for error in found.left_out],
+        "replay": line,
+    }
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity: it becomes text."""
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return str(value) if isinstance(value, float) and value - value != 0 else value
+
+
+def _loading(recipe: str, changes: Mapping[str, Any], without: list[str] | None) -> str:
+    parts = [repr(recipe)]
+    if changes:
+        parts.append(f"overrides={dict(changes)!r}")
+    if without:
+        parts.append(f"without={without!r}")
+    return f"load({', '.join(parts)})"
+
+
+def _replay(found: Verification, loading: str, data: Any, masks: Path | None) -> str:
+    """The line of Python that runs the worst sample again."""
+    place = found.worst[0].place
+    given = [loading, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
+    if found.mode != "train":
+        given.append(f"mode={found.mode!r}")
+    if found.optimize != "fast":
+        given.append(f"optimize={found.optimize!r}")
+    if masks is not None:
+        given.append(f"masks={str(masks)!r}")
+    return f"from augrecipes import load; from augrecipes.verify import replay; again = replay({', '.join(given)})"

@@ -1,0 +1,57 @@
+"""What a plan promises: the contracts of the rules that made it, taken together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.recipe.model import Optimize
+
+# What float32 and float16 outputs round off, in levels of 0..255: the sinks of `none` and `fast` agree to 1e-6.
+_ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The contract of a whole plan.
+
+    Attributes:
+        geometry: merged resamplings took part: pictures are compared by where their pixels come from.
+        levels: by how many levels of 0..255 colours may differ, the rules' levels added up; 0: not at all.
+        rules: names of the rules that fired, in order.
+
+    >>> str(Promise()), str(Promise(geometry=True)), str(Promise(levels=2)), str(Promise(True, 2))
+    ('EXACT', 'GEOMETRY', 'LEVELS(2)', 'GEOMETRY + LEVELS(2)')
+    """
+
+    geometry: bool = False
+    levels: int = 0
+    rules: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [self.geometry and "GEOMETRY", self.levels and f"LEVELS({self.levels})"]
+        return " + ".join(part for part in parts if part) or "EXACT"
+
+    @property
+    def colours(self) -> str:
+        """The contract of the colours alone."""
+        return f"LEVELS({self.levels})" if self.levels else "EXACT"
+
+
+def promise_of(pipeline: Pipeline) -> Promise:
+    """The promise of a compiled recipe for uint8 images."""
+    fired = pipeline.compiled.plans["uint8"].fired
+    return Promise(
+        geometry=any(firing.contract == "GEOMETRY" for firing in fired),
+        levels=sum(firing.levels for firing in fired),
+        rules=tuple(firing.rule for firing in fired),
+    )
+
+
+def rounding(optimize: Optimize, dtype: str) -> float:
+    """By how many levels two equal pictures may differ in an output of `dtype`.
+
+    >>> rounding("exact", "float32"), rounding("fast", "float32")
+    (0.0, 0.001)
+    """
+    return _ROUNDING[dtype] if optimize == "fast" else 0.0

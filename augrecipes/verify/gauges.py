@@ -1,0 +1,196 @@
+"""Figures: what was measured over all samples, what is allowed, and where the worst samples are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A sample that can be run again.
+
+    Attributes:
+        index: of the sample, for bags of the bag.
+        epoch: of its draws.
+        tile: of a bag; 0 for other kinds.
+        number: of the sample in the data, in the order in which it is read.
+        path: the file.
+    """
+
+    index: int
+    epoch: int
+    tile: int = 0
+    number: int = 0
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One law, measured on one target over all samples.
+
+    Attributes:
+        target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
+        law: which one; see `LAWS`.
+        limit: the largest value that is allowed, or None: nothing is promised.
+        worst: the largest value.
+        mean: of all samples.
+        share: of the pixels that were compared (levels, labels: that differ), or None.
+        samples: how many were measured.
+        broken: how many break the law.
+        warned: how many miss a goal that is no promise.
+        where: the worst sample, one that breaks the law before all others.
+    """
+
+    target: str
+    law: str
+    limit: float | None
+    worst: float
+    mean: float
+    share: float | None
+    samples: int
+    broken: int
+    warned: int
+    where: Place | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the law holds on every sample."""
+        return self.broken == 0
+
+
+# Name: (unit, what it says).
+LAWS: dict[str, tuple[str, str]] = {
+    "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
+    "levels": ("levels", "largest difference of a picture's values, 0..255 before normalisation"),
+    "colours": ("levels", "the same for the colour steps alone, on the picture as the geometry leaves it"),
+    "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
+    "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
+    "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
+    "loss": ("×", "distance to the real picture integrated over each pixel's area: optimised over unoptimised"),
+    "labels": ("labels", "labels that neither the mask nor a fill has"),
+    "nearest": ("px", "from the pixel that a label is taken from to where the picture comes from, in px of the source"),
+    "equal": ("px", "largest difference of coordinates"),
+    "follows": ("px", "distance from where the picture shows the point, in px of the output"),
+}
+
+
+# What is aimed at where nothing is promised; more is a warning.
+GOALS = {"loss": 2.0}
+
+
+def number(value: float) -> str:
+    """A value for people, two or three digits of it.
+
+    >>> number(0.0), number(0.00314159), number(3.14159), number(31415.9)
+    ('0', '0.0031', '3.14', '31416')
+    """
+    if value == 0:
+        return "0"
+    return f"{value:.2g}" if abs(value) < 1 else f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+@dataclass
+class _Gauge:
+    limit: float | None
+    values: int = 0
+    worst: float = -math.inf
+    total: float = 0.0
+    shares: float = 0.0
+    shared: int = 0
+    broken: int = 0
+    warned: int = 0
+    where: Place | None = None
+    where_broken: bool = False
+
+    def add(self, value: float, mean: float, share: float | None, place: Place, broken: bool, warned: bool) -> None:
+        self.values += 1
+        self.total += mean
+        self.broken += broken
+        self.warned += warned
+        if share is not None:
+            self.shares += share
+            self.shared += 1
+        if (broken, value) > (self.where_broken, self.worst) or self.where is None:
+            self.where, self.where_broken = place, broken
+        self.worst = max(self.worst, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One law on one sample."""
+
+    target: str
+    law: str
+    value: float
+    limit: float | None
+    broken: bool
+
+    def rank(self) -> tuple[bool, float, float]:
+        """Broken laws first; then what is nearest to its limit; then what has none."""
+        if self.limit is None:
+            return self.broken, 0.0, self.value
+        return self.broken, self.value / self.limit if self.limit else self.value, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A sample near to, or beyond, what is allowed.
+
+    Attributes:
+        place: where it is.
+        readings: what was measured on it, the worst first.
+    """
+
+    place: Place
+    readings: tuple[Reading, ...]
+
+
+@dataclass
+class Gauges:
+    """Collects what samples measure, and remembers each."""
+
+    kept: dict[tuple[str, str], _Gauge] = field(default_factory=dict)
+    readings: dict[Place, list[Reading]] = field(default_factory=dict)
+
+    def add(
+        self,
+        target: str,
+        law: str,
+        value: float,
+        place: Place,
+        *,
+        limit: float | None = None,
+        mean: float | None = None,
+        share: float | None = None,
+        broken: bool | None = None,
+        warned: bool = False,
+    ) -> None:
+        """One sample's value; `broken` where that is more than `value > limit` says."""
+        if broken is None:
+            broken = limit is not None and not value <= limit
+        gauge = self.kept.setdefault((target, law), _Gauge(limit))
+        gauge.add(value, value if mean is None else mean, share, place, broken, warned)
+        self.readings.setdefault(place, []).append(Reading(target, law, value, limit, broken))
+
+    def figures(self) -> tuple[Figure, ...]:
+        """All laws, by target in the order in which they were first measured."""
+        targets = list(dict.fromkeys(("sample", *(target for target, _ in self.kept))))
+        laws = list(LAWS)
+        order = sorted(self.kept, key=lambda key: (targets.index(key[0]), laws.index(key[1])))
+        return tuple(
+            Figure(
+                target, law, g.limit, g.worst, g.total / g.values, g.shares / g.shared if g.shared else None,
+                g.values, g.broken, g.warned, g.where,
+            )
+            for (target, law), g in ((key, self.kept[key]) for key in order)
+        )  # fmt: skip
+
+    def worst(self, count: int) -> tuple[Worst, ...]:
+        """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
+        found = [
+            Worst(place, tuple(sorted(readings, key=Reading.rank, reverse=True)))
+            for place, readings in self.readings.items()
+        ]
+        found.sort(key=lambda one: [reading.rank() for reading in one.readings], reverse=True)
+        return tuple(found[:count])

@@ -1,0 +1,66 @@
+"""Masks compared: no label that was not there, and each from the place that the picture shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.verify.ramps import MARK, Map, reach, shrunk
+
+MOST_BESIDE_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
+
+
+def fills(recipe: Recipe, mode: Mode) -> frozenset[float]:
+    """The labels that borders may be filled with."""
+    found = {0.0}
+    for top in recipe.section(mode) or ():
+        for step in top.walk():
+            if not step.steps:
+                found.update(_numbers(effective(step).get("fill_mask")))
+    return frozenset(found)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield float(value)
+
+
+def invented(plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], allowed: frozenset[float]) -> list[float]:
+    """The labels of the optimised mask that neither the source, nor a fill, nor the unoptimised mask has."""
+    known = set(np.unique(source).tolist()) | set(np.unique(plain).tolist()) | allowed
+    return [label for label in np.unique(fast).tolist() if label not in known]
+
+
+def places_mask(height: int, width: int) -> NDArray[np.float32]:
+    """A mask that says where its pixels lie: float32 H×W×3, x, y, and a mark that no fill is likely to be."""
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    return np.stack([x, y, np.full((height, width), MARK)], axis=-1)
+
+
+def beside(mask: NDArray[Any], where: Map, seen: NDArray[np.bool_]) -> float:
+    """How far a mask of places took its pixels from where the picture comes from: the largest, px of the source.
+
+    Args:
+        mask: what became of a `places_mask`, h×w×3.
+        where: the picture's map.
+        seen: bool h×w, the pixels whose map can be trusted.
+    """
+    at = seen & (mask[..., 2] == MARK)
+    if not at.any():
+        return 0.0
+    away = np.maximum(np.abs(mask[..., 0] - where.x), np.abs(mask[..., 1] - where.y))
+    return float(away[at].max())
+
+
+def beyond(plain: NDArray[Any], fast: NDArray[Any], where: Map) -> int:
+    """Pixels, off all edges, where one mask of places shows the source and the other what lies beyond it."""
+    odd = (plain[..., 2] == MARK) ^ (fast[..., 2] == MARK)
+    return int(shrunk(odd, reach(where.scale())).sum())

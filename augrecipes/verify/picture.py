@@ -1,0 +1,190 @@
+"""The worst samples as a picture: the source, both results, and what tells them apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.overlay import draw_mask
+from augrecipes.preview.sheet import EMPTY, INK, Cell, Layout, Row, compose, layout_for
+from augrecipes.verify.compare import Build, Two
+from augrecipes.verify.gauges import LAWS, Worst, number
+from augrecipes.verify.levels import levels_of
+from augrecipes.verify.run import Replay, Verification, builder, replay_from
+from augrecipes.verify.samples import Data, Reader, StrPath, open_data
+
+_LARGEST_PX, _LEAST_PX = 384, 256
+_MOST_TIMES = 64
+_SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
+
+
+def save_worst(sheet: NDArray[np.uint8], out: StrPath) -> Path:
+    """Write a sheet as `.png` or `.jpg`; missing folders are made.
+
+    Raises:
+        DataError: another ending, or it cannot be written.
+    """
+    out = checked_path(out)
+    _, encoded = cv2.imencode(out.suffix.lower(), cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(encoded.tobytes())
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", path=str(out)) from error
+    return out
+
+
+def checked_path(out: StrPath) -> Path:
+    """The path of a picture; DataError where its ending is not one of a picture's."""
+    path = Path(out)
+    if path.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
+        raise DataError("the picture is written as .png or .jpg", path=str(path))
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One sample, one target: the pictures of a row."""
+
+    source: Picture
+    plain: Picture
+    fast: Picture
+    apart: NDArray[np.float32]  # levels, H×W
+    masks: tuple[Any, Any, Any] | None
+    caption: str
+    note: str
+
+
+def draw_worst(
+    verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
+) -> NDArray[np.uint8]:
+    """A sheet of the worst samples, uint8 H×W×3 RGB: one row each, or two where there is a mask.
+
+    Args:
+        verification: of `verify`; its worst samples are run again.
+        data: as `verify` had it.
+        masks: the same.
+        build: the same.
+
+    Raises:
+        DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
+    """
+    recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
+    reader = open_data(recipe, make(recipe, "none"), data, masks)
+    two = Two(make(recipe, "none"), make(recipe, verification.optimize))
+    shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
+    if not shown:
+        raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
+    aspect = float(np.clip(np.median([one.plain.shape[0] / one.plain.shape[1] for one in shown]), 0.5, 1.6))
+    layout = layout_for(4, aspect, int(np.clip(max(one.plain.shape[1] for one in shown), _LEAST_PX, _LARGEST_PX)))
+    rows: list[Row] = []
+    for one in shown:
+        rows.append(_row(one, layout, verification.optimize))
+        if one.masks is not None:
+            rows.append(_mask_row(one, layout, verification.optimize))
+    verdict = (
+        "all contracts hold"
+        if verification.ok
+        else "broken: "
+        + ", ".join(
+            f"{figure.law} of {figure.target} in {figure.broken} of {figure.samples}" for figure in verification.broken
+        )
+    )
+    lines = [
+        f"{verification.optimize} against none · {verification.promise} · {verdict}",
+        f"the worst of {verification.samples} samples · digest {recipe.digest[:8]} · seed {verification.seed} · "
+        f"{verification.mode}",
+    ]
+    return compose(layout, rows, title=recipe.name, lines=lines)
+
+
+def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _Shown | None:
+    """The target of a sample that differs most; None where one of both refuses it: there is nothing to show."""
+    try:
+        again = replay_from(reader, two, worst.place.number, worst.place.epoch)
+    except DataError:
+        return None
+    found = [one for name in verification.origins if (one := _one(verification, worst, again, name)) is not None]
+    return max(found, key=lambda one: float(one.apart.mean())) if found else None
+
+
+def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> _Shown | None:
+    recipe, place = verification.recipe, worst.place
+    output = recipe.outputs.get(name, recipe.output)
+    plain, fast = again.plain[name], again.fast[name]
+    if plain.shape != fast.shape:
+        return None
+    apart = np.abs(levels_of(plain, output) - levels_of(fast, output)).max(axis=-1)
+    path = Path(place.path)
+    tile = f" · tile {place.tile}" if recipe.kind == "bag" else ""
+    reading = worst.readings[0]
+    unit = LAWS[reading.law][0]
+    law = "" if reading.law == unit else f"{reading.law} "
+    told = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
+    target = f"{name} · " if recipe.kind == "pair" else ""
+    masked = "mask" in again.plain and "mask" in again.given.rest
+    return _Shown(
+        picture_of_input(again.given.images[verification.origins[name]]),
+        picture_of_output(plain, output),
+        picture_of_output(fast, output),
+        np.nan_to_num(apart, nan=255.0, posinf=255.0),
+        (again.given.rest["mask"], again.plain["mask"], again.fast["mask"]) if masked else None,
+        f"{path.parent.name}/{path.name}",
+        f"{target}index {place.index}{tile} · epoch {place.epoch} · {told}",
+    )
+
+
+def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
+    times = _times(one.apart)
+    most = float(one.apart.max())
+    heads = (
+        f"source · {one.source.shape[1]}×{one.source.shape[0]}",
+        f"none · {one.plain.shape[1]}×{one.plain.shape[0]}",
+        optimize,
+        f"difference × {times} · most {number(most)} levels" if most else "no difference",
+    )
+    pictures = (one.source, one.plain, one.fast, _ink(one.apart * np.float32(times / 255)))
+    cells = [Cell(_fitted(p, layout), head, quiet=p is one.source) for p, head in zip(pictures, heads, strict=True)]
+    return Row(cells) if one.masks is not None else Row(cells, one.caption, one.note)
+
+
+def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
+    """The same sample's masks over its pictures, and the labels that differ."""
+    source, plain, fast = one.masks or (None, None, None)
+    cells = []
+    for picture, mask, head in ((one.source, source, "mask"), (one.plain, plain, "none"), (one.fast, fast, optimize)):
+        fitted = _fitted(picture, layout)
+        draw_mask(fitted, np.asarray(mask))
+        cells.append(Cell(fitted, head, quiet=head == "mask"))
+    differs = np.asarray(plain) != np.asarray(fast)
+    share = float(differs.mean())
+    told = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
+    cells.append(Cell(_fitted(_ink(differs.astype(np.float32)), layout), told))
+    return Row(cells, one.caption, one.note)
+
+
+def _times(apart: NDArray[np.float32]) -> int:
+    """A power of two that makes the difference visible, and hides as little of it as may be."""
+    top = float(np.quantile(apart, _SEEN))
+    times = 1
+    while times < _MOST_TIMES and 2 * times * max(top, 1.0) <= 255:
+        times *= 2
+    return times
+
+
+def _ink(strength: NDArray[np.float32]) -> Picture:
+    """0 as the empty page, 1 as ink."""
+    page, ink = np.array(EMPTY, np.float32), np.array(INK, np.float32)
+    part = np.clip(strength, 0, 1)[..., None]
+    return np.rint(page + (ink - page) * part).astype(np.uint8)
+
+
+def _fitted(picture: Picture, layout: Layout) -> Picture:
+    return fit_into(picture, layout.cell_height, layout.cell_width)[0]

@@ -1,0 +1,226 @@
+"""`verify`: a recipe as it is written against the plan that the optimiser made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from augrecipes.compiler.kinds import KINDS
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.plan import DTYPES, Compiled, plan
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.verify.compare import Build, Comparison, Two
+from augrecipes.verify.contract import Promise, promise_of
+from augrecipes.verify.gauges import Figure, Place, Worst
+from augrecipes.verify.samples import Data, Given, Reader, StrPath, open_data, origins
+
+_WORST = 3
+_SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found.
+
+    Attributes:
+        recipe: as it was loaded.
+        mode: the section.
+        optimize: of the plan.
+        seed: of the draws.
+        promise: the contract of the plan.
+        samples: how many were compared.
+        figures: what was measured, by target and law.
+        origins: from each target that comes out to the one that it is made of.
+        worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
+        left_out: what was wrong with samples that cannot be read, or that both pipelines refuse.
+    """
+
+    recipe: Recipe
+    mode: Mode
+    optimize: Optimize
+    seed: int
+    promise: Promise
+    samples: int
+    figures: tuple[Figure, ...]
+    origins: dict[str, str]
+    worst: tuple[Worst, ...]
+    left_out: tuple[DataError, ...] = ()
+
+    @property
+    def broken(self) -> tuple[Figure, ...]:
+        """The laws that do not hold on every sample."""
+        return tuple(figure for figure in self.figures if not figure.ok)
+
+    @property
+    def warned(self) -> tuple[Figure, ...]:
+        """The goals, no promises, that some sample misses."""
+        return tuple(figure for figure in self.figures if figure.warned)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every contract holds."""
+        return not self.broken
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One sample again.
+
+    Attributes:
+        given: as it was read.
+        plain: what the recipe as written makes of it.
+        fast: what the plan makes of it.
+    """
+
+    given: Given
+    plain: dict[str, Any]
+    fast: dict[str, Any]
+
+
+def verify(
+    recipe: Recipe,
+    data: Data,
+    *,
+    mode: Mode = "train",
+    optimize: Optimize = "fast",
+    seed: int = 0,
+    samples: int = 64,
+    epochs: int = 1,
+    masks: StrPath | None = None,
+    build: Build | None = None,
+    promise: Promise | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
+
+    Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps, a
+    band-limited picture and the real picture go through the steps that move pixels, and the colour steps are compared
+    on their own. Masks, boxes and keypoints are compared in both cases. Images are uint8.
+
+    Args:
+        recipe: of any kind; of bags each tile is a sample.
+        data: a folder, a CSV file or one image; for pairs a folder by target, or a CSV file.
+        mode: `train` or `eval`.
+        optimize: the plan that is checked.
+        seed: of the draws.
+        samples: of an epoch, spread evenly over the data; where there are fewer, they come again in later epochs
+            (of `train`, whose draws differ then).
+        epochs: how often.
+        masks: a folder of masks that match the images' names.
+        build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
+        promise: what is asked of the plan; None: the contracts of the rules that fired.
+        progress: called with (samples done, samples in all).
+
+    Raises:
+        DataError: nothing could be compared.
+        LintError: of the recipe.
+        RecipeError: it has no such section.
+    """
+    pipeline = recipe.compile(mode, optimize, seed)
+    reader = open_data(recipe, pipeline, data, masks)
+    comparison = Comparison(
+        recipe, mode, optimize, seed, build or builder(mode, seed), origins(recipe, pipeline),
+        promise or promise_of(pipeline),
+    )  # fmt: skip
+    keys = places(len(reader), samples, epochs, mode)
+    left_out: list[DataError] = []
+    done = 0
+    given: tuple[int, Given] | None = None
+    for number, place in enumerate(keys):
+        if len(left_out) > _SPARE_TRIES:
+            break
+        try:
+            if given is None or given[0] != place.number:
+                given = place.number, reader.read(place.number)
+        except DataError as error:
+            left_out.append(error)
+            given = None
+            continue
+        sample = given[1]
+        exact = replace(place, index=sample.index, tile=sample.tile, path=sample.path)
+        refused = comparison.sample(sample, exact)
+        if refused is None:
+            done += 1
+        else:
+            left_out.append(refused if refused.path else refused.with_path(sample.path))
+        if progress:
+            progress(number + 1, len(keys))
+    if not done:
+        first = f"; the first: {left_out[0]}" if left_out else ""
+        raise DataError(f"no sample of {len(reader)} could be compared{first}")
+    return Verification(
+        recipe, mode, optimize, seed, comparison.promise, done, comparison.gauges.figures(), comparison.origins,
+        comparison.gauges.worst(_WORST), tuple(left_out),
+    )  # fmt: skip
+
+
+def replay(
+    recipe: Recipe,
+    data: Data,
+    number: int,
+    *,
+    epoch: int = 0,
+    mode: Mode = "train",
+    optimize: Optimize = "fast",
+    seed: int = 0,
+    masks: StrPath | None = None,
+    build: Build | None = None,
+) -> Replay:
+    """One sample of the data through the recipe as it is written, and through its plan.
+
+    Args:
+        recipe: as `verify` had it, and so are the other arguments.
+        data: the same.
+        number: of the sample in the data; for images and pairs the index of its draws.
+        epoch: of its draws.
+        mode: `train` or `eval`.
+        optimize: the plan.
+        seed: of the draws.
+        masks: a folder of masks.
+        build: as in `verify`.
+
+    Raises:
+        DataError: the sample cannot be read, or a pipeline refuses it.
+    """
+    reader = open_data(recipe, recipe.compile(mode, optimize, seed), data, masks)
+    make = build or builder(mode, seed)
+    return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch)
+
+
+def replay_from(reader: Reader, two: Two, number: int, epoch: int) -> Replay:
+    """The same, from what is open already."""
+    given = reader.read(number)
+    return Replay(given, given.run(two.plain, epoch), given.run(two.fast, epoch))
+
+
+def builder(mode: Mode, seed: int) -> Build:
+    """Compiles recipes without their lints: variants may be foolish, and the recipe itself has been checked."""
+
+    def build(recipe: Recipe, optimize: Optimize) -> Pipeline:
+        steps = recipe.section(mode) or ()
+        plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in DTYPES}
+        return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, False, plans, 1))
+
+    return build
+
+
+def places(total: int, samples: int, epochs: int, mode: Mode) -> list[Place]:
+    """Which samples are compared: number in the data, and epoch; their index, tile and file are not yet known.
+
+    >>> [(place.number, place.epoch) for place in places(3, 2, 2, "train")]
+    [(0, 0), (1, 0), (0, 1), (1, 1)]
+    >>> [(place.number, place.epoch) for place in places(2, 4, 1, "train")]
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    if not total:
+        return []
+    if samples <= total or mode == "eval":
+        wanted = min(samples, total)
+        return [Place(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
+    # Sample by sample, so that each file is read once.
+    often, more = divmod(epochs * samples, total)
+    return [Place(0, e, number=k) for k in range(total) for e in range(often + (k < more))]

@@ -1,0 +1,126 @@
+"""`augrecipes verify`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import cv2
+import numpy as np
+import pytest
+
+from augrecipes.compiler.rewrite import RULES
+from augrecipes.compiler.rewrite.rule import Rule
+
+RECIPE = """version: 1
+recipe: tiny
+steps:
+  - Rotate: {limit: 20, border_mode: reflect_101, p: 1.0}
+  - RandomCrop: {height: 48, width: 48}
+  - HorizontalFlip
+  - RandomBrightnessContrast
+eval:
+  - CenterCrop: {height: 48, width: 48}
+"""
+
+
+@pytest.fixture
+def photos(write):
+    y, x = np.mgrid[:80, :100]
+    for k in range(3):
+        made = np.stack([128 + 100 * np.sin(x / 9 + k), 128 + 100 * np.cos(y / 7), (x + y) / 2], axis=-1)
+        write(f"photos/{k}.png", cv2.imencode(".png", made.astype(np.uint8))[1].tobytes())
+    write("tiny.yaml", RECIPE)
+    return "photos"
+
+
+def forgetful(contract):
+    """A rule of the optimiser that forgets the turn."""
+
+    def forget(steps, flow):
+        del flow
+        kept = tuple(step for step in steps if step.name != "Rotate")
+        return kept if len(kept) < len(steps) else None
+
+    return Rule("forget_turns", "", contract, "", "", forget)
+
+
+@pytest.mark.parametrize("optimize", ["none", "exact"])
+def test_every_contract_holds(run, photos, optimize):
+    result = run("verify", "tiny.yaml", "--data", photos, "--samples", "4", "--optimize", optimize)
+    assert result.exit_code == 0, result.output
+    assert "contract: EXACT" in result.stdout
+    assert "every contract holds on 4 samples" in result.stdout
+
+
+@pytest.mark.parametrize("contract", ["EXACT", "GEOMETRY"])
+def test_a_broken_contract_is_status_1(run, photos, tmp_path, monkeypatch, contract):
+    monkeypatch.setitem(RULES, "fast", (forgetful(contract),))
+    result = run("verify", "tiny.yaml", "--data", photos, "--samples", "3", "-o", "out/worst.png")
+    assert result.exit_code == 1
+    law = "levels" if contract == "EXACT" else "displacement"
+    assert f"broken: {law} of image: 3 of 3 samples; " in result.stdout
+    assert f"contract: {contract} · forget_turns" in result.stdout
+    assert result.stdout.splitlines()[-1] == "out/worst.png"
+    assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
+    line = re.search(r"^  (from augrecipes .*)$", result.stdout, re.MULTILINE)
+    space: dict = {}
+    exec(line[1], space)
+    assert np.abs(space["again"].plain["image"] - space["again"].fast["image"]).max() > 0
+
+
+def test_json(run, photos):
+    result = run(
+        "verify", "tiny.yaml", "--data", photos, "--samples", "2", "--optimize", "exact", "--format", "json",
+        "--set", "RandomCrop.height=40",
+    )  # fmt: skip
+    told = json.loads(result.stdout)
+    assert (told["ok"], told["samples"], told["contract"], told["optimize"]) == (True, 2, "EXACT", "exact")
+    (figure,) = [figure for figure in told["figures"] if figure["law"] == "levels"]
+    assert (figure["worst"], figure["limit"], figure["target"]) == (0.0, 0.0, "image")
+    assert len(told["worst"]) == 2
+    assert "overrides={'RandomCrop.height': 40}" in told["replay"]
+
+
+def test_infinite_figures_are_json(run, photos, monkeypatch):
+    from augrecipes.verify import levels
+
+    monkeypatch.setattr(levels.np, "array_equal", lambda *a, **k: False)
+    monkeypatch.setattr(levels, "levels_of", lambda image, output: np.full((2, 2, 1), np.nan, np.float32))
+    result = run("verify", "tiny.yaml", "--data", photos, "--samples", "1", "--format", "json")
+    assert result.exit_code == 1
+    json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+def test_the_eval_section(run, photos):
+    result = run("verify", "tiny.yaml", "--data", photos, "--mode", "eval", "--optimize", "exact")
+    assert result.exit_code == 0
+    assert "3 samples" in result.stdout  # draws do not change, so none comes again
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--data", "missing"),
+        ("--data", "photos", "-o", "worst.gif"),
+        ("--data", "photos", "--optimize", "best"),
+        ("--data", "photos", "--mode", "test"),
+        ("--data", "photos", "--samples", "0"),
+        ("--data", "hr=photos"),
+        ("--data", "photos", "--set", "RandomCrop.height=4000"),
+        (),
+    ],
+)
+def test_what_cannot_be_used_is_status_2(run, photos, more):
+    result = run("verify", "tiny.yaml", *more)
+    assert result.exit_code == 2, result.output
+    assert result.stderr
+
+
+def test_pairs(run, photos, write, tmp_path):
+    write("pair.yaml", "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 1}, eval: [], steps: [HorizontalFlip]}")
+    for name in ("0.png", "1.png"):
+        write(f"low/{name}", (tmp_path / photos / name).read_bytes())
+    result = run("verify", "pair.yaml", "--data", f"hr={photos}", "--data", "lr=low", "--samples", "2")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^  lr +levels +", result.stdout, re.MULTILINE)

@@ -1,0 +1,159 @@
+"""`verify` on pairs and bags, its replay and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, picture, planted, recipe, shifted
+
+import augrecipes as ar
+from augrecipes.errors import DataError
+from augrecipes.recipe.parse import parse_text
+from augrecipes.verify import draw_worst, replay, save_worst, verify
+
+PAIR = """
+version: 1
+recipe: tiny-pair
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 24, width: 20, at: lr}
+  - HorizontalFlip
+eval: []
+"""
+MADE = PAIR.replace(
+    "eval:",
+    "  - Degrade: {source: hr, target: lr, steps: [{GaussianBlur: {p: 1.0}}, ResizeToTarget: {method: area}]}\neval:",
+)
+BAG = "version: 1\nrecipe: tiny-bag\nkind: bag\nsteps:" + MOVES + COLOURS + "eval: []\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = draw_data(tmp_path_factory.mktemp("kinds"))
+    for k in range(3):
+        hr = picture(80, 96, k)
+        for name, made in (("hr", hr), ("lr", cv2.resize(hr, (48, 40), interpolation=cv2.INTER_AREA))):
+            (root / name).mkdir(exist_ok=True)
+            (root / name / f"{k}.png").write_bytes(cv2.imencode(".png", made)[1].tobytes())
+        for tile in range(k + 1):
+            (root / "bags" / f"slide{k}").mkdir(parents=True, exist_ok=True)
+            made = picture(96, 128, 10 * k + tile)
+            (root / "bags" / f"slide{k}" / f"{tile}.png").write_bytes(cv2.imencode(".png", made)[1].tobytes())
+    return root
+
+
+class TestPairs:
+    @pytest.mark.parametrize("promise", [None, GEOMETRY])
+    @pytest.mark.parametrize("text", [PAIR, MADE], ids=["read", "made"])
+    def test_a_recipe_against_itself(self, data: Path, text: str, promise: Any) -> None:
+        folders = {"hr": str(data / "hr"), "lr": str(data / "lr")} if text == PAIR else {"hr": str(data / "hr")}
+        found = verify(parse_text(text), folders, samples=4, build=planted(lambda done: None), promise=promise)
+        assert found.ok
+        assert {figure.target for figure in found.figures} == {"sample", "lr", "hr"}
+        assert found.origins == ({"lr": "lr", "hr": "hr"} if text == PAIR else {"lr": "hr", "hr": "hr"})
+
+    @pytest.mark.parametrize("name", ["lr", "hr"])
+    def test_one_target_half_a_pixel_off(self, data: Path, name: str) -> None:
+        def fault(done: dict[str, Any]) -> None:
+            done[name] = shifted(done[name], 0.5)
+
+        folders = {"hr": str(data / "hr"), "lr": str(data / "lr")}
+        raw = PAIR + "output: {dtype: uint8, layout: hwc}\n"
+        found = verify(parse_text(raw), folders, samples=4, build=planted(fault), promise=GEOMETRY)
+        assert {(figure.target, figure.law) for figure in found.broken} == {(name, "displacement"), (name, "truth")}
+        assert draw_worst(found, folders, build=planted(fault)).shape[2] == 3
+
+    def test_a_folder_is_missing(self, data: Path) -> None:
+        with pytest.raises(DataError, match="no folder was given for lr"):
+            verify(parse_text(PAIR), {"hr": str(data / "hr")})
+
+
+class TestBags:
+    def test_every_tile_is_a_sample(self, data: Path) -> None:
+        found = verify(parse_text(BAG), data / "bags", samples=6, optimize="exact")
+        assert found.ok
+        assert found.samples == 6
+
+    def test_a_fault_is_found_and_names_its_tile(self, data: Path) -> None:
+        calls = []
+
+        def fault(done: dict[str, Any]) -> None:
+            calls.append(1)
+            if len(calls) == 6:
+                done["image"] = done["image"] * 0.5
+
+        found = verify(parse_text(BAG), data / "bags", samples=6, build=planted(fault), promise=EXACT)
+        (figure,) = found.broken
+        assert figure.where is not None
+        assert (figure.where.index, figure.where.tile, figure.where.number) == (2, 2, 5)
+        assert figure.where.path.endswith("slide2/2.png")
+
+    def test_pairs_folders_are_refused(self, data: Path) -> None:
+        with pytest.raises(DataError, match="give one folder"):
+            verify(parse_text(BAG), {"hr": str(data / "hr")})
+
+
+def test_a_replay_is_what_a_dataset_hands_out(data: Path) -> None:
+    chosen = recipe(MOVES + COLOURS)
+    again = replay(chosen, data / "images", 2, epoch=1, seed=4, optimize="exact")
+    sample = ar.ImageFolder(str(data / "images"), chosen, seed=4, optimize="none")[1, 2]
+    np.testing.assert_array_equal(again.plain["image"], sample["image"].numpy())
+    np.testing.assert_array_equal(again.fast["image"], again.plain["image"])
+    assert again.given.path == sample["path"]
+
+
+def test_files_that_cannot_be_read_are_told(data: Path, tmp_path: Path) -> None:
+    for file in (data / "images").glob("*.png"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "1.png").write_bytes(b"no picture")
+    done: list[tuple[int, int]] = []
+    found = verify(recipe(COLOURS), tmp_path, samples=3, progress=lambda k, of: done.append((k, of)))
+    assert found.ok
+    assert found.samples == 2
+    (error,) = found.left_out
+    assert str(error.path).endswith("1.png")
+    assert done[-1] == (3, 3)
+
+
+class TestPicture:
+    def fault(self, done: dict[str, Any]) -> None:
+        done["image"] = shifted(done["image"], 0.5)
+        if "mask" in done:
+            done["mask"] = np.roll(done["mask"], 5, axis=1)
+
+    def test_three_rows_of_four(self, data: Path, tmp_path: Path) -> None:
+        build = planted(self.fault)
+        found = verify(recipe(MOVES), data / "images", samples=5, build=build, promise=GEOMETRY)
+        sheet = draw_worst(found, data / "images", build=build)
+        masked = verify(
+            recipe(MOVES, "inputs: {mask: required}"), data / "list.csv", samples=5, build=build, promise=GEOMETRY
+        )
+        taller = draw_worst(masked, data / "list.csv", build=build)
+        assert taller.shape[0] > 1.6 * sheet.shape[0]
+        assert taller.shape[1] == sheet.shape[1]
+        out = save_worst(sheet, tmp_path / "new" / "worst.png")
+        read: NDArray[Any] = cv2.imdecode(np.fromfile(out, np.uint8), cv2.IMREAD_COLOR)
+        np.testing.assert_array_equal(read[..., ::-1], sheet)
+
+    def test_no_difference(self, data: Path) -> None:
+        found = verify(recipe(MOVES), data / "images", samples=2, optimize="exact")
+        assert draw_worst(found, data / "images").dtype == np.uint8
+
+    def test_one_that_refuses_has_no_picture(self, data: Path) -> None:
+        def fault(done: dict[str, Any]) -> None:
+            raise DataError("no")
+
+        found = verify(recipe(MOVES), data / "images", samples=2, build=planted(fault))
+        with pytest.raises(DataError, match="nothing to show"):
+            draw_worst(found, data / "images", build=planted(fault))
+
+    @pytest.mark.parametrize("name", ["worst.gif", "images/0.png/worst.png"])
+    def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:
+        with pytest.raises(DataError, match=r"\.png"):
+            save_worst(np.zeros((2, 2, 3), np.uint8), data / name)

@@ -1,0 +1,235 @@
+"""The measures that `verify` is made of, each against something known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from planted import COLOURS, MOVES, recipe
+
+from augrecipes.recipe.model import Arguments, Mode, Step
+from augrecipes.verify import variants
+from augrecipes.verify.gauges import Gauges, Place
+from augrecipes.verify.labels import beside, beyond, fills, invented, places_mask
+from augrecipes.verify.points import Grid
+from augrecipes.verify.ramps import Map, compare, map_of, planes
+from augrecipes.verify.run import builder, places
+from augrecipes.verify.truth import Waves, integrated, rms
+
+ONE = {"image": "image"}
+
+
+def affine(
+    matrix: list[list[float]], size: tuple[int, int], channels: int = 3, border: int = cv2.BORDER_CONSTANT,
+    given: tuple[int, int] = (90, 120),
+) -> Map:  # fmt: skip
+    """The map of one warp; `matrix` takes an output pixel to its source."""
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+
+    def run(pictures: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        made = cv2.warpAffine(
+            pictures["image"],
+            np.array(matrix, np.float64),
+            size[::-1],
+            flags=flags,
+            borderMode=border,
+            borderValue=(1, 1, 1, 1),
+        )
+        return {"image": made.reshape(*size, channels)}
+
+    return map_of(run, {"image": (*given, channels)}, ONE)["image"]
+
+
+class TestMaps:
+    @pytest.mark.parametrize("channels", [1, 2, 3, 4])
+    def test_a_map_says_where_pixels_come_from(self, channels: int) -> None:
+        found = affine([[1.5, 0.25, 8], [-0.125, 1.25, 12]], (40, 50), channels)
+        y, x = np.mgrid[:40, :50]
+        assert found.shown.all()
+        np.testing.assert_allclose(found.x, 1.5 * x + 0.25 * y + 8, atol=0.02)
+        np.testing.assert_allclose(found.y, -0.125 * x + 1.25 * y + 12, atol=0.02)
+        assert found.scale() == pytest.approx(np.sqrt((1.5**2 + 0.25**2 + 0.125**2 + 1.25**2) / 2), abs=0.01)
+        largest = np.linalg.svd(np.array([[1.5, 0.25], [-0.125, 1.25]]))[1][0]
+        assert found.largest_scale(found.shown) == pytest.approx(largest, abs=0.02)
+
+    @pytest.mark.parametrize("border", [cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_WRAP])
+    def test_nothing_near_the_edge_is_inside(self, border: int) -> None:
+        found = affine([[1, 0, -30], [0, 1, -30]], (150, 180), border=border)
+        inside = found.inside()
+        assert inside[60:90, 60:120].all()
+        assert not inside[30:32].any()
+        assert not inside[:, 30:32].any()
+
+    def test_distances_count_pixels_of_the_output(self) -> None:
+        plain = affine([[2, 0, 10], [0, 4, 10]], (18, 40))
+        apart = compare(plain, affine([[2, 0, 11], [0, 4, 10]], (18, 40)))
+        assert apart.largest == pytest.approx(0.5, abs=1e-3)
+        assert apart.hidden == 0
+        apart = compare(plain, affine([[2, 0, 10], [0, 4, 11]], (18, 40)))
+        assert apart.largest == pytest.approx(0.25, abs=1e-3)
+
+    def test_where_only_one_shows_the_picture(self) -> None:
+        plain, fast = affine([[1, 0, 0], [0, 1, 0]], (90, 120)), affine([[1, 0, -20], [0, 1, 0]], (90, 120))
+        assert compare(plain, fast).hidden > 1000
+        assert compare(plain, plain).hidden == 0
+
+    def test_nothing_can_be_compared(self) -> None:
+        nowhere = affine([[1, 0, 500], [0, 1, 500]], (20, 20))
+        apart = compare(nowhere, nowhere)
+        assert (apart.largest, apart.share, apart.hidden) == (0.0, 0.0, 0)
+        assert nowhere.scale() == 1.0
+
+    def test_one_row(self) -> None:
+        found = affine([[1, 0, 20], [0, 1, 30]], (1, 60))
+        assert compare(found, found).largest == 0.0
+
+
+class TestTruth:
+    def test_waves_are_known_everywhere(self) -> None:
+        waves = Waves.for_scale(2.0, (1, 2))
+        made = waves.picture(40, 50)
+        y, x = np.mgrid[:40, :50]
+        np.testing.assert_allclose(made, waves.at(x, y), atol=1e-6)
+        assert made.min() >= 0.1
+        assert made.max() <= 0.9
+        # Between pixels a cubic comes near, if nothing is finer than the grid shows.
+        finer = cv2.resize(made, (200, 160), interpolation=cv2.INTER_CUBIC)
+        yf, xf = (np.mgrid[:160, :200] + 0.5) / 4 - 0.5
+        assert np.abs(finer - waves.at(xf, yf))[20:-20, 20:-20].max() < 0.01
+
+    def test_waves_are_known_over_areas(self) -> None:
+        waves = Waves.for_scale(4.0, (3,))
+        scaled = affine([[4, 0.5, 9], [-0.5, 3, 12]], (18, 20))
+        wanted = scaled.inside()
+        drawn = integrated(planes(waves.picture(90, 120), 1), scaled, wanted)[..., 0]
+        apart = rms(waves.over(scaled), waves.at(scaled.x, scaled.y), wanted)
+        assert rms(drawn, waves.over(scaled), wanted) < 0.2 * apart
+        assert rms(drawn, waves.at(scaled.x, scaled.y), wanted) > 0.8 * apart
+
+    def test_an_integral_is_the_mean_of_the_area(self) -> None:
+        source = np.random.default_rng(0).integers(0, 256, (90, 120, 3), np.uint8)
+        scaled = affine([[4, 0, 1.5], [0, 4, 1.5]], (20, 28))
+        wanted = np.ones((20, 28), bool)
+        known = cv2.resize(source[:80, :112], (28, 20), interpolation=cv2.INTER_AREA)
+        # Between pixels the picture is taken to be linear: noise comes out softer than blocks do.
+        assert rms(integrated(source, scaled, wanted), known.astype(np.float32), wanted) < 8
+        assert rms(integrated(source, scaled, wanted), np.roll(known, 1, axis=1).astype(np.float32), wanted) > 20
+
+    @pytest.mark.parametrize("channels", [1, 2, 5])
+    def test_any_number_of_channels(self, channels: int) -> None:
+        source = np.full((90, 120, channels), 7, np.uint8)
+        scaled = affine([[2, 0, 2], [0, 2, 2]], (20, 30))
+        assert (integrated(source, scaled, np.ones((20, 30), bool)) == 7).all()
+
+
+class TestLabels:
+    def test_labels_that_nobody_has(self) -> None:
+        plain = np.array([[0, 3], [3, 0]])
+        fast = np.array([[0, 2], [255, 9]])
+        assert invented(plain, fast, np.array([[9]], np.uint8), frozenset({255.0})) == [2]
+
+    def test_where_labels_are_taken_from(self) -> None:
+        here = affine([[2, 0, 4], [0, 2, 4]], (30, 40))
+        own = places_mask(90, 120)
+        sharp = own[4:64:2, 4:84:2]
+        assert beside(sharp, here, here.inside()) < 0.01
+        assert beside(own[4:64:2, 6:86:2], here, here.inside()) == pytest.approx(2, abs=0.01)
+        assert beyond(sharp, sharp, here) == 0
+        filled = sharp.copy()
+        filled[:10] = 0
+        assert beyond(sharp, filled, here) > 100
+        assert beside(np.zeros_like(sharp), here, here.inside()) == 0
+
+    def test_fills(self) -> None:
+        steps = (
+            "\n  - Rotate: {fill_mask: 255}\n  - OneOf:\n      steps: [{Affine: {fill_mask: 7}}, {Affine: {p: 0.5}}]\n"
+        )
+        assert fills(recipe(steps), "train") == {0.0, 7.0, 255.0}
+
+
+class TestPoints:
+    def test_points_are_found_where_the_picture_shows_them(self) -> None:
+        grid = Grid.over(90, 120)
+        here = affine([[1.5, 0, 4], [0, 1.5, 4]], (50, 70))
+        scaled = (grid.points - 4) / 1.5
+        boxes = np.hstack([scaled + (0.5 - 1), scaled + (0.5 + 1)])
+        done = {"boxes": boxes, "box_labels": np.arange(len(scaled)), "keypoints": scaled + np.array([0.3, -0.4])}
+        done["point_labels"] = np.arange(len(scaled))
+        found = grid.astray(done, here, here.inside())
+        assert found["boxes"] < 0.03
+        assert found["keypoints"] == pytest.approx(0.5, abs=0.03)
+
+    def test_a_point_too_few(self) -> None:
+        grid = Grid.over(90, 120)
+        here = affine([[1, 0, 0], [0, 1, 0]], (90, 120))
+        done = {"keypoints": grid.points[1:], "point_labels": np.arange(len(grid.points))[1:]}
+        assert grid.astray(done, here, here.inside())["keypoints"] < 0.01
+        assert grid.astray({"boxes": np.zeros((0, 4)), "box_labels": []}, here, here.inside()) == {"boxes": 0.0}
+
+
+class TestVariants:
+    def test_steps_keep_their_labels_and_weights(self) -> None:
+        whole = recipe(MOVES + COLOURS)
+        moves, colours = variants.only_moves(whole, "train"), variants.only_colours(whole, "train")
+        for variant in (moves, colours):
+            assert [step.site for step in variant.walk()] == [step.site for step in whole.walk()]
+        assert [step.name for step in moves.walk()][4:] == ["NoOp", "OneOf", "NoOp", "NoOp"]
+        assert [step.p for step in moves.walk()][-2:] == [0.3, 0.7]
+        assert [step.name for step in colours.walk()][:4] == ["NoOp"] * 4
+        assert variants.has_colours(whole, "train")
+        assert not variants.has_colours(moves, "train")
+
+    @pytest.mark.parametrize("mode", ["train", "eval"])
+    def test_only_one_section_changes(self, mode: Mode) -> None:
+        whole = recipe(COLOURS)
+        changed = variants.only_moves(whole, mode)
+        assert changed.section("eval" if mode == "train" else "train") == whole.section(
+            "eval" if mode == "train" else "train"
+        )
+
+    def test_moves_draw_as_in_the_recipe(self) -> None:
+        whole = recipe(MOVES + COLOURS)
+        image = np.zeros((96, 128, 3), np.uint8)
+        build = builder("train", 3)
+        moved = variants.only_moves(whole, "train", bytes_out=True)
+        assert build(moved, "none").at(5, 1)(image=image)["image"].shape == (48, 60, 3)
+        drawn = []
+        for one in (whole, moved):
+            pipeline = one.compile("train", "none", 3, save_applied_params=True)
+            applied = pipeline.at(5, 1)(image=image)["applied"]
+            drawn.append([(site, str(params)) for site, name, params in applied if name in ("Rotate", "RandomCrop")])
+        assert drawn[0] == drawn[1]
+        assert len(drawn[0]) == 2
+
+    def test_a_class_of_the_programs_own(self) -> None:
+        assert variants.moves_pixels(Step("ElasticTransform"))
+        assert not variants.moves_pixels(Step("StainJitter"))
+        assert variants.moves_pixels(Step("ResizeToTarget", Arguments({"method": "area"})))
+
+
+class TestGauges:
+    def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
+        gauges = Gauges()
+        for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
+            gauges.add("keypoints", "follows", value, Place(index, 0), limit=0.5, broken=broken)
+        (figure,) = gauges.figures()
+        assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
+        assert figure.where == Place(1, 0)
+        assert [worst.place.index for worst in gauges.worst(2)] == [1, 2]
+
+    def test_not_a_number_breaks_a_law(self) -> None:
+        gauges = Gauges()
+        gauges.add("image", "displacement", float("nan"), Place(0, 0), limit=0.01)
+        assert not gauges.figures()[0].ok
+
+    @pytest.mark.parametrize("mode", ["train", "eval"])
+    @pytest.mark.parametrize(("total", "samples", "epochs"), [(3, 64, 1), (3, 4, 1), (100, 8, 3), (5, 5, 2), (0, 4, 1)])
+    def test_samples_are_spread(self, total: int, samples: int, epochs: int, mode: Mode) -> None:
+        found = [(place.number, place.epoch) for place in places(total, samples, epochs, mode)]
+        assert len(set(found)) == len(found)
+        if mode == "train" and total:
+            assert len(found) == samples * epochs
+        assert len({number for number, _ in found}) == min(total, samples)
