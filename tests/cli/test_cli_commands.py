@@ -179,6 +179,7 @@ def test_a_reader_that_leaves(tmp_path):
 def test_interrupted_is_quiet(tmp_path):
     code = (
         "import signal, augrecipes.cli.list as command\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job is started without
         "command._rows = lambda: signal.raise_signal(signal.SIGINT)\n"
         "from augrecipes.cli import main\n"
         "main(['list'])\n"

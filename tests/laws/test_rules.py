@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from test_exact_equals_none import COMMON, build
 from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import Compiled, Plan
 from augrecipes.compiler.rewrite import EXACT, FAST, Rule, apply_rules
+from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -74,22 +77,40 @@ def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str 
 @settings(COMMON, max_examples=100)
 @given(recipes(steps_for(3)), st.integers(0, 2**32), st.sampled_from(["exact", "fast"]))
 def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
-    """The parameters that acted, label by label: not only the same pixels, which could be luck."""
-    sample = targets(recipe, seed, 3, "uint8")
-    made = []
-    for optimize in ("none", level):
-        compiled = build(recipe, optimize, seed).compiled  # type: ignore[arg-type]
-        pipeline = Pipeline(Compiled(recipe, "train", compiled.optimize, seed, True, compiled.plans))
-        try:
-            made.append({site: (name, params) for site, name, params in pipeline.at(1)(**sample)["applied"]})
-        except Exception as error:  # both must fail alike; the message names the step
-            made.append(str(error))
-    if isinstance(made[0], str):
-        assert made[0] == made[1]
+    """The parameters that acted, label by label: not only the same pixels, which could be luck.
+
+    Some steps work out a parameter from the picture; `fast` may have changed that by a few levels, and those that
+    another picture changes are left out.
+    """
+    made = [
+        applied(recipe, optimize, seed, picture_of) for optimize, picture_of in (("none", 0), (level, 0), ("none", 1))
+    ]
+    none, optimised, other = made
+    if isinstance(none, str) or isinstance(optimised, str):
+        assert none == optimised
         return
-    none, exact = made
     noops = {s.site for s in recipe.walk() if s.name == "NoOp"}
-    assert none.keys() - noops == exact.keys() - noops
-    for site in exact:
-        assert none[site][0] == exact[site][0]
-        np.testing.assert_equal(none[site][1], exact[site][1])
+    assert none.keys() - noops == optimised.keys() - noops
+    for site in optimised:
+        assert none[site][0] == optimised[site][0]
+        if level == "exact" or (isinstance(other, dict) and site in other and same(none[site][1], other[site][1])):
+            np.testing.assert_equal(none[site][1], optimised[site][1])
+
+
+def applied(recipe: Recipe, optimize: Any, seed: int, picture_of: int) -> dict[str, tuple[str, Any]] | str:
+    """What each step drew, by its label; or the error that names a step."""
+    compiled = build(recipe, optimize, seed).compiled
+    pipeline = Pipeline(Compiled(recipe, "train", compiled.optimize, seed, True, compiled.plans))
+    sample = targets(recipe, seed + 99 * picture_of, 3, "uint8")
+    try:
+        return {site: (name, params) for site, name, params in pipeline.at(1)(**sample)["applied"]}
+    except DataError as error:  # both must fail alike; the message names the step
+        return str(error)
+
+
+def same(a: Any, b: Any) -> bool:
+    try:
+        np.testing.assert_equal(a, b)
+    except AssertionError:
+        return False
+    return True

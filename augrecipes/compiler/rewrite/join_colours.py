@@ -20,7 +20,9 @@ def joins(step: Step) -> bool:
     if step.is_group:
         return all(joins(child) for child in step.steps)
     record = capability(step.name)
-    return record is not None and record.tint is not None
+    if record is None or record.tint is None:
+        return False
+    return record.when is None or record.when(effective(step))  # otherwise it may read the picture to draw
 
 
 def levels(step: Step) -> int:
