@@ -28,7 +28,7 @@ _WHY = {
 
 
 _WHY_FAST = {
-    "warp": "has no window, turn or linear warp beside it to merge with",
+    "warp": "has no crop or linear warp behind it to merge with",
     "matrix": "has no other colour step beside it to join",
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }

@@ -25,6 +25,12 @@ def joins(step: Step) -> bool:
     return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
 
 
+def _pays(steps: Steps) -> bool:
+    """Whether pixels are saved: something is resampled, and afterwards resampled again or cut."""
+    kinds = [kind_of(leaf) for step in steps for leaf in step.walk() if not leaf.is_group]
+    return "warp" in kinds and not {"warp", "window"}.isdisjoint(kinds[kinds.index("warp") + 1 :])
+
+
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
     del flow
     start = 0
@@ -32,8 +38,7 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
         stop = start
         while stop < len(steps) and joins(steps[stop]):
             stop += 1
-        leaves = [leaf for step in steps[start:stop] for leaf in step.walk() if not leaf.is_group]
-        if len(leaves) > 1 and any(kind_of(leaf) == "warp" for leaf in leaves):
+        if _pays(steps[start:stop]):
             return (*steps[:start], join(JOINED_WARPS, steps[start:stop]), *steps[stop:])
         start = max(stop, start + 1)
     return None
@@ -44,6 +49,6 @@ RULE = Rule(
     equation="Warp(A) · Warp(B) = Warp(A·B)   one resampling, where neither a border nor a hidden part comes between",
     contract="GEOMETRY",
     fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
-    leaves="[{Rotate: {limit: 20, interpolation: cubic}}, Blur, HorizontalFlip]",
+    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
     rewrite=_rewrite,
 )
