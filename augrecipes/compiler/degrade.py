@@ -7,8 +7,8 @@ from typing import Any
 
 import albumentations as A
 
+from augrecipes.compiler.kernels.drawing import with_channels
 from augrecipes.compiler.scene import Scene
-from augrecipes.compiler.shared import with_channels
 from augrecipes.errors import DataError
 from augrecipes.ops.resize_to_target import ResizeToTarget
 

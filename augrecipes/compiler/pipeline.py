@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import threading
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,17 +110,17 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """One sample at one key."""
         return self.for_this_thread().sample(epoch, index, tile, targets)
 
+    @abstractmethod
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key, in the thread that this pipeline belongs to."""
-        raise NotImplementedError
 
     def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Stages:
         """Like `at`, but the call returns [(label, picture)] after each outermost step as written, before the sink."""
         return Stages(self, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
+    @abstractmethod
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """What `stages` returns, in the thread that this pipeline belongs to."""
-        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import albumentations as A
-import numpy as np
 
+from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.resampled import resample
 from augrecipes.compiler.scene import Scene
@@ -66,15 +66,14 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
 
     def _share(self, scene: Scene, names: list[str]) -> None:
         if self.how == "plain":
-            params = _draw(self.step, scene.arrays[names[0]])
+            params = draw(self.step, {"image": scene.arrays[names[0]]})
         else:
             try:
-                params = _draw(self.step, scene.stand_in())
+                params = draw(self.step, {"image": scene.stand_in()})
             except Exception as error:  # albumentations' own, for a window that is larger than the scene
                 sizes = ", ".join(f"{n} {scene.arrays[n].shape[0]}×{scene.arrays[n].shape[1]} px" for n in names)
                 raise ValueError(f"{error}; counted in cells of the common grid, of {sizes}") from error
-        self.step.params = params
-        if self.how == "window" and _is_inside(params):
+        if self.how == "window" and is_plain_window(params):
             x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
             scene.region = scene.region and scene.region.cut(x_min, y_min, x_max, y_max)
             for name in names:
@@ -94,26 +93,6 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             if self.how == "window":
                 own |= _in_pixels(params, k)
             scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
-
-
-def with_channels(image: np.ndarray) -> np.ndarray:
-    """H×W×C, also where a step has dropped the channel of a grey image."""
-    return image if image.ndim == 3 else image[..., None]
-
-
-def _draw(step: Any, image: np.ndarray) -> dict[str, Any]:
-    """The parameters that a step draws for `image`."""
-    data = {"image": image}
-    params: dict[str, Any] = step.update_transform_params(params=step.get_params(), data=data)
-    params.update(step.get_params_dependent_on_data(params=params, data=data))
-    return params
-
-
-def _is_inside(params: dict[str, Any]) -> bool:
-    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
-    x_min, y_min, x_max, y_max = params["crop_coords"]
-    height, width = params["shape"][:2]
-    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
 
 
 def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:

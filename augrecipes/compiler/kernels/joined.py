@@ -8,6 +8,7 @@ import albumentations as A
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 
 # The keys that Joined knows how to defer. With any other array in the sample the steps run one after another.
@@ -38,7 +39,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
             return self._one_by_one(data)
         array = data.pop("image")
         # Some steps drop the channel axis of a grey image (XYMasking when it inpaints).
-        image = _Pending(array if array.ndim == 3 else array[..., None])
+        image = _Pending(with_channels(array))
         mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
         for step, kind in zip(self.transforms, self.kinds, strict=True):
             step.params = {}
@@ -54,9 +55,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
     def _take(self, step: Any, kind: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
         """Draw the step's parameters and add its effect to what is pending."""
         seen = {**data, "image": image.moved.stand_in()}
-        params = step.update_transform_params(params=step.get_params(), data=seen)
-        params.update(step.get_params_dependent_on_data(params=params, data=seen))
-        step.params = params
+        params = draw(step, seen)
         data.update(step.apply_with_params(params, **data))
         if kind == "lookup" and image.moved.dtype == np.uint8:
             image.table_steps.append((step, params))
@@ -66,7 +65,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
                 continue
             if kind == "dihedral":
                 pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
-            elif kind == "window" and _is_plain_window(params):
+            elif kind == "window" and is_plain_window(params):
                 pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
             else:
                 key = "image" if pending is image else "mask"
@@ -82,13 +81,6 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         for step in self.transforms:
             data = self.check_data_post_transform(step(**data))
         return data
-
-
-def _is_plain_window(params: dict[str, Any]) -> bool:
-    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
-    x_min, y_min, x_max, y_max = params["crop_coords"]
-    height, width = params["shape"][:2]
-    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
 
 
 class _Pending:

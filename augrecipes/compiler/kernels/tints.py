@@ -10,6 +10,7 @@ import albumentations as A
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.ops.tints import LUMA, Contrast, Hue, Linear, Operation, Operations, Rows, gain
@@ -182,9 +183,7 @@ class Tinted(A.BaseCompose):  # type: ignore[misc]
             return done
         step.params = {}
         if step.should_apply(force_apply=force_apply):
-            params = step.update_transform_params(params=step.get_params(), data=data)
-            params.update(step.get_params_dependent_on_data(params=params, data=data))
-            step.params = params
+            params = draw(step, data)
             operations = self.operations(step, params, picture.full) if self.operations else None
             if operations is None:
                 picture.replace(np.ascontiguousarray(step.apply(picture.settle(), **params)))

@@ -8,6 +8,7 @@ from typing import Any
 import albumentations as A
 import numpy as np
 
+from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.warped import Warped
@@ -36,8 +37,8 @@ class Travelling:
     def __init__(
         self, image: np.ndarray, mask: np.ndarray | None, scratch: tuple[Scratch, Scratch], *, reduces: bool
     ) -> None:
-        self.image = Warped(Moved(image if image.ndim == 3 else image[..., None]))
-        self.mask = None if mask is None else Warped(Moved(mask if mask.ndim == 3 else mask[..., None]))
+        self.image = Warped(Moved(with_channels(image)))
+        self.mask = None if mask is None else Warped(Moved(with_channels(mask)))
         self.scratch, self.reduces = scratch, reduces
 
     def each(self, move: Callable[[Warped], Warped]) -> None:
@@ -64,10 +65,10 @@ class Travelling:
     def run(self, step: Any, params: dict[str, Any]) -> None:
         """Run a step as it is, on what has been carried out so far."""
         self.settle()
-        self.image = Warped(Moved(_with_channels(step.apply_with_params(params, image=self.image.moved.base)["image"])))
+        self.image = Warped(Moved(with_channels(step.apply_with_params(params, image=self.image.moved.base)["image"])))
         if self.mask is not None:
             done = step.apply_with_params(params, mask=self.mask.moved.base)["mask"]
-            self.mask = Warped(Moved(_with_channels(done)))
+            self.mask = Warped(Moved(with_channels(done)))
 
     def settle(self) -> None:
         """Carry out what is owed."""
@@ -103,9 +104,7 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         step.params = {}
         if not step.should_apply(force_apply=force_apply):
             return data
-        params = step.update_transform_params(params=step.get_params(), data=data)
-        params.update(step.get_params_dependent_on_data(params=params, data=data))
-        step.params = params
+        params = draw(step, data)
         if len(data) > _BARE:
             rest = {key: value for key, value in data.items() if key not in ("image", _OWED)}
             data.update(step.apply_with_params(params, **rest))
@@ -161,14 +160,3 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
             if mask is not None:
                 data["mask"] = mask.array()
         return data
-
-
-def is_plain_window(params: dict[str, Any]) -> bool:
-    """Whether a window lies inside the image and does nothing else. If not, the step itself must pad, or raise."""
-    x_min, y_min, x_max, y_max = params["crop_coords"]
-    height, width = params["shape"][:2]
-    return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
-
-
-def _with_channels(array: np.ndarray) -> np.ndarray:
-    return array if array.ndim == 3 else array[..., None]
