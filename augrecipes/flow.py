@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Dtype = Literal["uint8", "float32"]
+# How an image comes to a pipeline: as an array, or as a file that is not decoded yet (uint8, once it is).
+Arrival = Literal["uint8", "float32", "encoded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +18,10 @@ class Flow:
         dtype: of the image array, or None where a step may have changed it.
         channels: of the image array, or None where unknown.
         boxes: boxes or keypoints travel too, and are filtered after every step.
+        encoded: the image is not decoded yet: what its first steps cut off need never be.
     """
 
     dtype: Dtype | None = "uint8"
     channels: int | None = None
     boxes: bool = False
+    encoded: bool = False

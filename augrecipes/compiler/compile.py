@@ -9,7 +9,7 @@ import logging
 import operator
 from typing import TYPE_CHECKING
 
-from augrecipes.compiler.plan import DTYPES, Compiled, plan
+from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
 from augrecipes.recipe.lint import run as lint
@@ -42,7 +42,7 @@ def compile_recipe(
         raise ValueError(f"threads must be at least 1, got {threads}")
     steps = steps_of(recipe, mode)
     check(recipe)
-    plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in DTYPES}
+    plans = {arrival: plan(recipe, steps, optimize, arrival) for arrival in ARRIVALS}
     return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads))
 
 

@@ -107,7 +107,7 @@ class Explanation:
 def explain(
     recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, dtype: Dtype = "uint8"
 ) -> Explanation:
-    """What the compiler would do with `recipe` for images of `dtype`.
+    """What the compiler would do with `recipe` for images of `dtype`; those of uint8 come as files.
 
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
@@ -119,7 +119,7 @@ def explain(
     level: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     check(recipe)
-    planned = plan(recipe, steps, level, dtype)
+    planned = plan(recipe, steps, level, "encoded" if dtype == "uint8" else dtype)
     rules = {rule.name: rule for rule in RULES[level]}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))

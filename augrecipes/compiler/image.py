@@ -13,14 +13,15 @@ from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.tints import Tints
+from augrecipes.compiler.kernels.undecoded import Encoded, Undecoded, whole
 from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.points import processors, take_points
-from augrecipes.compiler.targets import check_image, check_presence, mask_in, mask_out
+from augrecipes.compiler.targets import check_image, check_presence, check_size, mask_in, mask_out
 from augrecipes.errors import DataError
-from augrecipes.flow import Dtype
+from augrecipes.flow import Arrival
 
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -28,17 +29,18 @@ Finish = Callable[[dict[str, Any]], dict[str, Any]]
 class ImagePipeline(Pipeline):
     """A compiled recipe of kind image.
 
-    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C; `mask` H×W of labels; `boxes` (n, 4) in the
-    recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood as well.
+    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which
+    no more is decoded than the first steps leave (`augrecipes.sources.encoded`); `mask` H×W of labels; `boxes` (n, 4)
+    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
     Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
     them shares memory with what went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`.
     """
 
-    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
-        transforms, sites = lower(compiled.plans[dtype].steps)
-        super().__init__(compiled, dtype, transforms, sites, **processors(compiled.recipe.inputs))
+    def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
+        transforms, sites = lower(compiled.plans[arrival].steps)
+        super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self._sink = Sink(compiled.recipe.output)
 
     def sample(
@@ -47,9 +49,9 @@ class ImagePipeline(Pipeline):
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
         if "out" in targets:
             return self._into(epoch, index, tile, dict(targets), allocate)
-        image = targets.get("image")
-        if image is not None and getattr(image, "dtype", None) == np.float32 and self.dtype != "float32":
-            return self.for_floats().sample(epoch, index, tile, targets, allocate)
+        mine = self.coming(_arrival(targets.get("image")))
+        if mine is not self:
+            return mine.sample(epoch, index, tile, targets, allocate)
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
@@ -75,7 +77,13 @@ class ImagePipeline(Pipeline):
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
         inputs = self.recipe.inputs
         data = dict(targets)
-        data["image"] = image = check_image(data.get("image"), inputs)
+        image = data.get("image")
+        if isinstance(image, np.ndarray) or not isinstance(image, Encoded):
+            image = check_image(image, inputs)
+        else:
+            reads = self.arrival == "encoded" and self.compiled.plans["encoded"].reads
+            image = whole(check_size(image, inputs)) if reads else check_image(image.array(), inputs)
+        data["image"] = image
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
         if mask is None:
@@ -107,7 +115,13 @@ class ImagePipeline(Pipeline):
         try:
             for processor in self.processors.values():
                 processor.label_manager = LabelManager()  # it remembers the labels of the sample before
-            self.preprocess(data)
+            first = data["image"]
+            if isinstance(first, Undecoded):
+                data["image"] = Moved(first).stand_in()
+                self.preprocess(data)
+                data["image"] = first
+            else:
+                self.preprocess(data)
             for step in self.transforms:
                 data = step(**data)
                 if self.check_each_transform and not isinstance(step, Joined | Warps | Tints):
@@ -129,6 +143,13 @@ class ImagePipeline(Pipeline):
                 raise
             raise blamed from error
         return data
+
+
+def _arrival(image: Any) -> Arrival:
+    """How an image comes."""
+    if isinstance(image, np.ndarray):
+        return "float32" if image.dtype == np.float32 else "uint8"
+    return "encoded" if isinstance(image, Encoded) else "uint8"
 
 
 def _copy_of(image: np.ndarray) -> np.ndarray:

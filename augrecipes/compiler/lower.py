@@ -10,7 +10,7 @@ import albumentations as A
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, kind_of
+from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, SCALES, kind_of
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
@@ -46,7 +46,7 @@ def lower_step(step: Step, sites: Sites, share: str = "tile", wrap: Wrap | None 
     share = step.share or share
     if step.name == JOINED_WARPS:
         children = [lower_step(child, sites, share, _deferred) for child in step.steps]
-        return Warps(children, reduces=step.args.get(REDUCES, False))
+        return Warps(children, reduces=step.args.get(REDUCES, False), scales=step.args.get(SCALES, False))
     if step.name == JOINED_COLOURS:
         return Tints([lower_step(child, sites, share, _tinted) for child in step.steps])
     if step.name in JOINED:

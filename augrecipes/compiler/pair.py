@@ -19,7 +19,7 @@ from augrecipes.compiler.scene import Scene
 from augrecipes.compiler.shared import Shared
 from augrecipes.compiler.targets import check_image
 from augrecipes.errors import DataError
-from augrecipes.flow import Dtype
+from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Step
 
 # What lies on one picture cannot lie on a scene of several.
@@ -39,15 +39,15 @@ class PairPipeline(Pipeline):
     target. Shared colour steps draw once.
     """
 
-    def __init__(self, compiled: Compiled, dtype: Dtype = "uint8") -> None:
+    def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe = compiled.recipe
         scales: dict[str, int] = dict(recipe.scales)
         sites: Sites = []
         labels: list[tuple[Any, str]] = []
         self.units = unit(scales)
-        steps = compiled.plans[dtype].steps
+        steps = compiled.plans[arrival].steps
         transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
-        super().__init__(compiled, dtype, transforms, sites)
+        super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if step.name == "Degrade"}
         self.outputs = tuple(scales)

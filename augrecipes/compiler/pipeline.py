@@ -25,7 +25,7 @@ from augrecipes.compiler.lower import Sites
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.seeds import MASK, mix
 from augrecipes.errors import AugrecipesError, DataError
-from augrecipes.flow import Dtype
+from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     outputs: tuple[str, ...] = ("image",)
 
     def __init__(
-        self, compiled: Compiled, dtype: Dtype, transforms: list[Any], sites: Sites, **processors: Any
+        self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
     ) -> None:
         self.compiled = compiled
-        self.dtype = dtype
+        self.arrival = arrival
         super().__init__(transforms, is_check_shapes=False, **processors)
         self.draws = Draws(compiled.seed)
         for made, site, shared in sites:
@@ -68,7 +68,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         self._home, self._stream, self._count = _home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
-        self._twin: Self | None = None
+        self._twins: dict[Arrival, Self] = {}
 
     # What it was compiled from.
 
@@ -124,7 +124,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
-        made = (type(self), self.compiled, self.dtype)
+        made = (type(self), self.compiled, self.arrival)
         return _rebuild, (*made, self._home, self._stream, _registered(self.recipe))
 
     def set_random_seed(self, seed: int | None) -> None:
@@ -139,10 +139,10 @@ class Pipeline(A.Compose):  # type: ignore[misc]
 
     # What the kinds build on.
 
-    def again(self, compiled: Compiled | None = None, dtype: Dtype | None = None) -> Self:
+    def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
         """A pipeline of the same kind, with state of its own."""
         make: Any = type(self)
-        made: Self = make(compiled or self.compiled, dtype or self.dtype)
+        made: Self = make(compiled or self.compiled, arrival or self.arrival)
         return made
 
     def for_this_thread(self) -> Self:
@@ -154,11 +154,13 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             mine = self._local.pipeline = self.again()
         return mine
 
-    def for_floats(self) -> Self:
-        """The pipeline with the plan for float32 images."""
-        if self._twin is None:
-            self._twin = self.again(dtype="float32")
-        return self._twin
+    def coming(self, arrival: Arrival) -> Self:
+        """The pipeline with the plan for images that come as `arrival` says."""
+        if arrival == self.arrival:
+            return self
+        if arrival not in self._twins:
+            self._twins[arrival] = self.again(arrival=arrival)
+        return self._twins[arrival]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
         """Move every step to one sample's key."""
@@ -263,12 +265,14 @@ def _registered(recipe: Recipe) -> dict[str, type]:
     return {step.name: own[step.name] for step in recipe.walk() if step.name in own}
 
 
-def _rebuild(kind: Any, compiled: Compiled, dtype: Dtype, home: int, stream: int, classes: dict[str, type]) -> Pipeline:
+def _rebuild(
+    kind: Any, compiled: Compiled, arrival: Arrival, home: int, stream: int, classes: dict[str, type]
+) -> Pipeline:
     from augrecipes.ops.registry import register, registered
 
     for name, cls in classes.items():
         if name not in registered():
             register(cls)
-    made: Pipeline = kind(compiled, dtype)
+    made: Pipeline = kind(compiled, arrival)
     made._home, made._stream = home, stream
     return made

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from augrecipes.compiler.rewrite import RULES, Firing, apply_rules
-from augrecipes.flow import Dtype, Flow
+from augrecipes.compiler.rewrite.rule import READS
+from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
-DTYPES: tuple[Dtype, ...] = ("uint8", "float32")
+ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the compiler decided for one dtype of image.
+    """What the compiler decided for images that come in one way.
 
     Attributes:
         steps: the rewritten steps.
@@ -22,6 +23,11 @@ class Plan:
 
     steps: tuple[Step, ...]
     fired: tuple[Firing, ...] = ()
+
+    @property
+    def reads(self) -> bool:
+        """Whether its first step takes pictures that are not decoded yet."""
+        return bool(self.steps) and READS in self.steps[0].args
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Compiled:
         optimize: what was asked for.
         seed: of every draw.
         save_applied_params: add `applied` to the samples.
-        plans: by image dtype, `uint8` and `float32`.
+        plans: by how images come: `uint8`, `float32`, `encoded`.
         threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
     """
 
@@ -43,19 +49,21 @@ class Compiled:
     optimize: Optimize
     seed: int
     save_applied_params: bool
-    plans: dict[Dtype, Plan] = field(compare=False)
+    plans: dict[Arrival, Plan] = field(compare=False)
     threads: int | None = None
 
     def unoptimised(self) -> Compiled:
         """The same recipe with its steps as they were written."""
         source = Plan(self.recipe.section(self.mode) or ())
-        return replace(self, optimize="none", plans=dict.fromkeys(DTYPES, source))
+        return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, source))
 
 
-def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, dtype: Dtype) -> Plan:
-    """The rewritten steps for images of `dtype`."""
+def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
+    """The rewritten steps for images that come as `arrival` says."""
     if recipe.kind == "pair":
         return Plan(steps)  # no rule speaks of scenes yet
     boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
-    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes)
+    encoded = arrival == "encoded"
+    dtype: Dtype = "float32" if arrival == "float32" else "uint8"
+    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes, encoded=encoded)
     return Plan(*apply_rules(steps, flow, RULES[optimize]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 
@@ -22,6 +23,11 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
     if image.dtype not in (np.uint8, np.float32):
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+    return check_size(image, inputs, name)
+
+
+def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
+    """The image, which may not be decoded yet; DataError where its shape is not what `inputs` says."""
     height, width, channels = image.shape
     if inputs.channels is not None and channels != inputs.channels:
         raise DataError(f"{name} has {channels} channels, the recipe's inputs say {inputs.channels}")
@@ -31,7 +37,7 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
     return image
 
 
-def mask_in(mask: Any, image: np.ndarray) -> np.ndarray:
+def mask_in(mask: Any, image: np.ndarray | Undecoded) -> np.ndarray:
     """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32."""
     if not isinstance(mask, np.ndarray):
         raise DataError(f"mask must be a numpy array, got {type(mask).__name__}")

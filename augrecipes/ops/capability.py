@@ -41,6 +41,7 @@ class Capability:
             in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
             of one image. None: `never` for opaque steps, `same` for the others.
         grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
+        windowed: of a `warp`: it reads nothing but the window `crop_coords` that it draws.
         warp: of a `warp`: from the transform and its drawn parameters to what it does to the grid.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
     """
@@ -57,6 +58,7 @@ class Capability:
     pixels: tuple[str, ...] = ()
     grids: Grids | None = None
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
+    windowed: bool = False
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     tint: Operations | None = None
 

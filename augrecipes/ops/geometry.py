@@ -8,6 +8,7 @@ from augrecipes.ops import warps
 from augrecipes.ops.capability import EVERYTHING, Capability
 
 _geometric = partial(Capability, targets=EVERYTHING)
+_scaled_window = partial(_geometric, kind="warp", resamples=True, windowed=True, warp=warps.resized_crop)
 
 CAPABILITIES = (
     _geometric("NoOp", "identity", random=False),
@@ -43,8 +44,8 @@ CAPABILITIES = (
         "LongestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw"), warp=warps.by_scale
     ),
     _geometric("RandomScale", "warp", resamples=True, warp=warps.by_scale),
-    _geometric("RandomResizedCrop", "warp", resamples=True, pixels=("size",), warp=warps.resized_crop),
-    _geometric("RandomSizedCrop", "warp", resamples=True, pixels=("min_max_height", "size"), warp=warps.resized_crop),
+    _scaled_window("RandomResizedCrop", pixels=("size",)),
+    _scaled_window("RandomSizedCrop", pixels=("min_max_height", "size")),
     _geometric("Rotate", "warp", resamples=True, warp=warps.rotate),
     _geometric("SafeRotate", "warp", resamples=True, warp=warps.affine),
     _geometric("Affine", "warp", resamples=True, warp=warps.affine),

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.compiler.plan import DTYPES, Compiled, plan
+from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison, Two
@@ -202,7 +202,7 @@ def builder(mode: Mode, seed: int) -> Build:
 
     def build(recipe: Recipe, optimize: Optimize) -> Pipeline:
         steps = recipe.section(mode) or ()
-        plans = {dtype: plan(recipe, steps, optimize, dtype) for dtype in DTYPES}
+        plans = {arrival: plan(recipe, steps, optimize, arrival) for arrival in ARRIVALS}
         return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, False, plans, 1))
 
     return build

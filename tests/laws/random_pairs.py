@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from augrecipes.compiler.pair import PairPipeline
-from augrecipes.compiler.plan import DTYPES, Compiled, Plan
+from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
@@ -78,7 +78,7 @@ def misalignment(out: dict[str, Any], scales: Scales) -> float:
 
 def build(recipe: Recipe, seed: int = 0) -> PairPipeline:
     """Compile without the lints: random recipes are allowed to be foolish."""
-    plans = dict.fromkeys(DTYPES, Plan(recipe.steps))
+    plans = dict.fromkeys(ARRIVALS, Plan(recipe.steps))
     return PairPipeline(Compiled(recipe, "train", "none", seed, True, plans))
 
 

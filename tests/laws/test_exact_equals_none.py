@@ -10,7 +10,7 @@ from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for,
 
 from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.kernels import joined, moves
-from augrecipes.compiler.plan import DTYPES, Compiled, plan
+from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Optimize, Recipe
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 def build(recipe: Recipe, optimize: Optimize, seed: int = 0) -> Pipeline:
     """Compile without the lints: random recipes are allowed to be foolish."""
-    plans = {dtype: plan(recipe, recipe.steps, optimize, dtype) for dtype in DTYPES}
+    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
     return Pipeline(Compiled(recipe, "train", optimize, seed, False, plans))
 
 

@@ -12,7 +12,7 @@ from random_recipes import assert_same, recipes, steps_for, targets
 from test_exact_equals_none import COMMON, build
 
 from augrecipes.compiler.image import ImagePipeline as Pipeline
-from augrecipes.compiler.plan import Compiled, Plan
+from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.rewrite import EXACT, FAST, Rule, apply_rules
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 ALL = tuple({rule.name: rule for rule in (*EXACT, *FAST)}.values())
 EACH = pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.name)
-FLOW = Flow("uint8")
+FLOW = Flow("uint8", encoded=True)
 
 
 def parsed(steps: str) -> Recipe:
@@ -52,7 +52,7 @@ def test_fires_and_leaves_alone(rule: Rule) -> None:
 def test_keeps_the_bits_of_its_own_example(rule: Rule) -> None:
     recipe = parsed(rule.fires)
     plan = Plan(*apply_rules(recipe.steps, FLOW, (rule,)))
-    alone = Pipeline(Compiled(recipe, "train", "exact", 0, False, {"uint8": plan, "float32": plan}))
+    alone = Pipeline(Compiled(recipe, "train", "exact", 0, False, dict.fromkeys(ARRIVALS, plan)))
     plain = build(recipe, "none")
     for index in range(20):
         sample = targets(recipe, index, 3, "uint8")
@@ -62,7 +62,7 @@ def test_keeps_the_bits_of_its_own_example(rule: Rule) -> None:
 @settings(COMMON, max_examples=200)
 @given(recipes(steps_for(3)), st.sampled_from(ALL), st.sampled_from(["uint8", "float32", None]), st.booleans())
 def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str | None, boxes: bool) -> None:
-    flow = Flow(dtype, boxes=boxes)  # type: ignore[arg-type]
+    flow = Flow(dtype, boxes=boxes, encoded=dtype == "uint8")  # type: ignore[arg-type]
     once, _ = apply_rules(recipe.steps, flow, (rule,))
     twice, fired = apply_rules(once, flow, (rule,))
     if rule.name != "fold_sink":  # what it has folded ends the recipe, and it finds the same moves again

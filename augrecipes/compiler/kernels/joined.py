@@ -13,6 +13,7 @@ from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 
 # The keys that Joined knows how to defer. With any other array in the sample the steps run one after another.
 _IMAGE_KEYS = frozenset({"image", "mask"})
+_CUTS = ("window", "warp")
 _FOREIGN_KEYS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d"})
 
 
@@ -24,7 +25,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
     Args:
         transforms: the steps, in order.
-        kinds: the capability of each: `window`, `dihedral` or `lookup`.
+        kinds: the capability of each: `window`, `dihedral`, `lookup`, or `warp`, of a window that is scaled.
         to_sink: leave the last moves to the sink, as a `Moved`.
     """
 
@@ -65,8 +66,10 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
                 continue
             if kind == "dihedral":
                 pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
-            elif kind == "window" and is_plain_window(params):
+            elif kind in _CUTS and is_plain_window(params) and (kind == "window" or pending is image):
                 pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
+                if kind == "warp":
+                    pending.moved = Moved(_scaled(step, params, pending.array()))
             else:
                 key = "image" if pending is image else "mask"
                 pending.moved = Moved(step.apply_with_params(params, **{key: pending.array()})[key])
@@ -104,6 +107,13 @@ class _Pending:
             self.table_steps = []
         self.moved = Moved(out)
         return out
+
+
+def _scaled(step: Any, params: dict[str, Any], window: np.ndarray) -> np.ndarray:
+    """A step that scales a window, on the window alone."""
+    height, width = window.shape[:2]
+    own = {**params, "crop_coords": (0, 0, width, height), "shape": window.shape}
+    return with_channels(step.apply_with_params(own, image=window)["image"])
 
 
 def _through_tables(image: np.ndarray, steps: list[tuple[Any, dict[str, Any]]]) -> np.ndarray:

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
 _CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
@@ -92,11 +93,11 @@ class Moved:
     """An array that is to be cut and then turned, and has not been yet.
 
     Attributes:
-        base: the array, H×W or H×W×C.
+        base: the array, H×W or H×W×C; or a picture that is decoded when it is asked for.
         symmetry: applied to `base`.
     """
 
-    base: np.ndarray
+    base: np.ndarray | Undecoded
     symmetry: Symmetry = IDENTITY
 
     @property
@@ -132,4 +133,4 @@ class Moved:
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:
         """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""
-        return np.ascontiguousarray(self.symmetry.apply(self.base, scratch))
+        return np.ascontiguousarray(self.symmetry.apply(decoded(self.base), scratch))

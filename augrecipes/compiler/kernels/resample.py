@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 from augrecipes.ops.warps import LINEAR, Matrix, multiply, scaling
 
 Box: TypeAlias = tuple[int, int, int, int]  # y0, x0, y1, x1, ends exclusive
@@ -23,23 +24,33 @@ _LOCAL = frozenset({cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE})  # borders that 
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
-    """How pixels between pixels, and beyond the picture, are had: OpenCV's interpolation, border mode and fill.
+class Shrinks:
+    """What happens where the output is much smaller.
 
-    With `reduces` the picture is reduced first where the output is much smaller.
+    Attributes:
+        reduces: the picture is reduced first.
+        scales: a picture that is not decoded yet is decoded smaller, where the decoder can.
     """
+
+    reduces: bool = False
+    scales: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How pixels between pixels, and beyond the picture, are had: OpenCV's interpolation, border mode and fill."""
 
     interpolation: int = LINEAR
     border: int = cv2.BORDER_REPLICATE
     fill: Any = 0
-    reduces: bool = False
+    shrinks: Shrinks = Shrinks()
 
 
 def resize(window: Moved, height: int, width: int, interpolation: int, scratch: Scratch) -> Moved:
     """A window scaled to `height` × `width` px; its turns are still owed."""
     if window.symmetry.transpose:
         height, width = width, height
-    base = window.base
+    base = decoded(window.base)
     out = scratch.array("resized", (height, width, base.shape[2]), base.dtype, beside=base)
     if base.shape[2] in _CHANNELS:
         cv2.resize(base, (width, height), dst=out, interpolation=interpolation)
@@ -97,7 +108,7 @@ def _warp(part: np.ndarray, matrix: np.ndarray, out: np.ndarray, how: Sampling, 
 
 
 def _near(
-    base: np.ndarray, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
+    base: np.ndarray | Undecoded, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
 ) -> tuple[np.ndarray, Matrix]:
     """What is read of the picture, reduced where the output is much smaller, three channels as four.
 
@@ -105,13 +116,14 @@ def _near(
     warp of the copy; and OpenCV warps four channels in half the time of three (benchmarks/fast.py).
     """
     box = _box(matrix, height, width)
-    k = _reduction(matrix) if how.reduces and how.interpolation == LINEAR and base.shape[2] in _CHANNELS else 1
+    k = reduction(matrix) if how.shrinks.reduces and how.interpolation == LINEAR and base.shape[2] in _CHANNELS else 1
     reduced = _reduced(base, box, k, how, scratch) if k > 1 else None
     if reduced is not None:
         part, y0, x0 = reduced
         matrix = multiply(scaling(1 / k, 1 / k), multiply(_shift(-x0, -y0), matrix))
     else:
-        part, y0, x0 = _part(base, box, how)
+        near, y0, x0 = _part(base, box, how)
+        part = decoded(near)
         matrix = multiply(_shift(-x0, -y0), matrix) if y0 or x0 else matrix
     if base.shape[2] == _RGB and base.dtype in _COLOURS:
         four = scratch.array("near", (*part.shape[:2], _RGBA), base.dtype)
@@ -119,7 +131,7 @@ def _near(
     return part, matrix
 
 
-def _part(base: np.ndarray, box: Box, how: Sampling) -> tuple[np.ndarray, int, int]:
+def _part(base: np.ndarray | Undecoded, box: Box, how: Sampling) -> tuple[np.ndarray | Undecoded, int, int]:
     """What is read of the picture, and where it begins."""
     rows, columns = base.shape[:2]
     y0, x0, y1, x1 = box
@@ -132,12 +144,18 @@ def _part(base: np.ndarray, box: Box, how: Sampling) -> tuple[np.ndarray, int, i
     return base[y0:y1, x0:x1], y0, x0
 
 
-def _reduced(base: np.ndarray, box: Box, k: int, how: Sampling, scratch: Scratch) -> tuple[np.ndarray, int, int] | None:
+def _reduced(
+    base: np.ndarray | Undecoded, box: Box, k: int, how: Sampling, scratch: Scratch
+) -> tuple[np.ndarray, int, int] | None:
     """What is read, k × k pixels as one, and where it begins; None where it reads too far beyond the picture.
 
     What lies beyond is put there first: a border of the reduced picture would stand elsewhere.
     """
     inside = all(box[axis] + _MARGIN >= 0 and box[axis + 2] - _MARGIN <= base.shape[axis] for axis in (0, 1))
+    if inside and how.shrinks.scales and isinstance(base, Undecoded):
+        read = base.reduced(box[0] - k, box[1] - k, box[2] + k, box[3] + k, k)
+        if read is not None:
+            return read
     # Between two pixels of the coarse grid a sample reads k further; where none lies beyond, no border is blended in.
     border = cv2.BORDER_REPLICATE if inside else how.border
     (y0, y1, top, bottom), (x0, x1, left, right) = (
@@ -146,7 +164,7 @@ def _reduced(base: np.ndarray, box: Box, k: int, how: Sampling, scratch: Scratch
     beyond = max(top, bottom) >= y1 - y0 or max(left, right) >= x1 - x0
     if beyond or (border == cv2.BORDER_WRAP and (top or bottom or left or right)):
         return None  # it would reflect, or go round, within the part and not within the picture
-    part = base[y0:y1, x0:x1]
+    part = decoded(base[y0:y1, x0:x1])
     if top or bottom or left or right:
         size = (y1 - y0 + top + bottom, x1 - x0 + left + right, base.shape[2])
         room = scratch.array("bordered", size, base.dtype)
@@ -195,7 +213,7 @@ def _box(matrix: Matrix, height: int, width: int) -> Box:
     )
 
 
-def _reduction(matrix: Matrix) -> int:
+def reduction(matrix: Matrix) -> int:
     """By which whole factor a picture is reduced before a warp: 2, 4 or 8, where the warp shrinks by half as much more.
 
     Reducing by nearly all of what a warp shrinks, and sampling the coarse grid between its pixels, is softer than both

@@ -11,6 +11,7 @@ import numpy as np
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.undecoded import decoded
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float32, np.float64))
@@ -45,7 +46,7 @@ class Sink:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`."""
         if isinstance(image, Moved):
             # Reading rows backwards, or columns, is slower than letting cv2 move the pixels first.
-            image = image.array(self._scratch) if image.symmetry != IDENTITY else image.base
+            image = image.array(self._scratch) if image.symmetry != IDENTITY else decoded(image.base)
         if self._as_it_is and image.dtype == _UINT8:
             out = allocate(image.shape, _UINT8)
             out[...] = image

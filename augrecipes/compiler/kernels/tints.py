@@ -13,6 +13,7 @@ import numpy as np
 from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.undecoded import decoded
 from augrecipes.ops.tints import LUMA, Contrast, Hue, Linear, Operation, Operations, Rows, gain
 
 _RGB = 3
@@ -209,7 +210,7 @@ class Tints(A.BaseCompose):  # type: ignore[misc]
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
         image = data["image"]
-        array = image.base if isinstance(image, Moved) else image
+        array = decoded(image.base) if isinstance(image, Moved) else image
         picture = None
         if array.ndim == _RGB and array.shape[2] == _RGB and array.dtype in (np.uint8, np.float32):
             picture = data[_OWED] = Tinting(np.ascontiguousarray(array), self._scratch)

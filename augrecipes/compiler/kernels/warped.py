@@ -9,8 +9,9 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.moves import Moved, Symmetry
-from augrecipes.compiler.kernels.resample import Sampling, resize, symmetry_matrix, warp
+from augrecipes.compiler.kernels.resample import Sampling, Shrinks, reduction, resize, symmetry_matrix, warp
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.ops.warps import LINEAR, Matrix, Warp, multiply
 
 _ZEROS = bytes(16)  # one element of any dtype
@@ -91,13 +92,14 @@ class Warped:
         # `dataclasses.replace` takes twice as long.
         return Warped(self.moved, matrix, height, width, self.interpolation, self.border, self.fill)
 
-    def realise(self, scratch: Scratch, *, reduces: bool) -> Moved:
+    def realise(self, scratch: Scratch, shrinks: Shrinks) -> Moved:
         """The resampling carried out, in memory of `scratch` or in the picture's own; a last turn may still be owed."""
         if self.matrix is None:
             return self.moved
-        upright = self._upright()
+        smaller = shrinks.scales and isinstance(self.moved.base, Undecoded) and reduction(self.matrix) > 1
+        upright = None if smaller else self._upright()
         if upright is None:
-            how = Sampling(self.interpolation, self.border, self.fill, reduces)
+            how = Sampling(self.interpolation, self.border, self.fill, shrinks)
             return Moved(warp(self.moved, self.matrix, self.height, self.width, how, scratch))
         window, turn = upright
         height, width = (self.width, self.height) if turn.transpose else (self.height, self.width)

@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.capability import Kind
@@ -29,17 +30,17 @@ class Travelling:
         image: H×W×C.
         mask: H×W or H×W×C, or None.
         scratch: memory for the picture, and for the mask.
-        reduces: the picture is reduced before a warp that shrinks it.
+        shrinks: how a picture is had for a warp that shrinks it.
     """
 
-    __slots__ = ("image", "mask", "reduces", "scratch")
+    __slots__ = ("image", "mask", "scratch", "shrinks")
 
     def __init__(
-        self, image: np.ndarray, mask: np.ndarray | None, scratch: tuple[Scratch, Scratch], *, reduces: bool
+        self, image: np.ndarray, mask: np.ndarray | None, scratch: tuple[Scratch, Scratch], shrinks: Shrinks
     ) -> None:
         self.image = Warped(Moved(with_channels(image)))
         self.mask = None if mask is None else Warped(Moved(with_channels(mask)))
-        self.scratch, self.reduces = scratch, reduces
+        self.scratch, self.shrinks = scratch, shrinks
 
     def each(self, move: Callable[[Warped], Warped]) -> None:
         """Owe a cut or a turn."""
@@ -78,8 +79,8 @@ class Travelling:
 
     def realise(self) -> tuple[Moved, Moved | None]:
         """The resampling of picture and mask carried out; their last turns may still be owed."""
-        mask = None if self.mask is None else self.mask.realise(self.scratch[1], reduces=False)
-        return self.image.realise(self.scratch[0], reduces=self.reduces), mask
+        mask = None if self.mask is None else self.mask.realise(self.scratch[1], Shrinks())
+        return self.image.realise(self.scratch[0], self.shrinks), mask
 
 
 class Deferred(A.BaseCompose):  # type: ignore[misc]
@@ -133,21 +134,22 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
     Args:
         transforms: `Deferred` steps, and groups of them.
         reduces: a picture is reduced before a warp that shrinks it.
+        scales: one that is not decoded yet is decoded smaller instead.
         to_sink: leave the last turns to the sink, as a `Moved`.
     """
 
-    def __init__(self, transforms: list[Any], *, reduces: bool = False, to_sink: bool = False) -> None:
+    def __init__(
+        self, transforms: list[Any], *, reduces: bool = False, scales: bool = False, to_sink: bool = False
+    ) -> None:
         super().__init__(transforms, p=1.0)
-        self.reduces, self.to_sink = reduces, to_sink
+        self.shrinks, self.to_sink = Shrinks(reduces, scales), to_sink
         self._scratch = (Scratch(), Scratch())
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
         picture = None
         if _FOREIGN_KEYS.isdisjoint(data):
-            picture = data[_OWED] = Travelling(
-                data["image"], data.pop("mask", None), self._scratch, reduces=self.reduces
-            )
+            picture = data[_OWED] = Travelling(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
             data["image"] = picture.image.stand_in()
         for step in self.transforms:
             data = step(**data)

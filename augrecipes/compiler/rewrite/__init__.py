@@ -11,6 +11,8 @@ from augrecipes.compiler.rewrite import (
     join_flips,
     join_tables,
     join_warps,
+    read_scaled,
+    read_window,
     reduce_first,
 )
 from augrecipes.compiler.rewrite.rule import Firing, Rule, apply_rules
@@ -23,7 +25,8 @@ EXACT: tuple[Rule, ...] = (
     join_crops.RULE,
     join_flips.RULE,
     join_tables.RULE,
-    fold_sink.RULE,  # last: it takes joined crops and flips as they are
+    fold_sink.RULE,  # it takes joined crops and flips as they are
+    read_window.RULE,  # last: it takes whatever comes first
 )
 
 # Rules that keep within a bound.
@@ -37,6 +40,8 @@ FAST: tuple[Rule, ...] = (
     join_colours.RULE,  # before join_tables: some tables are matrices as well
     join_tables.RULE,
     fold_sink.RULE,
+    read_scaled.RULE,
+    read_window.RULE,
 )
 
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}

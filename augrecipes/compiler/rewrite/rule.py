@@ -22,8 +22,11 @@ JOINED_TABLE = "JoinedTable"
 INTO_SINK = "IntoSink"
 JOINED_WARPS = "JoinedWarps"
 JOINED_COLOURS = "JoinedColours"
+WINDOW_READ = "WindowRead"
 REDUCES = "reduces"  # argument of joined warps: they may reduce a picture before they warp it
-JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK, JOINED_WARPS, JOINED_COLOURS)
+SCALES = "scales"  # and the decoder may do that, for a picture that is not decoded yet
+READS = "reads"  # argument of a plan's first step: it takes a picture that is not decoded yet
+JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK, JOINED_WARPS, JOINED_COLOURS, WINDOW_READ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
 def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
     if not step.is_group:
         return step
+    flow = replace(flow, encoded=False)  # here a picture is decoded already
     if step.name == "Sequential":
         children = _straight(step.steps, flow, rules, fired, outermost=False)
     else:

@@ -1,0 +1,107 @@
+"""Undecoded: a picture that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Encoded(Protocol):
+    """What the compiler asks of a picture in its file format; `augrecipes.sources.encoded` has one.
+
+    Attributes:
+        shape: H×W×C, px, of the picture as `array` gives it.
+        dtype: of its pixels.
+    """
+
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+
+    def array(self) -> np.ndarray:
+        """The whole picture."""
+
+    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+        """A window, ends exclusive, `reduce` × `reduce` pixels as one; the bits are those of a cut from the whole."""
+
+    def scales(self) -> tuple[int, ...]:
+        """Which `reduce` the decoder has, other than 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """A window of an encoded picture. Slicing it is free; `array` decodes.
+
+    Attributes:
+        source: the picture.
+        y0: the window, ends exclusive.
+        x0: the same.
+        y1: the same.
+        x1: the same.
+    """
+
+    source: Encoded
+    y0: int
+    x0: int
+    y1: int
+    x1: int
+
+    ndim = 3
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The window's, H×W×C."""
+        return self.y1 - self.y0, self.x1 - self.x0, self.source.shape[2]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its pixels."""
+        return self.source.dtype
+
+    def __getitem__(self, cut: tuple[slice, slice]) -> Undecoded:
+        """A window of the window."""
+        rows, columns = cut
+        y0, y1, _ = rows.indices(self.y1 - self.y0)
+        x0, x1, _ = columns.indices(self.x1 - self.x0)
+        return Undecoded(self.source, self.y0 + y0, self.x0 + x0, self.y0 + max(y0, y1), self.x0 + max(x0, x1))
+
+    def array(self) -> np.ndarray:
+        """The pixels."""
+        height, width = self.source.shape[:2]
+        if (self.y0, self.x0, self.y1, self.x1) == (0, 0, height, width):
+            return self.source.array()
+        return self.source.region(self.y0, self.x0, self.y1, self.x1)
+
+    def reduced(self, y0: int, x0: int, y1: int, x1: int, k: int) -> tuple[np.ndarray, int, int] | None:
+        """At least this part of the window, `k` × `k` pixels as one, and where it begins.
+
+        None where the decoder has no such scale, or where its blocks would show what lies outside the window.
+        """
+        if k not in self.source.scales() or self.y0 % k or self.x0 % k:
+            return None
+        top, left = self.y0 + max(y0, 0) // k * k, self.x0 + max(x0, 0) // k * k
+        bottom = _end(self.y0 + y1, self.y1, self.source.shape[0], k)
+        right = _end(self.x0 + x1, self.x1, self.source.shape[1], k)
+        if bottom <= top or right <= left:
+            return None
+        return self.source.region(top, left, bottom, right, k), top - self.y0, left - self.x0
+
+
+def _end(wanted: int, end: int, limit: int, k: int) -> int:
+    """Where the last block of `k` ends, for a window that ends at `end` in a picture of `limit` rows.
+
+    The picture's own last block may be a part of one, which encoders fill up by repeating its edge.
+    """
+    return min(-(-wanted // k) * k, limit if end == limit else end // k * k)
+
+
+def whole(picture: Encoded) -> Undecoded:
+    """All of a picture."""
+    return Undecoded(picture, 0, 0, *picture.shape[:2])
+
+
+def decoded(pixels: np.ndarray | Undecoded) -> np.ndarray:
+    """The pixels, decoded where they are not."""
+    return pixels.array() if isinstance(pixels, Undecoded) else pixels

@@ -1,0 +1,183 @@
+"""Pictures that come undecoded: the same samples as from arrays, of which no more is decoded than is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
+from test_exact_equals_none import COMMON, build, outcome
+
+from augrecipes.compiler.kernels.undecoded import Encoded, Undecoded, whole
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+class Picture:
+    """An array that pretends to be a file, and remembers what was read of it.
+
+    Reduced blocks at the end are filled up by repeating the edge, as JPEG encoders do.
+    """
+
+    def __init__(self, pixels: np.ndarray, scales: tuple[int, ...] = ()) -> None:
+        self.pixels, self._scales = pixels, scales
+        self.shape, self.dtype = pixels.shape, pixels.dtype
+        self.read: list[tuple[int, ...]] = []
+
+    def scales(self) -> tuple[int, ...]:
+        return self._scales
+
+    def array(self) -> np.ndarray:
+        self.read.append((0, 0, *self.shape[:2], 1))
+        return self.pixels.copy()
+
+    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+        self.read.append((y0, x0, y1, x1, reduce))
+        assert reduce == 1 or not (y0 % reduce or x0 % reduce)
+        part = self.pixels[y0:y1, x0:x1].copy()
+        if reduce == 1:
+            return part
+        below, right = -part.shape[0] % reduce, -part.shape[1] % reduce
+        part = cv2.copyMakeBorder(part, 0, below, 0, right, cv2.BORDER_REPLICATE)
+        size = part.shape[1] // reduce, part.shape[0] // reduce
+        return cv2.resize(part, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0], -1)
+
+
+def parsed(steps: str) -> Recipe:
+    return parse_text(f"version: 1\nrecipe: law\nsteps: {steps}\n")
+
+
+FIRST: Pool = (
+    *MOVES,
+    ("RandomResizedCrop", {"size": [21, 27]}),
+    ("RandomSizedCrop", {"min_max_height": [12, 20], "size": [25, 30]}),
+)
+
+
+def check(recipe: Recipe, level: Any, channels: int, seed: int) -> int:
+    """Samples from a picture are those from its array; how many pixels were not read."""
+    sample = targets(recipe, seed, channels, "uint8")
+    pipeline = build(recipe, level, seed)
+    saved = 0
+    for index in range(3):
+        picture = Picture(sample["image"])
+        a, b = outcome(pipeline, index, sample), outcome(pipeline, index, {**sample, "image": picture})
+        if isinstance(a, dict):
+            assert isinstance(b, dict)
+            assert_same(a, b)
+        else:
+            assert a == b
+        read = sum((y1 - y0) * (x1 - x0) for y0, x0, y1, x1, _ in picture.read)
+        saved += sample["image"][..., 0].size - read
+    return saved
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize("level", ["none", "exact"])
+def test_the_bits_of_an_array(channels: int, level: str) -> None:
+    @settings(COMMON, max_examples=80)
+    @given(recipes((*FIRST * 8, *steps_for(channels))), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        check(recipe, level, channels, seed)
+
+    law()
+
+
+def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = parsed("[HorizontalFlip, {RandomCrop: {height: 9, width: 11}}, Blur]")
+    assert check(recipe, "exact", 3, 5) > 0
+    right = Undecoded.__getitem__
+    wrong = lambda self, cut: right(self, (slice(cut[0].start + 1, cut[0].stop + 1), cut[1]))  # noqa: E731
+    monkeypatch.setattr(Undecoded, "__getitem__", wrong)
+    with pytest.raises(AssertionError):
+        check(recipe, "exact", 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "level"),
+    [
+        ("[{RandomCrop: {height: 20, width: 24}}]", "exact"),
+        ("[HorizontalFlip, {RandomResizedCrop: {size: [8, 8], scale: [0.05, 0.1]}}, Blur]", "exact"),
+        ("[{SmallestMaxSize: {max_size: 150}}, {RandomCrop: {height: 30, width: 30}}]", "fast"),
+        ("[{RandomCrop: {height: 30, width: 30}}, Rotate, {RandomResizedCrop: {size: [8, 8]}}]", "fast"),
+    ],
+)
+def test_reads_a_window_once(steps: str, level: Any) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (123, 157, 3), np.uint8)
+    pipeline = build(parsed(steps), level)
+    for index in range(5):
+        picture = Picture(pixels)
+        assert isinstance(picture, Encoded)
+        pipeline.at(index)(image=picture)
+        assert len(picture.read) == 1
+        y0, x0, y1, x1, reduce = picture.read[0]
+        assert (y1 - y0) * (x1 - x0) < pixels[..., 0].size / 3
+        assert reduce == 1
+
+
+def test_a_mask_and_boxes_follow() -> None:
+    recipe = parse_text(
+        "version: 1\nrecipe: law\ninputs: {mask: required, boxes: {format: pascal_voc, labels: kinds}}\n"
+        "steps: [{RandomResizedCrop: {size: [20, 30], scale: [0.2, 0.5]}}, HorizontalFlip]\n"
+    )
+    assert check(recipe, "exact", 3, 1) > 0
+
+
+SMALLER: Pool = (
+    ("Resize", {"height": 31, "width": 42}),
+    ("SmallestMaxSize", {"max_size": 37}),
+    ("RandomResizedCrop", {"size": [29, 33], "scale": [0.6, 1.0]}),
+    ("RandomSizedCrop", {"min_max_height": [150, 190], "size": [23, 27]}),
+)
+
+
+def ramps(height: int, width: int) -> np.ndarray:
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    return np.dstack([y, x, y + x]) / 1024
+
+
+def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
+    """Largest displacement in px, a rim of two output pixels left out, and the reduction that was read."""
+    pipeline = build(parsed(steps), "fast")
+    picture = Picture(ramps(205, 243), scales)
+    a = build(parsed(steps), "none").at(index)(image=picture.pixels)["image"]
+    b = pipeline.at(index)(image=picture)["image"]
+    return float(np.abs(a - b)[:, 2:-2, 2:-2].max() * 1024), picture.read[0][4]
+
+
+@settings(COMMON, max_examples=60)
+@given(st.sampled_from(SMALLER), st.integers(0, 1000))
+def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: int) -> None:
+    distance, k = off(f"[{{{step[0]}: {step[1]}}}]", index, (2, 4, 8))
+    assert k in (1, 2, 4)
+    assert distance < 0.01
+
+
+def test_half_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = "[{Resize: {height: 31, width: 40}}]"
+    assert off(steps, 0, (2, 4, 8))[1] == 4
+    right = Undecoded.reduced
+
+    def wrong(self: Undecoded, *box: int) -> Any:
+        found = right(self, *box)
+        return found and (found[0], found[1] + 1, found[2])
+
+    monkeypatch.setattr(Undecoded, "reduced", wrong)
+    assert off(steps, 0, (2, 4, 8))[0] > 0.01
+
+
+def test_blocks_do_not_show_what_is_cut_away() -> None:
+    picture = Picture(np.zeros((64, 64, 3), np.uint8), (2, 4, 8))
+    window = whole(picture)
+    assert window[8:40, 8:64].reduced(0, 0, 32, 60, 8) is not None
+    assert picture.read == [(8, 8, 40, 64, 8)]
+    assert window[9:40, 8:64].reduced(0, 0, 31, 56, 8) is None
+    assert window[8:43, 8:64].reduced(0, 0, 99, 99, 8) is not None
+    assert picture.read[1] == (8, 8, 40, 64, 8)
+    assert window.reduced(0, 0, 8, 8, 3) is None
