@@ -29,12 +29,13 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 
 _BATCH = 32
+_TURN = 16  # samples in a turn
 _OPTIMIZE = ("none", "exact", "fast")
 _METHOD = f"""\
 One thread (`cv2.setNumThreads(0)`, `torch.set_num_threads(1)`), glibc's allocator tuned alike for both sides, both in
-one process, in turns A B A B, a sample at a time; medians ± median distance, a ratio is the median over the turns, and
-above 1 augrecipes is the quicker. uint8 images in memory, more of them than the caches hold, so that each is read cold:
-drawn tissue and photographs of the demo. Both sides write float32 C×H×W into the same batch of {_BATCH}. Stock is
+one process, in turns A B A B of {_TURN} samples each, as a worker meets them one after another; medians ± median
+distance, a ratio is the median over the turns, and above 1 augrecipes is the quicker. uint8 images in memory, more of
+them than the caches hold, so that each is read cold: drawn tissue and photographs of the demo. Both sides write float32 C×H×W into the same batch of {_BATCH}. Stock is
 `A.Compose` of the same steps with `A.Normalize` (or `A.ToFloat`) and a transposing copy into the batch. Before anything
 is timed, samples of all sides are compared: shape, dtype, means, spread and sharpness (of the stain jitters, which are
 different transformations, shape and dtype alone)."""
@@ -148,7 +149,7 @@ def _against_stock(
 
 
 def _in_batch(a: Sample, b: Sample, shape: tuple[int, ...], turns: int, dtype: Any = np.float32) -> Pair:
-    """Both in turns, sample by sample, each going through the pool and the batch by itself."""
+    """Both in turns, each going through the pool and the batch by itself."""
     batch = np.zeros((_BATCH, *shape), dtype)
 
     def counted(sample: Sample) -> Callable[[], None]:
@@ -160,7 +161,7 @@ def _in_batch(a: Sample, b: Sample, shape: tuple[int, ...], turns: int, dtype: A
 
         return work
 
-    return in_turns(counted(a), counted(b), turns)
+    return in_turns(counted(a), counted(b), -(-turns // _TURN), _TURN)
 
 
 def _loss(count: int, folder: Path | None) -> Iterator[Row]:

@@ -8,6 +8,7 @@ from typing import Any
 import albumentations as A
 
 from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compiler.kernels.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, SCALES, kind_of
@@ -60,7 +61,7 @@ def lower_step(step: Step, sites: Sites, share: str = "tile", wrap: Wrap | None 
 
 def _deferred(step: Step, made: Any) -> Any:
     record = capability(step.name)
-    return Deferred(made, kind_of(step), record.warp if record is not None else None)
+    return Deferred(with_quick_matrix(made), kind_of(step), record.warp if record is not None else None)
 
 
 def _tinted(step: Step, made: Any) -> Any:

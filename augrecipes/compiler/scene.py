@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from augrecipes.compiler.grid import Region, cells
-
-_ZEROS = bytes(16)  # one element of any dtype
+from augrecipes.compiler.kernels.drawing import stand_in
 
 
 @dataclass(slots=True)
@@ -45,4 +44,4 @@ class Scene:
     def stand_in(self) -> np.ndarray:
         """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""
         array = next(iter(self.arrays.values()))
-        return np.ndarray((*self.shape(), array.shape[2]), array.dtype, _ZEROS, 0, (0, 0, 0))
+        return stand_in((*self.shape(), array.shape[2]), array.dtype)

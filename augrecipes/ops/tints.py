@@ -7,8 +7,7 @@ tuples: numpy takes longer over twelve numbers than Python.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Params: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = tuple[float, float, float, float]
@@ -19,8 +18,7 @@ LUMA = (0.299, 0.587, 0.114)
 _MIDDLE, _STEP = 0.3, 0.05  # of the colours that a step is shown
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(NamedTuple):
     """Every pixel through one matrix.
 
     Attributes:
@@ -32,15 +30,13 @@ class Linear:
     truncates: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(NamedTuple):
     """Every value moved towards, or away from, the picture's mean luma. Drops the fraction on uint8."""
 
     factor: float
 
 
-@dataclass(frozen=True, slots=True)
-class Hue:
+class Hue(NamedTuple):
     """The hue turned by `shift`, a fraction of the circle."""
 
     shift: float

@@ -94,7 +94,7 @@ def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
     for site in optimised:
         assert none[site][0] == optimised[site][0]
         if level == "exact" or (isinstance(other, dict) and site in other and same(none[site][1], other[site][1])):
-            np.testing.assert_equal(none[site][1], optimised[site][1])
+            np.testing.assert_equal(rounded(none[site][1]), rounded(optimised[site][1]))
 
 
 def applied(recipe: Recipe, optimize: Any, seed: int, picture_of: int) -> dict[str, tuple[str, Any]] | str:
@@ -106,6 +106,11 @@ def applied(recipe: Recipe, optimize: Any, seed: int, picture_of: int) -> dict[s
         return {site: (name, params) for site, name, params in pipeline.at(1)(**sample)["applied"]}
     except DataError as error:  # both must fail alike; the message names the step
         return str(error)
+
+
+def rounded(params: dict[str, Any]) -> dict[str, Any]:
+    """Matrices without the last bits of their arithmetic, which `fast` does in another order."""
+    return {k: np.round(v, 9) if getattr(v, "shape", ()) == (3, 3) else v for k, v in params.items()}
 
 
 def same(a: Any, b: Any) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
 _CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
 CV_CHANNELS = 4
-_ZEROS = bytes(16)  # one element of any dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,8 @@ class Moved:
         return self.base.dtype
 
     def stand_in(self) -> np.ndarray:
-        """A read-only array of the shape and dtype after the moves, without their pixels (and without memory)."""
-        # np.broadcast_to would do, in ten times the time; a step that draws asks for this once.
-        return np.ndarray(self.shape, self.base.dtype, _ZEROS, 0, (0,) * self.base.ndim)
+        """What a step that draws sees of it."""
+        return stand_in(self.shape, self.base.dtype)
 
     def turned(self, symmetry: Symmetry) -> Moved:
         """Turned once more."""

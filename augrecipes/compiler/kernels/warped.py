@@ -8,18 +8,18 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.moves import Moved, Symmetry
 from augrecipes.compiler.kernels.resample import Sampling, Shrinks, reduction, resize, symmetry_matrix, warp
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.ops.warps import LINEAR, Matrix, Warp, multiply
 
-_ZEROS = bytes(16)  # one element of any dtype
 _NEAR = 1e-6  # px: rounding of composed matrices
 _REPEAT = cv2.BORDER_REPLICATE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed; frozen ones take three times as long to make
 class Warped:
     """A picture and the geometry that it still owes.
 
@@ -54,8 +54,8 @@ class Warped:
         return self.moved.dtype
 
     def stand_in(self) -> np.ndarray:
-        """A read-only array of the output's shape and dtype, without pixels and without memory."""
-        return np.ndarray(self.shape, self.dtype, _ZEROS, 0, (0,) * len(self.shape))
+        """What a step that draws sees of it."""
+        return stand_in(self.shape, self.moved.base.dtype)
 
     def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Warped:
         """Cut to a window, ends exclusive."""
@@ -89,7 +89,6 @@ class Warped:
         return self._seen_through(multiply(self.matrix, warp.matrix), warp.height, warp.width)
 
     def _seen_through(self, matrix: Matrix, height: int, width: int) -> Warped:
-        # `dataclasses.replace` takes twice as long.
         return Warped(self.moved, matrix, height, width, self.interpolation, self.border, self.fill)
 
     def realise(self, scratch: Scratch, shrinks: Shrinks) -> Moved:

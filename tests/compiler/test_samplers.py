@@ -1,0 +1,55 @@
+"""The samplers with their matrices written out: albumentations' own draws, and its matrices to the last bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import albumentations as A
+import numpy as np
+import pytest
+
+from augrecipes.compiler.kernels import samplers
+from augrecipes.compiler.kernels.samplers import with_quick_matrix
+
+STEPS: list[tuple[type, dict[str, Any]]] = [
+    (A.Rotate, {"limit": 200}),
+    (A.Rotate, {"limit": 30, "crop_border": True}),
+    (A.Affine, {"scale": (0.5, 2), "rotate": (-90, 90), "shear": (-30, 30), "translate_percent": (-0.3, 0.3)}),
+    (A.Affine, {"scale": {"x": (0.5, 2), "y": (1, 3)}, "shear": {"x": (-9, 9), "y": (5, 20)}, "fit_output": True}),
+    (A.ShiftScaleRotate, {}),
+]
+
+
+def largest_difference(cls: type, arguments: dict[str, Any]) -> float:
+    own, quick = cls(p=1.0, **arguments), with_quick_matrix(cls(p=1.0, **arguments))
+    assert quick.get_params_dependent_on_data.__code__ is own.get_params_dependent_on_data.__code__
+    params, worst = {"shape": (101, 64, 3)}, 0.0
+    for seed in range(100):
+        made = []
+        for step in (own, quick):
+            step.set_random_seed(seed)
+            made.append(step.get_params_dependent_on_data(params, {}))
+        assert made[0].keys() == made[1].keys()
+        for key, value in made[0].items():
+            if isinstance(value, np.ndarray):
+                worst = max(worst, float(np.abs(value - made[1][key]).max()))
+            else:
+                assert value == pytest.approx(made[1][key], abs=1e-9), key
+    return worst
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("cls", "arguments"), STEPS)
+def test_same_draws_same_matrices(cls: type, arguments: dict[str, Any]) -> None:
+    assert largest_difference(cls, arguments) < 1e-10
+
+
+def test_a_wrong_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = samplers.affine_matrix
+    monkeypatch.setattr(samplers, "affine_matrix", lambda *a: right(*a[:3], -a[3], a[4]))
+    assert largest_difference(A.Rotate, {"limit": 30}) > 0.1
+
+
+def test_other_samplers_stay_as_they_are() -> None:
+    for step in (A.RandomCrop(8, 8), A.SafeRotate(), A.HorizontalFlip()):
+        assert "get_params_dependent_on_data" not in vars(with_quick_matrix(step))
