@@ -35,10 +35,10 @@ _METHOD = f"""\
 One thread (`cv2.setNumThreads(0)`, `torch.set_num_threads(1)`), glibc's allocator tuned alike for both sides, both in
 one process, in turns A B A B of {_TURN} samples each, as a worker meets them one after another; medians ± median
 distance, a ratio is the median over the turns, and above 1 augrecipes is the quicker. uint8 images in memory, more of
-them than the caches hold, so that each is read cold: drawn tissue and photographs of the demo. Both sides write float32 C×H×W into the same batch of {_BATCH}. Stock is
-`A.Compose` of the same steps with `A.Normalize` (or `A.ToFloat`) and a transposing copy into the batch. Before anything
-is timed, samples of all sides are compared: shape, dtype, means, spread and sharpness (of the stain jitters, which are
-different transformations, shape and dtype alone)."""
+them than the caches hold, so that each is read cold: drawn tissue and photographs of the demo. Both sides write float32
+C×H×W into the same batch of {_BATCH}. Stock is `A.Compose` of the same steps with `A.Normalize` (or `A.ToFloat`) and a
+transposing copy into the batch. Before anything is timed, samples of all sides are compared: shape, dtype, means,
+spread and sharpness (of the stain jitters, which are different transformations, shape and dtype alone)."""
 _LOSS = """\
 Loss: root mean square distance from the truth, each output pixel the mean of 64 points of what it covers, sampled
 through the geometry of W1b without its colours; drawn tissue, or that of `--tissue`. Bytes: the highest of
