@@ -7,6 +7,8 @@ is applied here for every format alike. Colour profiles are not: samples are tak
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -57,12 +59,8 @@ def read_image(
     ...     read_image(file).tolist()
     [[[255, 0, 0], [0, 0, 255]]]
     """
-    name = os.fsdecode(path)
-    try:
-        data = read_bytes(path, max_bytes)
-    except UnreadableError as error:
-        raise DataError(str(error), path=name) from None
-    return decode_image(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels)
+    data = bytes_of(path, max_bytes)
+    return decode_image(data, name=os.fsdecode(path), channels=channels, exif=exif, max_pixels=max_pixels)
 
 
 def decode_image(
@@ -81,17 +79,10 @@ def decode_image(
     Traceback (most recent call last):
     augrecipes.errors.DataError: photo.jpg: the file is empty
     """
-    if channels not in (1, 3, 4, None):
-        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
-    turn = _applies(exif)
-    try:
-        header = _checked_header(data, max_pixels)
-        raster = FORMATS[header.format].decode(data, header, channels)
-        return as_image(raster, channels, header.orientation if turn else 1)
-    except UnreadableError as error:
-        raise DataError(str(error), path=name) from None
-    except MemoryError:
-        raise DataError("not enough memory to decode it", path=name) from None
+    with data_errors(name):
+        header = checked_header(data, channels, max_pixels)
+        turn = turn_of(header, exif)
+        return as_image(FORMATS[header.format].decode(data, header, channels), channels, turn)
 
 
 def read_mask(
@@ -118,12 +109,8 @@ def read_mask(
     ...     read_mask(file).tolist()
     [[0, 7, 9]]
     """
-    name = os.fsdecode(path)
-    try:
-        data = read_bytes(path, max_bytes)
-    except UnreadableError as error:
-        raise DataError(str(error), path=name) from None
-    return decode_mask(data, name=name, exif=exif, max_pixels=max_pixels)
+    data = bytes_of(path, max_bytes)
+    return decode_mask(data, name=os.fsdecode(path), exif=exif, max_pixels=max_pixels)
 
 
 def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
@@ -132,26 +119,41 @@ def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
     """
-    turn = _applies(exif)
+    with data_errors(name):
+        header = checked_header(data, None, max_pixels)
+        how, turn = FORMATS[header.format], turn_of(header, exif)
+        return as_mask(how.mask(data, header) if how.mask else how.decode(data, header, None), turn)
+
+
+def bytes_of(path: PathLike, max_bytes: int) -> bytes:
+    """A whole file. Raises DataError."""
+    with data_errors(os.fsdecode(path)):
+        return read_bytes(path, max_bytes)
+
+
+@contextmanager
+def data_errors(name: str) -> Iterator[None]:
+    """Why something is unreadable, or too large, as a DataError of the file `name`."""
     try:
-        header = _checked_header(data, max_pixels)
-        how = FORMATS[header.format]
-        raster = how.mask(data, header) if how.mask else how.decode(data, header, None)
-        return as_mask(raster, header.orientation if turn else 1)
+        yield
     except UnreadableError as error:
         raise DataError(str(error), path=name) from None
     except MemoryError:
         raise DataError("not enough memory to decode it", path=name) from None
 
 
-def _applies(exif: str) -> bool:
-    if exif not in ("apply", "ignore"):
-        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
-    return exif == "apply"
-
-
-def _checked_header(data: bytes, max_pixels: int) -> ImageHeader:
+def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:
+    """The header of a picture of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
+    if channels not in (1, 3, 4, None):
+        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
     header = read_header(data)
     if header.width * header.height > max_pixels:
         raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
     return header
+
+
+def turn_of(header: ImageHeader, exif: str) -> int:
+    """The EXIF orientation to undo: 1 where none is, or where it is to be ignored."""
+    if exif not in ("apply", "ignore"):
+        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
+    return header.orientation if exif == "apply" else 1

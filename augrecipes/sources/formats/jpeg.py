@@ -34,7 +34,9 @@ _HARMLESS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Segments:
+class Segments:
+    """Where things are in a JPEG, and what its frame says."""
+
     frame: int  # the SOF marker
     width: int
     height: int
@@ -47,14 +49,19 @@ class _Segments:
 
 def header(data: bytes) -> ImageHeader:
     """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
-    s = _walk(data)
+    s = walk(data)
     color = {1: "grey", 3: "rgb", 4: "cmyk"}.get(s.components, "other")
     return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation)  # type: ignore[arg-type]
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError, also if truncated."""
-    s = _walk(data)
+    segments = walk(data)
+    return as_rgb(samples(data, segments, colorspace(data, segments, info, channels)), info)
+
+
+def colorspace(data: bytes, s: Segments, info: ImageHeader, channels: int | None) -> str:
+    """What simplejpeg is to decode to. Raises UnreadableError for what is not decoded, before anything is."""
     if info.bits != 8:
         raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
     if not s.scan:
@@ -64,14 +71,14 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     if s.frame in _PROGRESSIVE and data.count(b"\xff\xda", s.scan) > _MOST_SCANS:
         raise UnreadableError(f"a JPEG of more than {_MOST_SCANS} scans")
     if info.color == "cmyk":
-        return _cmyk_to_rgb(_decode(data, s, "CMYK"))
+        return "CMYK"
     if info.color == "other":
         raise UnreadableError(f"a JPEG of {s.components} components")
-    wanted = channels or s.components
-    return _decode(data, s, {1: "GRAY", 3: "RGB", 4: "RGBA"}[wanted])
+    return {1: "GRAY", 3: "RGB", 4: "RGBA"}[channels or s.components]
 
 
-def _walk(data: bytes) -> _Segments:
+def walk(data: bytes) -> Segments:
+    """The segments in front of the pixels. Raises UnreadableError."""
     at, kept, frame, turn = 2, [(0, 2)], None, 1
     while (at := data.find(b"\xff", at)) >= 0 and at + 4 <= len(data):
         marker = data[at + 1]
@@ -99,12 +106,18 @@ def _walk(data: bytes) -> _Segments:
     if frame is None:
         raise UnreadableError("truncated in its JPEG header, or a JPEG without one")
     scan = at if at >= 0 and data[at + 1 : at + 2] == bytes([_SOS]) else 0
-    return _Segments(*frame, turn, scan, tuple(kept))
+    return Segments(*frame, turn, scan, tuple(kept))
 
 
-def _decode(data: bytes, s: _Segments, colorspace: str) -> NDArray[np.uint8]:
+def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
+    """The whole picture, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
+
+    Raises:
+        UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
+    """
+    how = (colorspace, False, False, *at_scale(s.height, s.width, reduce))
     try:
-        return np.asarray(simplejpeg.decode_jpeg(data, colorspace))
+        return np.asarray(simplejpeg.decode_jpeg(data, *how))
     except (ValueError, MemoryError) as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
@@ -112,16 +125,25 @@ def _decode(data: bytes, s: _Segments, colorspace: str) -> NDArray[np.uint8]:
     # does not need, and without the junk between them, most files pass the strict decoder.
     clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
     try:
-        return np.asarray(simplejpeg.decode_jpeg(clean, colorspace))
+        return np.asarray(simplejpeg.decode_jpeg(clean, *how))
     except (ValueError, MemoryError) as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
     if data.rfind(b"\xff\xd9") < s.scan:
         raise UnreadableError("truncated: its JPEG data has no end marker")
     try:
-        return np.asarray(simplejpeg.decode_jpeg(clean, colorspace, strict=False))
+        return np.asarray(simplejpeg.decode_jpeg(clean, *how, strict=False))
     except (ValueError, MemoryError) as error:
         _refuse(error)
+
+
+def at_scale(height: int, width: int, reduce: int) -> tuple[int, int]:
+    """Rows and columns at 1/`reduce`. From 7 columns on no other scale of libjpeg gives as many.
+
+    >>> at_scale(375, 500, 8)
+    (47, 63)
+    """
+    return -(-height // reduce), -(-width // reduce)
 
 
 def _refuse(error: Exception) -> NoReturn:
@@ -133,7 +155,10 @@ def _refuse(error: Exception) -> NoReturn:
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 
 
-def _cmyk_to_rgb(cmyk: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def as_rgb(samples: NDArray[np.uint8], info: ImageHeader) -> NDArray[np.uint8]:
+    """CMYK as RGB, anything else as it is."""
+    if info.color != "cmyk":
+        return samples
     # Every writer that matters follows Adobe and stores 255 minus the ink, and OpenCV and Pillow read all files so.
-    wide = cmyk.astype(np.uint16)
+    wide = samples.astype(np.uint16)
     return ((wide[:, :, :3] * wide[:, :, 3:] + 127) // 255).astype(np.uint8)

@@ -1,0 +1,152 @@
+"""Parts of a JPEG over simplejpeg, which only knows whole ones: it is given a smaller picture that begins alike.
+
+The height in the frame header is lowered to the last row that is needed, so that decoding stops there. Where restart
+markers stand at the ends of rows of blocks, what lies above is cut out as well. libjpeg then reports, as its first and
+only warning, that bytes are left in front of the end marker; whatever else it reports, and whatever else is unusual
+(progressive, arithmetic, several scans, nothing to be saved), the whole picture is decoded and the part cut from it.
+
+Fancy upsampling mixes a row of chroma with its neighbour: rows 2n - 1 and 2n with each other's. At the edge of the
+picture libjpeg makes one up. So one more row is decoded on either side, and cut off.
+
+What is detected: everything that the whole decode detects, as long as it lies in rows that are decoded, and a missing
+end marker. What is not: damage above a cut or below the last row that leaves the markers in order.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from itertools import islice
+from math import lcm
+from typing import Any
+
+import numpy as np
+import simplejpeg
+from numpy.typing import NDArray
+
+from augrecipes.sources.decoders.decoder import Decoder, Part
+from augrecipes.sources.formats import jpeg
+from augrecipes.sources.formats.header import ImageHeader
+
+_SEQUENTIAL = (0xC0, 0xC1)
+_SCALABLE = (*_SEQUENTIAL, 0xC2)
+_DRI = 0xDD
+_MARGIN = 1  # row, at the scale decoded at
+_END = b"\xff\xd9"
+_MARKER = re.compile(rb"\xff[\x01-\xfe]")
+_LEFT_OVER = re.compile(r"Corrupt JPEG data: \d+ extraneous bytes before marker 0xd9")
+_CHANNELS = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What the frame and restart headers say of blocks."""
+
+    at: int  # where the frame header starts
+    across: int  # minimum coded units in a row of them
+    rows: int  # rows of pixels in a minimum coded unit
+    interval: int  # minimum coded units between restart markers; 0 for none
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """A JPEG of some rows of another."""
+
+    data: bytearray
+    top: int  # the first row that it holds
+    height: int
+
+
+def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
+    """1/2, 1/4 and 1/8, for what has blocks of eight and is wide enough to tell the scales apart."""
+    return (2, 4, 8) if header.width >= 8 and header.bits == 8 and jpeg.walk(data).frame in _SCALABLE else ()
+
+
+def region(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
+    """Pixels of a part; of the whole decode, if that is what it takes. Raises UnreadableError."""
+    segments = jpeg.walk(data)
+    colorspace = jpeg.colorspace(data, segments, header, channels)
+    band = _band(data, segments, part)
+    top, pixels = (0, None) if band is None else (band.top, _decoded(band, segments.width, colorspace, part.reduce))
+    if pixels is None:
+        top, pixels = 0, jpeg.samples(data, segments, colorspace, part.reduce)
+    rows, columns = part.reduced
+    top //= part.reduce
+    return jpeg.as_rgb(pixels[rows.start - top : rows.stop - top, columns], header)
+
+
+def _band(data: bytes, s: jpeg.Segments, part: Part) -> _Band | None:
+    """The rows that decoding a part needs, as a JPEG of their own; None where that saves nothing or is not known."""
+    if s.frame not in _SEQUENTIAL or data[s.scan + 4] != s.components:
+        return None
+    frame = _frame(data, s)
+    margin = _MARGIN * part.reduce
+    stop = min(part.y1 + margin, s.height)
+    if frame.interval:
+        return _between_restarts(data, s, frame, max(part.y0 - margin, 0), stop)
+    if _ceil(stop, frame.rows) == _ceil(s.height, frame.rows):
+        return None
+    whole = bytearray(data)
+    _set_height(whole, frame, stop)
+    return _Band(whole, 0, stop)
+
+
+def _frame(data: bytes, s: jpeg.Segments) -> _Frame:
+    at = next(start for start, _ in s.kept if data[start + 1] == s.frame)
+    interval = 0
+    for start, _ in s.kept:
+        if data[start + 1] == _DRI:
+            (interval,) = struct.unpack_from(">H", data, start + 4)
+    sampling = data[at + 11 : at + 10 + 3 * s.components : 3]
+    # The blocks of a picture of one component are coded one by one, whatever its sampling says.
+    across, down = (1, 1) if s.components == 1 else (max(b >> 4 for b in sampling), max(b & 15 for b in sampling))
+    return _Frame(at, _ceil(s.width, 8 * across), 8 * down, interval)
+
+
+def _between_restarts(data: bytes, s: jpeg.Segments, frame: _Frame, start: int, stop: int) -> _Band | None:
+    """The intervals that hold the rows from `start` to `stop`, with as many rows above as it takes to begin at one."""
+    step = lcm(frame.interval, frame.across)  # units after which a row of them and an interval end together
+    first = start // frame.rows * frame.across // step * (step // frame.interval)
+    last = _ceil(_ceil(stop, frame.rows) * frame.across, frame.interval)
+    count = _ceil(_ceil(s.height, frame.rows) * frame.across, frame.interval)
+    if first == 0 and last == count:
+        return None
+    pixels = s.scan + 2 + int.from_bytes(data[s.scan + 2 : s.scan + 4], "big")
+    ends = [found.start() for found in islice(_MARKER.finditer(data, pixels), min(last, count - 1))]
+    in_order = len(ends) == min(last, count - 1) and all(data[at + 1] == 0xD0 + k % 8 for k, at in enumerate(ends))
+    if not in_order or data.rfind(_END, ends[-1]) < 0:
+        return None
+    begin = ends[first - 1] + 2 if first else pixels
+    end = ends[last - 1] if last < count else len(data)
+    top = first * frame.interval // frame.across * frame.rows
+    band = bytearray(data[:pixels])
+    _set_height(band, frame, stop - top)
+    band += data[begin:end]
+    for k, at in enumerate(ends[first : last - 1]):
+        band[pixels + at - begin + 1] = 0xD0 + k % 8
+    band += _END
+    return _Band(band, top, stop - top)
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _set_height(data: bytearray, frame: _Frame, height: int) -> None:
+    struct.pack_into(">H", data, frame.at + 5, height)
+
+
+def _decoded(band: _Band, width: int, colorspace: str, reduce: int) -> NDArray[np.uint8] | None:
+    """Its pixels at 1/`reduce`, or None if libjpeg has anything to say but that bytes are left over."""
+    size = jpeg.at_scale(band.height, width, reduce)
+    out = np.empty((*size, _CHANNELS[colorspace]), np.uint8)
+    try:
+        # Strict, it raises after the last row, when all pixels are in `out`.
+        found = simplejpeg.decode_jpeg(band.data, colorspace, False, False, *size, buffer=out).shape
+    except ValueError as error:
+        return out if _LEFT_OVER.fullmatch(str(error)) else None
+    return out if found == out.shape else None
+
+
+DECODER = Decoder("jpeg", scales, region)

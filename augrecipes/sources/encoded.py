@@ -1,0 +1,157 @@
+"""A picture that is not decoded yet: its header is read and checked, its pixels come when they are asked for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.sources.decoders import decode_part, scales
+from augrecipes.sources.decoders.decoder import Part
+from augrecipes.sources.file_bytes import MAX_BYTES
+from augrecipes.sources.files import MAX_PIXELS, Exif, PathLike, bytes_of, checked_header, data_errors, turn_of
+from augrecipes.sources.formats.header import ImageHeader
+from augrecipes.sources.headers import FORMATS
+from augrecipes.sources.raster import as_image
+
+# EXIF orientations, by what takes the upright picture back to the stored one: first flips, then a transposition.
+_FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Encoded:
+    """A picture in its file format: whole by `array`, a part of it by `region`. Made by `encoded` or `open_encoded`.
+
+    Immutable, and safe to share between threads; nothing that was decoded is kept.
+
+    Attributes:
+        name: of the file, for errors.
+        data: its bytes.
+        header: what they begin with.
+        channels: 1, 3, 4, or None for what is stored.
+        turn: the EXIF orientation that is undone; 1 for none.
+        shape: H×W×C after that.
+    """
+
+    name: str
+    data: bytes
+    header: ImageHeader
+    channels: int | None
+    turn: int
+    shape: tuple[int, int, int]
+
+    dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
+
+    def __repr__(self) -> str:
+        return f"Encoded({self.name!r}, {self.header.format}, {self.shape})"
+
+    def array(self) -> NDArray[np.uint8]:
+        """The whole picture, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
+        with data_errors(self.name):
+            raster = FORMATS[self.header.format].decode(self.data, self.header, self.channels)
+            return as_image(raster, self.channels, self.turn)
+
+    def scales(self) -> tuple[int, ...]:
+        """The values of `reduce` that `region` takes besides 1, of 2, 4 and 8.
+
+        None of what is no JPEG. A turn counts blocks from the other side: it leaves those that divide the picture.
+        """
+        height, width, _ = self.shape
+        return tuple(
+            k
+            for k in scales(self.data, self.header)
+            if not (self.turn in _FLIPS_ROWS and height % k) and not (self.turn in _FLIPS_COLUMNS and width % k)
+        )
+
+    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
+        """The rows from `y0` to `y1` and the columns from `x0` to `x1`, ends exclusive, of the picture as it is turned.
+
+        Of a JPEG no more is decoded than is needed, as far as its kind allows; anything else is decoded whole. Damage in
+        what is not decoded may go unnoticed, but never changes pixels; a missing end is noticed.
+
+        Args:
+            y0: first row; a multiple of `reduce`.
+            x0: first column; a multiple of `reduce`.
+            y1: behind the last row.
+            x1: behind the last column.
+            reduce: 1, or one of `scales`: each pixel is what the decoder makes of so many rows and columns.
+
+        Returns:
+            uint8, ceil((y1 - y0) / reduce) rows, ceil((x1 - x0) / reduce) columns, C channels: bit for bit that part of
+            `array()`, or of the whole decode at that scale. C-contiguous, writable, owning its memory.
+
+        Raises:
+            DataError: the file is no whole picture; names the file.
+            ValueError: not inside the picture, empty, or a scale that it does not have.
+
+        >>> picture = encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1)
+        >>> picture.region(0, 1, 2, 3)[:, :, 0].tolist()
+        [[2, 3], [5, 6]]
+        """
+        height, width, _ = self.shape
+        if not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
+            raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
+        if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
+            raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
+        with data_errors(self.name):
+            raster = decode_part(self.data, self.header, self.channels, self._stored(y0, x0, y1, x1, reduce))
+            return as_image(raster, self.channels, self.turn)
+
+    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Part:
+        """A part of the upright picture as a part of the stored one."""
+        height, width, _ = self.shape
+        # To whole blocks, which only matters where they are counted from the other side.
+        y1, x1 = min(-(-y1 // reduce) * reduce, height), min(-(-x1 // reduce) * reduce, width)
+        if self.turn in _FLIPS_ROWS:
+            y0, y1 = height - y1, height - y0
+        if self.turn in _FLIPS_COLUMNS:
+            x0, x1 = width - x1, width - x0
+        return Part(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Part(y0, x0, y1, x1, reduce)
+
+
+def open_encoded(
+    path: PathLike,
+    *,
+    channels: int | None = 3,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+    max_bytes: int = MAX_BYTES,
+) -> Encoded:
+    """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "two.ppm")
+    ...     _ = file.write_bytes(b"P6 2 1 255\\n" + bytes([255, 0, 0, 0, 0, 255]))
+    ...     open_encoded(file).shape
+    (1, 2, 3)
+    """
+    name = os.fsdecode(path)
+    return encoded(bytes_of(path, max_bytes), name=name, channels=channels, exif=exif, max_pixels=max_pixels)
+
+
+def encoded(
+    data: bytes, *, name: str, channels: int | None = 3, exif: Exif = "apply", max_pixels: int = MAX_PIXELS
+) -> Encoded:
+    """The same of bytes; arguments and errors as `augrecipes.sources.files.decode_image`.
+
+    >>> encoded(b"P2 3 1 255 0 128 255", name="ramp")
+    Encoded('ramp', pnm, (1, 3, 3))
+    >>> encoded(b"GIF8", name="cut.gif")
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: cut.gif: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
+    """
+    with data_errors(name):
+        header = checked_header(data, channels, max_pixels)
+    turn = turn_of(header, exif)
+    size = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
+    return Encoded(name, data, header, channels, turn, (*size, channels or _stored_channels(header)))
+
+
+def _stored_channels(header: ImageHeader) -> int:
+    if header.alpha:
+        return 4
+    return 1 if header.color == "grey" else 3
