@@ -67,10 +67,10 @@ class Encoded:
         )
 
     def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
-        """The rows from `y0` to `y1` and the columns from `x0` to `x1`, ends exclusive, of the picture as it is turned.
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, of the picture as it is turned.
 
-        Of a JPEG no more is decoded than is needed, as far as its kind allows; anything else is decoded whole. Damage in
-        what is not decoded may go unnoticed, but never changes pixels; a missing end is noticed.
+        Of a JPEG no more is decoded than is needed, as far as its kind allows; anything else is decoded whole. Damage
+        in what is not decoded may go unnoticed, but never changes pixels; a missing end is noticed.
 
         Args:
             y0: first row; a multiple of `reduce`.

@@ -78,9 +78,11 @@ def region(data: bytes, header: ImageHeader, channels: int | None, part: Part) -
 
 def _band(data: bytes, s: jpeg.Segments, part: Part) -> _Band | None:
     """The rows that decoding a part needs, as a JPEG of their own; None where that saves nothing or is not known."""
-    if s.frame not in _SEQUENTIAL or data[s.scan + 4] != s.components:
+    if s.frame not in _SEQUENTIAL or data[s.scan + 4 : s.scan + 5] != bytes([s.components]):
         return None
     frame = _frame(data, s)
+    if not (frame.across and frame.rows):
+        return None
     margin = _MARGIN * part.reduce
     stop = min(part.y1 + margin, s.height)
     if frame.interval:
@@ -101,7 +103,7 @@ def _frame(data: bytes, s: jpeg.Segments) -> _Frame:
     sampling = data[at + 11 : at + 10 + 3 * s.components : 3]
     # The blocks of a picture of one component are coded one by one, whatever its sampling says.
     across, down = (1, 1) if s.components == 1 else (max(b >> 4 for b in sampling), max(b & 15 for b in sampling))
-    return _Frame(at, _ceil(s.width, 8 * across), 8 * down, interval)
+    return _Frame(at, _ceil(s.width, 8 * across) if across else 0, 8 * down, interval)
 
 
 def _between_restarts(data: bytes, s: jpeg.Segments, frame: _Frame, start: int, stop: int) -> _Band | None:

@@ -1,0 +1,310 @@
+"""A part of a picture that is not decoded is the very part of the whole picture; and damage is not taken for pixels."""
+
+from __future__ import annotations
+
+import csv
+import os
+import pickle
+import random
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import cv2
+import encoded_pictures as pictures
+import numpy as np
+import pytest
+from drawn_jpegs import JPEGS, Jpeg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from test_fuzz import damaged
+
+from augrecipes.errors import DataError
+from augrecipes.sources.decoders import simplejpeg
+from augrecipes.sources.encoded import Encoded, encoded, open_encoded
+from augrecipes.sources.files import decode_image, read_image
+
+PICTURES = pictures.all_pictures()
+NASTY = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
+Corners = tuple[int, int, int, int]
+FRACTIONS = st.tuples(*[st.floats(0, 1, exclude_max=True)] * 4)
+
+
+def corners_in(picture: Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
+    """A part of a picture, from four numbers of 0 to 1."""
+    height, width, _ = picture.shape
+    y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
+    y1, x1 = y0 + 1 + int(fractions[2] * (height - y0)), x0 + 1 + int(fractions[3] * (width - x0))
+    return y0, x0, y1, x1
+
+
+def cut(whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> NDArray[np.uint8]:
+    y0, x0, y1, x1 = corners
+    return whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
+
+
+def check_part(picture: Encoded, whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> None:
+    found = picture.region(*corners, reduce)
+    np.testing.assert_array_equal(found, cut(whole, corners, reduce))
+    assert found.dtype == np.uint8
+    assert found.flags.c_contiguous
+    assert found.flags.writeable
+    assert found.flags.owndata
+
+
+def read_or_none(data: bytes, corners: Corners | None = None) -> NDArray[np.uint8] | None:
+    try:
+        picture = encoded(data, name="it", max_pixels=1_000_000)
+        return picture.array() if corners is None else picture.region(*corners)
+    except DataError as error:
+        assert error.path == "it"
+        return None
+
+
+@settings(max_examples=250, deadline=None)
+@given(JPEGS, st.sampled_from((1, 3, 4, None)), st.sampled_from(("apply", "apply", "ignore")), FRACTIONS)
+def test_a_part_is_the_part_of_the_whole(
+    jpeg: Jpeg, channels: int | None, exif: str, fractions: tuple[float, ...]
+) -> None:
+    data = jpeg.data
+    picture = encoded(data, name="it", channels=channels, exif=exif)  # type: ignore[arg-type]
+    whole = decode_image(data, name="it", channels=channels, exif=exif)  # type: ignore[arg-type]
+    assert picture.shape == whole.shape
+    np.testing.assert_array_equal(picture.array(), whole)
+    check_part(picture, whole, corners_in(picture, fractions))
+
+
+@settings(max_examples=250, deadline=None)
+@given(JPEGS, st.sampled_from((1, 3)), FRACTIONS)
+def test_a_reduced_part_is_the_part_of_the_reduced_whole(
+    jpeg: Jpeg, channels: int, fractions: tuple[float, ...]
+) -> None:
+    data = jpeg.data
+    picture = encoded(data, name="it", channels=channels)
+    height, width, _ = picture.shape
+    for reduce in picture.scales():
+        whole = picture.region(0, 0, height, width, reduce)
+        assert whole.shape == (-(-height // reduce), -(-width // reduce), channels)
+        if jpeg.components == 3 and channels == 3:
+            theirs = cv2.imdecode(np.frombuffer(data, np.uint8), getattr(cv2, f"IMREAD_REDUCED_COLOR_{reduce}"))
+            np.testing.assert_array_equal(whole, theirs[:, :, ::-1])
+        check_part(picture, whole, corners_in(picture, fractions, reduce), reduce)
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.name)
+@pytest.mark.parametrize("channels", [1, 3, 4, None])
+def test_parts_of_every_format(picture: pictures.Picture, channels: int | None) -> None:
+    whole = decode_image(picture.data, name="it", channels=channels)
+    it = encoded(picture.data, name="it", channels=channels)
+    assert it.shape == whole.shape
+    assert it.dtype == whole.dtype
+    assert (it.scales() != ()) == picture.name.endswith(".jpg")
+    for corners in ((0, 0, *whole.shape[:2]), (3, 5, 4, 6), (0, 7, 9, 22), (6, 0, 13, 8)):
+        check_part(it, whole, corners)
+
+
+def whole_decodes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts what is decoded, from here on."""
+    count: Counter[str] = Counter()
+    for module, name in ((simplejpeg, "_decoded"), (simplejpeg.jpeg, "samples")):
+        real = getattr(module, name)
+
+        def counted(*args: object, name: str = name, real: object = real) -> object:
+            count[name] += 1
+            return real(*args)  # type: ignore[operator]
+
+        monkeypatch.setattr(module, name, counted)
+    return count
+
+
+@pytest.mark.parametrize("sampling", ["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"])
+@pytest.mark.parametrize("restart", [0, 1, 3, 7])
+def test_plain_files_are_not_decoded_whole(sampling: str, restart: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = whole_decodes(monkeypatch)
+    picture = encoded(Jpeg(200, 110, sampling=sampling, restart=restart).data, name="it")
+    for reduce in (1, 2, 4, 8):
+        picture.region(48, 8, 104, 96, reduce)
+    assert count == {"_decoded": 4}
+
+
+@pytest.mark.parametrize(
+    "jpeg",
+    [
+        Jpeg(200, 110, progressive=True),
+        Jpeg(200, 110, restart=4, progressive=True),
+        Jpeg(20, 110),
+        Jpeg(20, 70, turn=6),
+    ],
+)
+def test_others_are_decoded_once(jpeg: Jpeg, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture, count = encoded(jpeg.data, name="it"), whole_decodes(monkeypatch)
+    picture.region(0, 0, 17, 19)
+    assert count == {"samples": 1}
+
+
+def test_restarts_leave_out_what_lies_above() -> None:
+    # 7 units a row: intervals of 7 begin every row of them, intervals of 3 every third.
+    for restart, top in ((7, 80), (14, 64), (3, 48), (21, 48)):
+        data = Jpeg(200, 110, restart=restart).data
+        band = simplejpeg._band(data, simplejpeg.jpeg.walk(data), simplejpeg.Part(90, 0, 110, 110))
+        assert band is not None
+        assert (band.top, band.height) == (top, 111 - top)
+        assert len(band.data) < 0.6 * len(data)
+
+
+@pytest.mark.parametrize("sampling", ["4:2:0", "4:4:0"])
+def test_without_the_margin_of_chroma_the_law_fails(sampling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simplejpeg, "_MARGIN", 0)
+    for restart in (0, 7):
+        picture = encoded(Jpeg(200, 110, sampling=sampling, restart=restart).data, name="it")
+        whole = picture.array()
+        with pytest.raises(AssertionError):
+            check_part(picture, whole, (0, 0, 64, 110))
+    with pytest.raises(AssertionError):
+        check_part(picture, whole, (64, 0, 200, 110))
+
+
+KINDS = [
+    Jpeg(120, 90),
+    Jpeg(120, 90, restart=6),
+    Jpeg(120, 90, restart=5, sampling="4:4:4"),
+    Jpeg(120, 90, components=1),
+]
+BANDS = [(0, 0, 10, 90), (30, 5, 60, 40), (100, 0, 120, 90)]
+
+
+def wrong_after_cuts(jpeg: Jpeg) -> Iterator[int]:
+    """Lengths at which the beginning of a file is read as something else, or read although its end is missing."""
+    data = jpeg.data
+    whole, size = decode_image(data, name="it"), len(data)
+    for keep in {*range(0, size, 1 + size // 50), *range(size - 20, size)}:
+        for corners in BANDS:
+            found = read_or_none(data[:keep], corners)
+            if found is not None and (size - keep > 1 or not np.array_equal(found, cut(whole, corners))):
+                yield keep
+
+
+@pytest.mark.parametrize("jpeg", KINDS)
+def test_a_cut_file_is_never_read(jpeg: Jpeg) -> None:
+    assert list(wrong_after_cuts(jpeg)) == []
+
+
+def test_a_reader_that_takes_any_warning_for_harmless_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simplejpeg, "_LEFT_OVER", simplejpeg.re.compile(".*"))
+    assert list(wrong_after_cuts(KINDS[0]))
+
+
+@pytest.mark.parametrize("jpeg", KINDS)
+def test_damage_in_rows_that_are_read_is_a_data_error(jpeg: Jpeg) -> None:
+    data = bytearray(jpeg.data)
+    start = data.find(b"\xff\xda") + 30
+    for at in range(start, start + (len(data) - start) // 5, 37):
+        hurt = bytes(data[:at]) + b"\xff\xd9" + bytes(data[at:])  # an end marker too early
+        assert read_or_none(hurt) is None
+        assert read_or_none(hurt, (0, 0, 110, 90)) is None
+
+
+def parts_disagree(data: bytes, corners: Corners) -> str:
+    """How a part compares with the whole, in a word; anything but what is allowed fails."""
+    whole, part = read_or_none(data), read_or_none(data, corners)
+    if whole is None:
+        return "refused" if part is None else "part only"
+    assert part is not None
+    np.testing.assert_array_equal(part, cut(whole, corners))
+    return "same"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(KINDS), st.randoms(use_true_random=False), FRACTIONS)
+def test_where_a_damaged_file_is_read_its_parts_are_the_same(
+    jpeg: Jpeg, rng: random.Random, fractions: tuple[float, ...]
+) -> None:
+    data = damaged(jpeg.data, rng)
+    try:
+        picture = encoded(data, name="it", max_pixels=1_000_000)
+    except DataError:
+        return
+    parts_disagree(data, corners_in(picture, fractions))
+
+
+@pytest.mark.soak
+def test_soak() -> None:
+    rng, found = random.Random(), Counter[str]()
+    for k in range(20_000):
+        data = damaged(KINDS[k % len(KINDS)].data, rng)
+        try:
+            picture = encoded(data, name="it", max_pixels=1_000_000)
+        except DataError:
+            continue
+        found[parts_disagree(data, corners_in(picture, tuple(rng.random() for _ in range(4))))] += 1
+    assert found["same"] > found["part only"] > 0
+
+
+@pytest.mark.skipif(not NASTY.is_dir(), reason="AUGRECIPES_DATA names no folder of nasty files")
+def test_parts_of_nasty_files() -> None:
+    with (NASTY / "expectations.csv").open(encoding="utf-8", newline="") as lines:
+        names = [row["file"] for row in csv.DictReader(lines)]
+    found = set()
+    for name in names:
+        data = (NASTY / name).read_bytes()
+        try:
+            height, width, _ = encoded(data, name="it", max_pixels=1_000_000).shape
+        except DataError:
+            continue
+        for y0, y1 in ((0, height // 3), (height // 3, height * 2 // 3), (height * 2 // 3, height)):
+            if y1 > y0 and parts_disagree(data, (y0, width // 3, y1, width)) == "part only":
+                found.add((name, y0 * 3 // height))
+    # Damage that only the rows below have. Anything else is refused alike.
+    assert found == set()
+
+
+def test_bad_questions_are_refused() -> None:
+    picture = encoded(Jpeg(40, 30).data, name="it")
+    for corners in ((0, 0, 41, 30), (0, 0, 40, 31), (-1, 0, 5, 5), (5, 5, 5, 9), (9, 5, 5, 9)):
+        with pytest.raises(ValueError, match="are not a part of 40×30 pixels"):
+            picture.region(*corners)
+    for corners, reduce in (((0, 0, 40, 30), 3), ((4, 0, 40, 30), 8), ((0, 2, 40, 30), 4)):
+        with pytest.raises(ValueError, match="cannot reduce by"):
+            picture.region(*corners, reduce)
+    with pytest.raises(ValueError, match="channels must be"):
+        encoded(Jpeg(40, 30).data, name="it", channels=2)
+    with pytest.raises(ValueError, match="exif must be"):
+        encoded(Jpeg(40, 30).data, name="it", exif="yes")  # type: ignore[arg-type]
+
+
+def test_a_turn_leaves_the_scales_that_divide_the_picture() -> None:
+    # 44 rows and 36 columns as stored
+    scales = [encoded(Jpeg(44, 36, turn=turn).data, name="it").scales() for turn in range(1, 9)]
+    assert scales == [(2, 4, 8), (2, 4), (2, 4), (2, 4), (2, 4, 8), (2, 4), (2, 4), (2, 4)]
+    assert encoded(Jpeg(44, 42, turn=2).data, name="it").scales() == (2,)
+    assert encoded(Jpeg(44, 7).data, name="it").scales() == ()
+
+
+def test_a_file_is_opened_as_it_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "photo.jpg"
+    file.write_bytes(Jpeg(120, 90, turn=6).data)
+    picture = open_encoded(file)
+    assert picture.name == str(file)
+    np.testing.assert_array_equal(picture.array(), read_image(file))
+    again = pickle.loads(pickle.dumps(picture))
+    np.testing.assert_array_equal(again.region(3, 4, 50, 60), picture.region(3, 4, 50, 60))
+    for options, why in (({"max_pixels": 9}, "limit of 9"), ({"max_bytes": 9}, "limit of 9")):
+        with pytest.raises(DataError, match=why) as caught:
+            open_encoded(file, **options)
+        assert caught.value.path == str(file)
+    with pytest.raises(DataError, match="no such file"):
+        open_encoded(tmp_path / "other.jpg")
+    cut_off = encoded(file.read_bytes()[:2000], name="cut.jpg")
+    for read in (cut_off.array, lambda: cut_off.region(0, 0, 5, 5)):
+        with pytest.raises(DataError, match=r"cut.jpg: truncated"):
+            read()
+
+
+def test_threads_may_share_a_picture() -> None:
+    picture = encoded(Jpeg(120, 90).data, name="it")
+    whole = picture.array()
+    with ThreadPoolExecutor(4) as pool:
+        for y, found in enumerate(pool.map(lambda y: picture.region(y, 0, y + 20, 90), range(100))):
+            np.testing.assert_array_equal(found, whole[y : y + 20])
