@@ -81,8 +81,8 @@ class ImagePipeline(Pipeline):
         if isinstance(image, np.ndarray) or not isinstance(image, Encoded):
             image = check_image(image, inputs)
         else:
-            reads = self.arrival == "encoded" and self.compiled.plans["encoded"].reads
-            image = whole(check_size(image, inputs)) if reads else check_image(image.array(), inputs)
+            lazily = self.arrival == "encoded" and self.reads
+            image = whole(check_size(image, inputs)) if lazily else check_image(image.array(), inputs)
         data["image"] = image
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)

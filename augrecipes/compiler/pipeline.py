@@ -87,6 +87,11 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """`none`, `exact` or `fast`."""
         return self.compiled.optimize
 
+    @property
+    def reads(self) -> bool:
+        """Whether it takes pictures that are not decoded yet, and decodes no more of them than it needs."""
+        return "encoded" in self.compiled.plans and self.compiled.plans["encoded"].reads
+
     # Calling.
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:

@@ -121,7 +121,9 @@ class ImageFolder(SampleDataset):
         return self._table.images[row]
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        targets = read_targets(self._table, row, self._channels, self.recipe.inputs, **self._decode)
+        targets = read_targets(
+            self._table, row, self._channels, self.recipe.inputs, undecoded=self.pipeline.reads, **self._decode
+        )
         return as_torch(self.pipeline.at(index=virtual, epoch=epoch)(**targets), self.ragged_keys)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -10,15 +11,24 @@ import torch
 from augrecipes.data.table import Table
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
+from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image, read_mask
 
 
 def read_targets(
-    table: Table, row: int, channels: int, inputs: Inputs, *, exif: Literal["apply", "ignore"], max_pixels: int
+    table: Table,
+    row: int,
+    channels: int,
+    inputs: Inputs,
+    *,
+    undecoded: bool,
+    exif: Literal["apply", "ignore"],
+    max_pixels: int,
 ) -> dict[str, Any]:
-    """What the pipeline takes: image uint8 H×W×C, mask H×W, boxes and keypoints float32, labels int64."""
+    """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and keypoints float32, labels int64."""
     path = table.images[row]
-    image = read_image(path, channels=channels, exif=exif, max_pixels=max_pixels)
+    read: Callable[..., Any] = open_encoded if undecoded else read_image
+    image = read(path, channels=channels, exif=exif, max_pixels=max_pixels)
     targets: dict[str, Any] = {"image": image}
     if table.masks is not None:
         mask_path = table.masks[row]
@@ -58,5 +68,5 @@ def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _size(array: np.ndarray[Any, Any]) -> str:
+def _size(array: Any) -> str:
     return f"{array.shape[0]}×{array.shape[1]}"

@@ -284,3 +284,19 @@ def test_a_script_may_spawn(root: Path, tmp_path: Path) -> None:
         command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT), "PATH": ""}, timeout=120
     )
     assert (done.stdout.strip(), done.stderr) == ("12", "")
+
+
+@pytest.mark.parametrize(
+    "first", ["RandomResizedCrop: {size: [48, 40]}", "RandomCrop: {height: 48, width: 40}", "Blur: {p: 1.0}"]
+)
+def test_a_part_of_a_jpeg_is_a_part_of_the_whole(tmp_path: Path, first: str) -> None:
+    noise = np.random.default_rng(5).integers(0, 256, (95, 131, 3), np.uint8)
+    for k in range(3):
+        cv2.imwrite(str(tmp_path / f"{k}.jpg"), cv2.GaussianBlur(noise, (0, 0), 1 + k))
+    recipe = parse_text(f"version: 1\nrecipe: part\nsteps: [{{{first}}}, HorizontalFlip]\neval: []\n")
+    plain, exact = (ImageFolder(tmp_path, recipe, optimize=level) for level in ("none", "exact"))
+    assert exact.pipeline.reads == ("Crop" in first)
+    assert not plain.pipeline.reads
+    for epoch in range(3):
+        for index in range(3):
+            assert torch.equal(plain[epoch, index]["image"], exact[epoch, index]["image"])
