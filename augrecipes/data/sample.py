@@ -25,7 +25,7 @@ def read_targets(
     exif: Literal["apply", "ignore"],
     max_pixels: int,
 ) -> dict[str, Any]:
-    """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and keypoints float32, labels int64."""
+    """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and points float32, labels int64."""
     path = table.images[row]
     read: Callable[..., Any] = open_encoded if undecoded else read_image
     image = read(path, channels=channels, exif=exif, max_pixels=max_pixels)
