@@ -43,13 +43,19 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
       none
     """
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST) if width is None else width
-    facts = {key: value for key, value in told.items() if not isinstance(value, list | tuple)}
+    timing = told.get("timing")
+    facts = {key: value for key, value in told.items() if not isinstance(value, list | tuple | Mapping)}
+    if timing is not None:
+        facts |= _measured(timing)
     if isinstance(facts.get("digest"), str):
         facts["digest"] = facts["digest"][:_DIGITS]
     parts = ["\n".join(_filled(f"{key}: ", _text(value), width) for key, value in facts.items())] if facts else []
     for key, rows in told.items():
         if isinstance(rows, list | tuple):
-            parts.append(_drawn(_TABLES.get(key, _any)(key, rows), width))
+            table = _TABLES.get(key, _any)(key, rows)
+            if timing is not None and key in _TIMED:
+                table = _with_times(table, [row["ms"] for row in rows], timing[_TIMED[key]])
+            parts.append(_drawn(table, width))
     return "\n\n".join(parts)
 
 
@@ -91,6 +97,32 @@ def _any(key: str, rows: Sequence[Any]) -> Table:
     heads = tuple(str(name) for name in mappings[0]) if mappings else ()
     shown = [tuple(_text(row.get(name)) for name in heads) for row in mappings]
     return Table(key.replace("_", " ").capitalize(), heads if any(heads) else (), shown)
+
+
+_TIMED = {"steps": "before", "plan": "after"}
+
+
+def _with_times(table: Table, times: Sequence[float], rest: Mapping[str, float]) -> Table:
+    """A column of milliseconds before the last, and rows for what is no step."""
+    more = [("sink", rest["sink"]), ("around the steps", rest["around"]), ("in all", rest["whole"])]
+    texts = [f"{ms:.3f}" for ms in (*times, *(ms for _, ms in more))]
+    widest = max(len(text) for text in texts)
+    columns = len(table.heads or table.rows[0] if table.rows else ("", ""))
+    rows = [*table.rows, *((what, *[""] * (columns - 1)) for what, _ in more)]
+    heads = table.heads or ("step", *[""] * (columns - 1))
+    return Table(
+        table.title,
+        (*heads[:-1], "ms".rjust(widest), heads[-1]),
+        [(*row[:-1], text.rjust(widest), row[-1]) for row, text in zip(rows, texts, strict=True)],
+    )
+
+
+def _measured(timing: Mapping[str, Any]) -> dict[str, str]:
+    before, after = (f"{timing[which]['whole']:.3f} ms" for which in ("before", "after"))
+    return {
+        "measured": f"{timing['what']}, one thread, {timing['samples']} draws, {timing['rounds']} times each in turns",
+        "ratio": f"{timing['ratio']:.2f} ± {timing['spread']:.2f}, {before} as written, {after} as planned",
+    }
 
 
 _TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed}

@@ -119,7 +119,7 @@ class BagPipeline(ImagePipeline):
         if len(lanes) == 1:
             work.through(self)
         else:
-            with _one_opencv_thread():
+            with one_opencv_thread():
                 others = [threading.Thread(target=work.through, args=(lane,)) for lane in lanes[1:]]
                 for thread in others:
                     thread.start()
@@ -271,7 +271,7 @@ def default_threads() -> int:
 
 
 @contextmanager
-def _one_opencv_thread() -> Iterator[None]:
+def one_opencv_thread() -> Iterator[None]:
     """OpenCV's own threads are off inside the block: those of the bag are enough."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.plan import plan
@@ -14,6 +14,9 @@ from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
+
+if TYPE_CHECKING:
+    from augrecipes.compiler.timing import Measured  # brings albumentations with it
 
 _WHY = {
     "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
@@ -36,13 +39,14 @@ _WHY_FAST = {
 
 @dataclass(frozen=True, slots=True)
 class SourceStep:
-    """One step as it was written, with the arguments that take effect."""
+    """One step as it was written, with the arguments that take effect; and its time, ms, where it was measured."""
 
     site: str
     depth: int
     name: str
     p: float
     arguments: dict[str, Any]
+    ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,16 @@ class FiredRule:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One step of the plan and, for a joined one, what it stands for."""
+    """One step of the plan and, for a joined one, what it stands for; and its time, ms, where it was measured."""
 
     step: str
     stands_for: str
+    ms: float | None = None
+
+    @property
+    def label(self) -> str:
+        """As the compiler labels it."""
+        return f"{self.step}({self.stands_for})" if self.stands_for else self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,38 @@ class Stayed:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """What a sample takes beside its steps, and in all, in ms."""
+
+    sink: float
+    around: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A measurement: see `augrecipes.compiler.timing`.
+
+    Attributes:
+        what: was measured on: file and size.
+        samples: how many draws of it.
+        rounds: how often each.
+        ratio: the time before over the time after.
+        spread: of the ratio.
+        before: as it is written.
+        after: as it is planned.
+    """
+
+    what: str
+    samples: int
+    rounds: int
+    ratio: float
+    spread: float
+    before: Rest
+    after: Rest
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What `augrecipes explain` prints. `to_json()` has the same, as plain values."""
 
@@ -95,12 +137,34 @@ class Explanation:
     rules: tuple[FiredRule, ...]
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
+    timing: Timing | None = None
+
+    def with_times(self, measured: Measured, what: str) -> Explanation:
+        """The same with the times of each step, before and after, and of the whole.
+
+        Args:
+            measured: on some picture, in seconds.
+            what: that was.
+        """
+        before, after = (
+            Rest(1e3 * times.sink, 1e3 * times.around, 1e3 * times.whole) for times in (measured.before, measured.after)
+        )
+        return replace(
+            self,
+            steps=tuple(replace(step, ms=1e3 * measured.before.steps[step.site]) for step in self.steps),
+            plan=tuple(replace(step, ms=1e3 * measured.after.steps[step.label]) for step in self.plan),
+            timing=Timing(what, measured.samples, measured.rounds, measured.ratio, measured.spread, before, after),
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers. Only pairs and bags have `shared`."""
+        """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `timing`, `ms`: once measured."""
         told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         if not self.shared:
             del told["shared"]
+        if self.timing is None:
+            del told["timing"]
+            for row in (*told["steps"], *told["plan"]):
+                del row["ms"]
         return told
 
 

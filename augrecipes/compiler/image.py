@@ -41,7 +41,7 @@ class ImagePipeline(Pipeline):
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         transforms, sites = lower(compiled.plans[arrival].steps)
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self._sink = Sink(compiled.recipe.output)
+        self.sinks = {"image": Sink(compiled.recipe.output)}
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -98,7 +98,7 @@ class ImagePipeline(Pipeline):
         )
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
-            done["image"] = self._sink(done["image"], allocate)
+            done["image"] = self.sinks["image"](done["image"], allocate)
             if mask_dtype is not None:
                 done["mask"] = mask_out(done["mask"], mask_dtype)
             for taken in points:

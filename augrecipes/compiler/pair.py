@@ -53,7 +53,7 @@ class PairPipeline(Pipeline):
         self.outputs = tuple(scales)
         self.targets = tuple(name for name in scales if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
-        self._sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
+        self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
@@ -62,7 +62,7 @@ class PairPipeline(Pipeline):
         scene, rest = self._scene(targets)
         self._steps(scene, epoch, index, tile)
         for name in self.outputs:
-            made = self._sinks[name](scene.arrays[name], out[name][1] if name in out else np.empty)
+            made = self.sinks[name](scene.arrays[name], out[name][1] if name in out else np.empty)
             rest[name] = out[name][0] if name in out else made
         if self.compiled.save_applied_params:
             rest["applied"] = self.applied()

@@ -49,10 +49,12 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     Attributes:
         targets: names of the image arrays that go in.
         outputs: names of the image arrays that come out.
+        sinks: what makes each of them out of the last step's picture.
     """
 
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
+    sinks: dict[str, Any]
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any

@@ -6,6 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
 from augrecipes.preview.bags import open_bags
 from augrecipes.preview.pairs import check_roots
-from augrecipes.preview.samples import Samples, open_samples, targets_of
+from augrecipes.preview.samples import TABLES, Samples, open_samples, targets_of
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image
 from augrecipes.sources.pair_roots import Roots
@@ -132,6 +133,31 @@ def open_data(recipe: Recipe, pipeline: Any, data: Data, masks: StrPath | None =
     if recipe.kind == "bag":
         return _Tiles(open_bags(data), channels)
     return _Images(recipe, open_samples(data, recipe, masks=masks))
+
+
+def first_of(recipe: Recipe, pipeline: Any, data: Data) -> Given:
+    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
+
+    Args:
+        recipe: of any kind.
+        pipeline: of the recipe.
+        data: as `open_data` has it; a file in the place of a folder is read as it is.
+
+    Raises:
+        DataError: it cannot be read, or is not what the recipe needs.
+    """
+    channels = recipe.inputs.channels or 3
+    is_file = not isinstance(data, Mapping) and Path(data).is_file() and Path(data).suffix.lower() not in TABLES
+    if recipe.kind == "pair" and is_file:
+        check_roots(recipe, pipeline.targets, {})  # a pair has a file for each target
+    if isinstance(data, Mapping):
+        if recipe.kind == "pair" and all(isinstance(path, str) and Path(path).is_file() for path in data.values()):
+            check_roots(recipe, pipeline.targets, data)
+            images = {name: read_image(str(path), channels=channels) for name, path in data.items()}
+            return Given(0, 0, str(data[pipeline.targets[0]]), images)
+    elif recipe.kind == "bag" and is_file:
+        return Given(0, 0, os.fsdecode(data), {"image": read_image(data, channels=channels)})
+    return open_data(recipe, pipeline, data).read(0)
 
 
 def origins(recipe: Recipe, pipeline: Pipeline) -> dict[str, str]:

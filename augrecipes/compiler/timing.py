@@ -1,0 +1,198 @@
+"""How long every step takes, on pictures of one's own: a recipe as it is written, and as it is planned."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from statistics import mean, median
+from time import perf_counter
+from typing import Any
+
+from augrecipes.compiler.bag import one_opencv_thread
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+
+SECONDS = 2.0  # for each of both
+_MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
+_ROUNDS = 7  # that a sample is run again in, where time allows; never fewer than the least
+_LEAST_ROUNDS = 3
+_SINK = "\x00sink"  # no step can be labelled so
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What one plan takes, in seconds a sample.
+
+    Attributes:
+        steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
+            that acts in some samples only counts as nothing in the others.
+        sink: normalisation, dtype, layout.
+        around: keys, checks and what else runs between the steps.
+        whole: all of it.
+    """
+
+    steps: dict[str, float]
+    sink: float
+    around: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A recipe before and after the optimiser.
+
+    Attributes:
+        before: as it is written.
+        after: as it is planned.
+        ratio: before over after: the median over the rounds.
+        spread: the median distance of the rounds from it.
+        samples: how many draws were timed.
+        rounds: how often each.
+    """
+
+    before: Times
+    after: Times
+    ratio: float
+    spread: float
+    samples: int
+    rounds: int
+
+
+def measure(
+    recipe: Recipe,
+    targets: dict[str, Any],
+    *,
+    mode: Mode = "train",
+    optimize: Optimize | None = None,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    progress: Progress | None = None,
+) -> Measured:
+    """Time the steps of a recipe, unoptimised and optimised, in turns and with the same draws, on one thread.
+
+    Each sample is run in several rounds. The round that takes the median time stands for it, so that the times of its
+    steps add up; times are means over the samples.
+
+    Args:
+        recipe: of any kind.
+        targets: what a pipeline is called with: pictures, and what lies on them.
+        mode: `train` or `eval`.
+        optimize: of the plan; None: the recipe's own choice.
+        seed: of the draws.
+        seconds: for each of both, roughly.
+        progress: called with (rounds done, rounds in all).
+
+    Raises:
+        DataError: a step fails on the pictures.
+        LintError, RecipeError: as `Recipe.compile`.
+
+    >>> import numpy as np, augrecipes as ar
+    >>> found = measure(ar.load("folder-128"), {"image": np.zeros((200, 300, 3), np.uint8)}, seconds=0.05)
+    >>> list(found.before.steps), list(found.after.steps)[-1]
+    (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], 'IntoSink(RandomCrop#1 + HorizontalFlip#1)')
+    """
+    plain, planned = (
+        _Timed(recipe.compile(mode, level, seed, threads=1), targets) for level in ("none", optimize or recipe.optimize)
+    )
+    with one_opencv_thread():
+        slower = max(plain.run(0), plain.run(0), planned.run(0), planned.run(0))  # the first call is warm-up
+        samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))
+        rounds = max(_LEAST_ROUNDS, min(_ROUNDS, int(seconds / samples / slower)))
+        plain.forget()
+        planned.forget()
+        ratios = []
+        for done in range(rounds):
+            before = after = 0.0
+            for index in range(samples):
+                before += plain.run(index)
+                after += planned.run(index)
+            ratios.append(before / after)
+            if progress:
+                progress(done + 1, rounds)
+    ratio = median(ratios)
+    spread = median(abs(one - ratio) for one in ratios)
+    return Measured(plain.times(), planned.times(), ratio, spread, samples, rounds)
+
+
+class _Timed:
+    """A pipeline of its own whose steps are run by clocks: ordinary pipelines know nothing of them."""
+
+    def __init__(self, pipeline: Pipeline, targets: dict[str, Any]) -> None:
+        self.pipeline, self.targets = pipeline, targets
+        self._spent: dict[str, float] = defaultdict(float)
+        self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
+        steps = pipeline.compiled.plans[pipeline.dtype].steps
+        self._labels = [step.site for top in steps for step in _opened(top)]
+        pipeline.transforms = [self._clocked(made, step) for made, step in zip(pipeline.transforms, steps, strict=True)]
+        pipeline.sinks = {name: _Clocked(sink, _SINK, self._spent) for name, sink in pipeline.sinks.items()}
+
+    def _clocked(self, made: Any, step: Step) -> Any:
+        if _is_open(step):
+            made.transforms = [self._clocked(m, s) for m, s in zip(made.transforms, step.steps, strict=True)]
+        return _Clocked(made, step.site, self._spent)
+
+    def run(self, index: int) -> float:
+        """One sample; seconds."""
+        self._spent.clear()
+        call = self.pipeline.at(index)
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            start = perf_counter()
+            call(**self.targets)
+            whole = perf_counter() - start
+        finally:
+            if collecting:
+                gc.enable()
+        self._runs[index].append((whole, dict(self._spent)))
+        return whole
+
+    def forget(self) -> None:
+        """What has been run so far was warm-up."""
+        self._runs.clear()
+
+    def times(self) -> Times:
+        """What was found."""
+        middles = [sorted(runs, key=itemgetter(0))[len(runs) // 2] for runs in self._runs.values()]
+        steps = {label: mean(parts.get(label, 0.0) for _, parts in middles) for label in self._labels}
+        outermost = sum(steps[step.site] for step in self.pipeline.compiled.plans[self.pipeline.dtype].steps)
+        sink, whole = mean(parts[_SINK] for _, parts in middles), mean(whole for whole, _ in middles)
+        return Times(steps, sink, whole - sink - outermost, whole)
+
+
+class _Clocked:
+    """Stands in for a step, or a sink: adds the time of every call to its label, and is that step in all else."""
+
+    def __init__(self, wrapped: Any, label: str, spent: dict[str, float]) -> None:
+        self._wrapped, self._label, self._spent = wrapped, label, spent
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # the pipelines ask some steps what they are
+        return type(self._wrapped)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        start = perf_counter()
+        try:
+            return self._wrapped(*args, **kwargs)
+        finally:
+            self._spent[self._label] += perf_counter() - start
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+
+def _is_open(step: Step) -> bool:
+    """Whether the steps inside a step are run one by one; those inside a joined step are not."""
+    return step.is_group or step.name == "Degrade"
+
+
+def _opened(step: Step) -> Iterator[Step]:
+    yield step
+    if _is_open(step):
+        for child in step.steps:
+            yield from _opened(child)

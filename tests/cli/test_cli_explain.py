@@ -1,0 +1,67 @@
+"""`augrecipes explain` with a picture."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import cv2
+import numpy as np
+import pytest
+
+QUICK = ("--seconds", "0.02")
+
+
+@pytest.fixture
+def pictures(write):
+    for name, size in (("a", (90, 120)), ("lr", (60, 80)), ("hr", (240, 320))):
+        made = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+        write(f"{name}.png", cv2.imencode(".png", made)[1].tobytes())
+
+
+def numbers(text: str, what: str) -> list[float]:
+    return [float(found) for found in re.findall(rf"^  {what} .*?([0-9]+\.[0-9]{{3}})", text, re.MULTILINE)]
+
+
+def test_times_stand_beside_the_steps(run, pictures):
+    text = run("explain", "folder-128", "--image", "a.png", *QUICK).stdout
+    assert "measured: a.png, 90×120 px, one thread, " in text
+    assert re.search(r"^ratio: [0-9.]+ ± [0-9.]+, [0-9.]+ ms as written, [0-9.]+ ms as planned$", text, re.MULTILINE)
+    for what in ("sink", "around the steps", "in all", r"SmallestMaxSize#1"):
+        assert len(numbers(text, what)) == 2, what
+    assert max(map(len, text.splitlines())) <= 120
+    (before, after) = numbers(text, "in all")
+    assert min(before, after) > 0
+    assert "ms" not in run("explain", "folder-128").stdout.split()
+
+
+def test_json(run, pictures):
+    told = json.loads(run("explain", "folder-128", "--image", "a.png", *QUICK, "--json", "--optimize", "none").stdout)
+    rest = told["timing"]["before"]
+    assert sum(row["ms"] for row in told["steps"]) + rest["sink"] + rest["around"] == pytest.approx(rest["whole"])
+    assert (told["timing"]["what"], told["optimize"]) == ("a.png, 90×120 px", "none")
+
+
+def test_pairs_and_bags(run, pictures):
+    result = run("explain", "sr-x4", "--image", "hr=hr.png", "--image", "lr=lr.png", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert len(numbers(result.stdout, "D4#1")) >= 1
+    result = run("explain", "stained-tissue-bag", "--image", "hr.png", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert numbers(result.stdout, "StainJitter#1")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "said"),
+    [
+        ("folder-128", ("a.txt",), "no such file"),
+        ("sr-x4", ("hr.png",), "no folder was given for"),
+        ("sr-x4", ("hr=hr.png",), "no folder was given for lr"),
+        ("folder-128", ("hr=hr.png", "lr=lr.png"), "is of kind image"),
+        ("sr-x4", ("hr=a.png", "lr=hr.png"), "at scales 1:4"),
+    ],
+)
+def test_what_cannot_be_used_is_status_2(run, pictures, recipe, given, said):
+    result = run("explain", recipe, *[part for file in given for part in ("--image", file)], *QUICK)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr.replace("\n", " ")
