@@ -15,8 +15,14 @@ from augrecipes.cli.options import Mode, Recipe, Seed, Set, Without, one_of, ove
 from augrecipes.cli.terminal import complain, paint, progress
 
 if TYPE_CHECKING:
+    from augrecipes.flow import Dtype
     from augrecipes.verify import Figure, Place, Verification
 
+_DTYPES: dict[str, tuple[Dtype, ...]] = {
+    "uint8": ("uint8",),
+    "float32": ("float32",),
+    "both": ("uint8", "float32"),
+}
 _TOLD = 6  # samples left out that are named
 _SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
 
@@ -39,6 +45,10 @@ def verify(
     seed: Seed = 0,
     mode: Mode = "train",
     masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    dtype: Annotated[
+        str,
+        typer.Option("--dtype", metavar="uint8|float32|both", help="Of the images that go in; each has its own plan."),
+    ] = "both",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the worst three samples as PNG or JPEG.")
     ] = None,
@@ -61,6 +71,7 @@ def verify(
     """
     section = one_of(mode, ("train", "eval"), "--mode")
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    dtypes = _DTYPES[one_of(dtype, tuple(_DTYPES), "--dtype")]
     form = one_of(format_, ("text", "json"), "--format")
     changes = overrides(set_)
     sources = data_of(data)
@@ -75,7 +86,7 @@ def verify(
     with progress("comparing") as advance:
         found = check(
             loaded, sources, mode=section, optimize=level, seed=seed, samples=samples, epochs=epochs, masks=masks,
-            progress=advance,
+            dtypes=dtypes, progress=advance,
         )  # fmt: skip
     written = None
     if out is not None:
@@ -102,7 +113,8 @@ def _print(found: Verification, line: str, epochs: int, written: Path | None) ->
     told: dict[str, Any] = {
         "recipe": f"{found.recipe.name} · {found.mode}",
         "compared": f"{found.optimize} against none · {found.samples} samples, {rounds}seed {found.seed}",
-        "contract": f"{found.promise}{_rules(found)}",
+        "images": ", ".join(found.promises),
+        "contract": _contract(found),
         "measured": [_row(figure) for figure in found.figures],
     }
     typer.echo(render(told))
@@ -112,10 +124,12 @@ def _print(found: Verification, line: str, epochs: int, written: Path | None) ->
     if len(found.left_out) > _TOLD:
         typer.echo(f"left out: {len(found.left_out) - _TOLD} more")
     for figure in found.warned:
-        told_of = f"{figure.law} of {figure.target}: over its goal in {figure.warned} of {figure.samples} samples"
+        of = f"{figure.warned} of {figure.samples} samples"
+        told_of = f"{figure.law} of {figure.target}, {figure.dtype}: over its goal in {of}"
         typer.echo(f"{paint('warning:', 'warning', sys.stdout)} {told_of}")
     for figure in found.broken:
-        told_of = f"{figure.law} of {figure.target}: {figure.broken} of {figure.samples} samples; {LAWS[figure.law][1]}"
+        of = f"{figure.broken} of {figure.samples} samples"
+        told_of = f"{figure.law} of {figure.target}, {figure.dtype}: {of}; {LAWS[figure.law][1]}"
         typer.echo(f"{paint('broken:', 'error', sys.stdout)} {told_of}")
     if found.ok:
         typer.echo(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
@@ -125,9 +139,15 @@ def _print(found: Verification, line: str, epochs: int, written: Path | None) ->
         typer.echo(written)
 
 
-def _rules(found: Verification) -> str:
-    names = dict.fromkeys(found.promise.rules)
-    return f" · {', '.join(names)}" if names else " · no rule fired"
+def _contract(found: Verification) -> str:
+    """The promise and its rules; that of each dtype, where they differ."""
+    told = {}
+    for dtype, promise in found.promises.items():
+        names = dict.fromkeys(promise.rules)
+        told[dtype] = f"{promise} · {', '.join(names)}" if names else f"{promise} · no rule fired"
+    if len(set(told.values())) == 1:
+        return next(iter(told.values()))
+    return "; ".join(f"{dtype} {text}" for dtype, text in told.items())
 
 
 def _row(figure: Figure) -> dict[str, str]:
@@ -141,6 +161,7 @@ def _row(figure: Figure) -> dict[str, str]:
     return {
         "target": figure.target,
         "law": figure.law,
+        "images": figure.dtype,
         "allowed": limit,
         "worst": number(figure.worst),
         "mean": number(figure.mean),
@@ -168,6 +189,7 @@ def _as_json(found: Verification, line: str) -> dict[str, Any]:
         "seed": found.seed,
         "samples": found.samples,
         "contract": str(found.promise),
+        "contracts": {dtype: str(promise) for dtype, promise in found.promises.items()},
         "rules": list(found.promise.rules),
         "ok": found.ok,
         "figures": [_finite(asdict(figure)) for figure in found.figures],
@@ -203,6 +225,8 @@ def _replay(found: Verification, loading: str, data: Any, masks: Path | None) ->
         given.append(f"mode={found.mode!r}")
     if found.optimize != "fast":
         given.append(f"optimize={found.optimize!r}")
+    if place.dtype != "uint8":
+        given.append(f"dtype={place.dtype!r}")
     if masks is not None:
         given.append(f"masks={str(masks)!r}")
     return f"from augrecipes import load; from augrecipes.verify import replay; again = replay({', '.join(given)})"

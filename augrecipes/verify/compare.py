@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
+from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.verify import variants
 from augrecipes.verify.contract import Promise, promise_of, rounding
@@ -48,7 +49,8 @@ class Comparison:
         seed: of the draws, which decides the band-limited pictures too.
         build: compiles the recipe and its variants.
         origins: from each target that comes out to the one that it is made of.
-        promise: None: that of the rules that fired.
+        dtype: of the images that go in.
+        promise: what is asked of the plan.
     """
 
     recipe: Recipe
@@ -57,6 +59,7 @@ class Comparison:
     seed: int
     build: Build
     origins: dict[str, str]
+    dtype: Dtype
     promise: Promise
     gauges: Gauges = field(default_factory=Gauges)
     _built: dict[str, Two] = field(default_factory=dict)
@@ -109,7 +112,7 @@ class Comparison:
         """Values, as they leave; bounded where no resampling was merged."""
         for name in self.origins:
             output = self.output_of(name)
-            limit = None if self.promise.geometry else self._most(output)
+            limit = None if self.promise.geometry else self._most(output, self.promise)
             self._levels(name, "levels", plain[name], fast[name], output, place, limit)
 
     def _levels(
@@ -118,9 +121,12 @@ class Comparison:
         found = difference(a, b, output)
         self.gauges.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
 
-    def _most(self, output: Output) -> float:
+    def _most(self, output: Output, promise: Promise) -> float:
+        """By how many levels an output may differ."""
         dtype = "uint8" if output.where == "device" else output.dtype
-        return self.promise.levels + rounding(self.optimize, dtype)
+        # Floats that differ by next to nothing may be rounded to two neighbouring levels.
+        apart = 1 if self.dtype == "float32" and dtype == "uint8" and promise.levels else 0
+        return promise.levels + apart + rounding(self.optimize, dtype)
 
     def output_of(self, name: str) -> Output:
         """What the recipe asks of a target."""
@@ -178,7 +184,8 @@ class Comparison:
 
     def _loss(self, name: str, given: Given, place: Place, where: Map, apart: Apart, done: list[NDArray[Any]]) -> None:
         """The real picture: how much further the plan is from its integral. A goal, not a promise."""
-        known = integrated(given.images[self.origins[name]], where, apart.where)
+        source = given.images[self.origins[name]]
+        known = integrated(source, where, apart.where) * np.float32(1 if source.dtype == np.uint8 else 255)
         plain, fast = (rms(picture, known, apart.where) for picture in done)
         loss = max(fast, _LOSS_FLOOR) / max(plain, _LOSS_FLOOR)
         self.gauges.add(name, "loss", loss, place, warned=where.scale() >= LOSS_FROM and loss > GOALS["loss"])
@@ -186,10 +193,11 @@ class Comparison:
     def _colours(self, given: Given, place: Place, picture: NDArray[Any]) -> None:
         """The colour steps alone, on the picture as the geometry leaves it."""
         two = self.two("colours", lambda: variants.only_colours(self.recipe, self.mode))
-        promise = promise_of(two.fast.pipeline) if isinstance(two.fast.pipeline, Pipeline) else self.promise
-        alone = Given(given.index, given.tile, given.path, {"image": picture})
+        fast = two.fast.pipeline
+        promise = promise_of(fast, self.dtype) if isinstance(fast, Pipeline) else self.promise
+        alone = Given(given.index, given.tile, given.path, {"image": picture}).of(self.dtype)
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
-        limit = promise.levels + self._most(self.recipe.output) - self.promise.levels
+        limit = self._most(self.recipe.output, promise)
         self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
 
     def _masks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Optimize
 
 # What float32 and float16 outputs round off, in levels of 0..255: the sinks of `none` and `fast` agree to 1e-6.
@@ -22,25 +23,27 @@ class Promise:
 
     >>> str(Promise()), str(Promise(geometry=True)), str(Promise(levels=2)), str(Promise(True, 2))
     ('EXACT', 'GEOMETRY', 'LEVELS(2)', 'GEOMETRY + LEVELS(2)')
+    >>> str(Promise(levels=0.02))
+    'LEVELS(0.02)'
     """
 
     geometry: bool = False
-    levels: int = 0
+    levels: float = 0
     rules: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        parts = [self.geometry and "GEOMETRY", self.levels and f"LEVELS({self.levels})"]
+        parts = [self.geometry and "GEOMETRY", self.levels and self.colours]
         return " + ".join(part for part in parts if part) or "EXACT"
 
     @property
     def colours(self) -> str:
         """The contract of the colours alone."""
-        return f"LEVELS({self.levels})" if self.levels else "EXACT"
+        return f"LEVELS({self.levels:g})" if self.levels else "EXACT"
 
 
-def promise_of(pipeline: Pipeline) -> Promise:
-    """The promise of a compiled recipe for uint8 images."""
-    fired = pipeline.compiled.plans["uint8"].fired
+def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
+    """The promise of a compiled recipe for images of `dtype`."""
+    fired = pipeline.compiled.plans[dtype].fired
     return Promise(
         geometry=any(firing.contract == "GEOMETRY" for firing in fired),
         levels=sum(firing.levels for firing in fired),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from augrecipes.flow import Dtype
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -16,6 +18,7 @@ class Place:
         tile: of a bag; 0 for other kinds.
         number: of the sample in the data, in the order in which it is read.
         path: the file.
+        dtype: of the images that go in.
     """
 
     index: int
@@ -23,11 +26,12 @@ class Place:
     tile: int = 0
     number: int = 0
     path: str = ""
+    dtype: Dtype = "uint8"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One law, measured on one target over all samples.
+    """One law, measured on one target over all samples of one dtype.
 
     Attributes:
         target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
@@ -40,6 +44,7 @@ class Figure:
         broken: how many break the law.
         warned: how many miss a goal that is no promise.
         where: the worst sample, one that breaks the law before all others.
+        dtype: of the images that go in.
     """
 
     target: str
@@ -52,6 +57,7 @@ class Figure:
     broken: int
     warned: int
     where: Place | None
+    dtype: Dtype = "uint8"
 
     @property
     def ok(self) -> bool:
@@ -150,7 +156,7 @@ class Worst:
 class Gauges:
     """Collects what samples measure, and remembers each."""
 
-    kept: dict[tuple[str, str], _Gauge] = field(default_factory=dict)
+    kept: dict[tuple[Dtype, str, str], _Gauge] = field(default_factory=dict)
     readings: dict[Place, list[Reading]] = field(default_factory=dict)
 
     def add(
@@ -169,21 +175,22 @@ class Gauges:
         """One sample's value; `broken` where that is more than `value > limit` says."""
         if broken is None:
             broken = limit is not None and not value <= limit
-        gauge = self.kept.setdefault((target, law), _Gauge(limit))
+        gauge = self.kept.setdefault((place.dtype, target, law), _Gauge(limit))
         gauge.add(value, value if mean is None else mean, share, place, broken, warned)
         self.readings.setdefault(place, []).append(Reading(target, law, value, limit, broken))
 
     def figures(self) -> tuple[Figure, ...]:
-        """All laws, by target in the order in which they were first measured."""
-        targets = list(dict.fromkeys(("sample", *(target for target, _ in self.kept))))
+        """All laws, by dtype and by target in the order in which they were first measured."""
+        dtypes = list(dict.fromkeys(dtype for dtype, _, _ in self.kept))
+        targets = list(dict.fromkeys(("sample", *(target for _, target, _ in self.kept))))
         laws = list(LAWS)
-        order = sorted(self.kept, key=lambda key: (targets.index(key[0]), laws.index(key[1])))
+        order = sorted(self.kept, key=lambda key: (dtypes.index(key[0]), targets.index(key[1]), laws.index(key[2])))
         return tuple(
             Figure(
                 target, law, g.limit, g.worst, g.total / g.values, g.shares / g.shared if g.shared else None,
-                g.values, g.broken, g.warned, g.where,
+                g.values, g.broken, g.warned, g.where, dtype,
             )
-            for (target, law), g in ((key, self.kept[key]) for key in order)
+            for (dtype, target, law), g in ((key, self.kept[key]) for key in order)
         )  # fmt: skip
 
     def worst(self, count: int) -> tuple[Worst, ...]:

@@ -108,7 +108,7 @@ def draw_worst(
 def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _Shown | None:
     """The target of a sample that differs most; None where one of both refuses it: there is nothing to show."""
     try:
-        again = replay_from(reader, two, worst.place.number, worst.place.epoch)
+        again = replay_from(reader, two, worst.place.number, worst.place.epoch, worst.place.dtype)
     except DataError:
         return None
     found = [one for name in verification.origins if (one := _one(verification, worst, again, name)) is not None]
@@ -123,6 +123,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
         return None
     apart = np.abs(levels_of(plain, output) - levels_of(fast, output)).max(axis=-1)
     path = Path(place.path)
+    floats = "" if place.dtype == "uint8" else f" · {place.dtype}"
     tile = f" · tile {place.tile}" if recipe.kind == "bag" else ""
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
@@ -137,7 +138,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
         np.nan_to_num(apart, nan=255.0, posinf=255.0),
         (again.given.rest["mask"], again.plain["mask"], again.fast["mask"]) if masked else None,
         f"{path.parent.name}/{path.name}",
-        f"{target}index {place.index}{tile} · epoch {place.epoch} · {told}",
+        f"{target}index {place.index}{tile} · epoch {place.epoch}{floats} · {told}",
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
+from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison, Two
 from augrecipes.verify.contract import Promise, promise_of
-from augrecipes.verify.gauges import Figure, Place, Worst
+from augrecipes.verify.gauges import Figure, Gauges, Place, Worst
 from augrecipes.verify.samples import Data, Given, Reader, StrPath, open_data, origins
 
 _WORST = 3
@@ -31,8 +33,8 @@ class Verification:
         mode: the section.
         optimize: of the plan.
         seed: of the draws.
-        promise: the contract of the plan.
-        samples: how many were compared.
+        promises: the contract of the plan for each dtype of image that was compared.
+        samples: how many were compared, of the dtype that the most were of.
         figures: what was measured, by target and law.
         origins: from each target that comes out to the one that it is made of.
         worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
@@ -43,12 +45,19 @@ class Verification:
     mode: Mode
     optimize: Optimize
     seed: int
-    promise: Promise
+    promises: dict[Dtype, Promise]
     samples: int
     figures: tuple[Figure, ...]
     origins: dict[str, str]
     worst: tuple[Worst, ...]
     left_out: tuple[DataError, ...] = ()
+
+    @property
+    def promise(self) -> Promise:
+        """The contract of the plan, whatever the dtype."""
+        every = self.promises.values()
+        rules = tuple(dict.fromkeys(rule for promise in every for rule in promise.rules))
+        return Promise(any(promise.geometry for promise in every), max(promise.levels for promise in every), rules)
 
     @property
     def broken(self) -> tuple[Figure, ...]:
@@ -91,6 +100,7 @@ def verify(
     samples: int = 64,
     epochs: int = 1,
     masks: StrPath | None = None,
+    dtypes: tuple[Dtype, ...] = DTYPES,
     build: Build | None = None,
     promise: Promise | None = None,
     progress: Progress | None = None,
@@ -99,7 +109,10 @@ def verify(
 
     Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps, a
     band-limited picture and the real picture go through the steps that move pixels, and the colour steps are compared
-    on their own. Masks, boxes and keypoints are compared in both cases. Images are uint8.
+    on their own. Masks, boxes and keypoints are compared in both cases.
+
+    The plans for uint8 and for float32 images differ, so each is compared on its own: images are read as uint8, and
+    float32 is the same picture in 0..1.
 
     Args:
         recipe: of any kind; of bags each tile is a sample.
@@ -111,6 +124,7 @@ def verify(
             (of `train`, whose draws differ then).
         epochs: how often.
         masks: a folder of masks that match the images' names.
+        dtypes: of the images that go in.
         build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
         promise: what is asked of the plan; None: the contracts of the rules that fired.
         progress: called with (samples done, samples in all).
@@ -122,11 +136,33 @@ def verify(
     """
     pipeline = recipe.compile(mode, optimize, seed)
     reader = open_data(recipe, pipeline, data, masks)
-    comparison = Comparison(
-        recipe, mode, optimize, seed, build or builder(mode, seed), origins(recipe, pipeline),
-        promise or promise_of(pipeline),
-    )  # fmt: skip
     keys = places(len(reader), samples, epochs, mode)
+    gauges, sources = Gauges(), origins(recipe, pipeline)
+    promises: dict[Dtype, Promise] = {}
+    left_out: dict[str, DataError] = {}
+    done = 0
+    for turn, dtype in enumerate(dtypes):
+        promises[dtype] = promise or promise_of(pipeline, dtype)
+        comparison = Comparison(
+            recipe, mode, optimize, seed, build or builder(mode, seed), sources, dtype, promises[dtype], gauges
+        )
+        advance = progress and partial(_advance, progress, turn * len(keys), len(keys) * len(dtypes))
+        compared, errors = _compare(comparison, reader, keys, advance)
+        done = max(done, compared)
+        left_out |= {str(error): error for error in errors}  # a file that cannot be read is none for either
+    if not done:
+        first = f"; the first: {next(iter(left_out))}" if left_out else ""
+        raise DataError(f"no sample of {len(reader)} could be compared{first}")
+    return Verification(
+        recipe, mode, optimize, seed, promises, done, gauges.figures(), sources, gauges.worst(_WORST),
+        tuple(left_out.values()),
+    )  # fmt: skip
+
+
+def _compare(
+    comparison: Comparison, reader: Reader, keys: list[Place], advance: Callable[[int], None] | None
+) -> tuple[int, list[DataError]]:
+    """How many samples were compared, and what was wrong with the others."""
     left_out: list[DataError] = []
     done = 0
     given: tuple[int, Given] | None = None
@@ -135,27 +171,27 @@ def verify(
             break
         try:
             if given is None or given[0] != place.number:
-                given = place.number, reader.read(place.number)
+                given = place.number, reader.read(place.number).of(comparison.dtype)
         except DataError as error:
             left_out.append(error)
             given = None
             continue
         sample = given[1]
-        exact = replace(place, index=sample.index, tile=sample.tile, path=sample.path)
-        refused = comparison.sample(sample, exact)
+        refused = comparison.sample(
+            sample,
+            replace(place, index=sample.index, tile=sample.tile, path=sample.path, dtype=comparison.dtype),
+        )
         if refused is None:
             done += 1
         else:
             left_out.append(refused if refused.path else refused.with_path(sample.path))
-        if progress:
-            progress(number + 1, len(keys))
-    if not done:
-        first = f"; the first: {left_out[0]}" if left_out else ""
-        raise DataError(f"no sample of {len(reader)} could be compared{first}")
-    return Verification(
-        recipe, mode, optimize, seed, comparison.promise, done, comparison.gauges.figures(), comparison.origins,
-        comparison.gauges.worst(_WORST), tuple(left_out),
-    )  # fmt: skip
+        if advance:
+            advance(number + 1)
+    return done, left_out
+
+
+def _advance(progress: Progress, before: int, whole: int, done: int) -> None:
+    progress(before + done, whole)
 
 
 def replay(
@@ -168,6 +204,7 @@ def replay(
     optimize: Optimize = "fast",
     seed: int = 0,
     masks: StrPath | None = None,
+    dtype: Dtype = "uint8",
     build: Build | None = None,
 ) -> Replay:
     """One sample of the data through the recipe as it is written, and through its plan.
@@ -181,6 +218,7 @@ def replay(
         optimize: the plan.
         seed: of the draws.
         masks: a folder of masks.
+        dtype: of the images that go in.
         build: as in `verify`.
 
     Raises:
@@ -188,12 +226,12 @@ def replay(
     """
     reader = open_data(recipe, recipe.compile(mode, optimize, seed), data, masks)
     make = build or builder(mode, seed)
-    return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch)
+    return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch, dtype)
 
 
-def replay_from(reader: Reader, two: Two, number: int, epoch: int) -> Replay:
+def replay_from(reader: Reader, two: Two, number: int, epoch: int, dtype: Dtype) -> Replay:
     """The same, from what is open already."""
-    given = reader.read(number)
+    given = reader.read(number).of(dtype)
     return Replay(given, given.run(two.plain, epoch), given.run(two.fast, epoch))
 
 

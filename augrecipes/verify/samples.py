@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.data.bag_table import BagTable
 from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
+from augrecipes.flow import Dtype
 from augrecipes.preview.bags import open_bags
 from augrecipes.preview.pairs import check_roots
 from augrecipes.preview.samples import TABLES, Samples, open_samples, targets_of
@@ -34,7 +36,7 @@ class Given:
         index: key of its draws; its index in a Dataset over the data.
         tile: of a bag; 0 for other kinds.
         path: the file, of a pair that of its largest target.
-        images: uint8 H×W×C by target.
+        images: uint8 (0..255) or float32 (0..1) H×W×C by target.
         rest: mask, boxes, box labels and keypoints, where there are some.
     """
 
@@ -48,6 +50,17 @@ class Given:
         """The sample through a pipeline; `instead` of its own pictures, boxes or keypoints."""
         done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.images, **self.rest, **instead})
         return done
+
+    def of(self, dtype: Dtype) -> Given:
+        """The sample with its pictures as uint8 (0..255), which they are read as, or float32 (0..1)."""
+        if dtype == "uint8":
+            return self
+        return replace(self, images={name: in_unit_range(image) for name, image in self.images.items()})
+
+
+def in_unit_range(image: NDArray[Any]) -> NDArray[Any]:
+    """A uint8 image as float32, 0..1; one of floats as it is."""
+    return image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image
 
 
 class Reader(Protocol):

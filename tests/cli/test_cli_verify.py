@@ -59,20 +59,21 @@ def test_a_broken_contract_is_status_1(run, photos, tmp_path, monkeypatch, contr
     result = run("verify", "tiny.yaml", "--data", photos, "--samples", "3", "-o", "out/worst.png")
     assert result.exit_code == 1
     law = "levels" if contract == "EXACT" else "displacement"
-    assert f"broken: {law} of image: 3 of 3 samples; " in result.stdout
+    assert f"broken: {law} of image, uint8: 3 of 3 samples; " in result.stdout
     assert f"contract: {contract} · forget_turns" in result.stdout
     assert result.stdout.splitlines()[-1] == "out/worst.png"
     assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
     line = re.search(r"^  (from augrecipes .*)$", result.stdout, re.MULTILINE)
     space: dict = {}
     exec(line[1], space)
+    assert space["again"].given.images["image"].dtype == ("float32" if "float32" in line[1] else "uint8")
     assert np.abs(space["again"].plain["image"] - space["again"].fast["image"]).max() > 0
 
 
 def test_json(run, photos):
     result = run(
         "verify", "tiny.yaml", "--data", photos, "--samples", "2", "--optimize", "exact", "--format", "json",
-        "--set", "RandomCrop.height=40",
+        "--dtype", "uint8", "--set", "RandomCrop.height=40",
     )  # fmt: skip
     told = json.loads(result.stdout)
     assert (told["ok"], told["samples"], told["contract"], told["optimize"]) == (True, 2, "EXACT", "exact")
@@ -106,6 +107,7 @@ def test_the_eval_section(run, photos):
         ("--data", "photos", "--optimize", "best"),
         ("--data", "photos", "--mode", "test"),
         ("--data", "photos", "--samples", "0"),
+        ("--data", "photos", "--dtype", "float64"),
         ("--data", "hr=photos"),
         ("--data", "photos", "--set", "RandomCrop.height=4000"),
         (),

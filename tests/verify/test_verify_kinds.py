@@ -118,7 +118,7 @@ def test_files_that_cannot_be_read_are_told(data: Path, tmp_path: Path) -> None:
     assert found.samples == 2
     (error,) = found.left_out
     assert str(error.path).endswith("1.png")
-    assert done[-1] == (3, 3)
+    assert done[-1] == (6, 6)
 
 
 class TestPicture:

@@ -43,7 +43,8 @@ class Rule:
         leaves: YAML steps that it must leave alone.
         rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply.
         last: only for the end of the recipe, next to the sink.
-        levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255.
+        levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255, on
+            uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such rule.
     """
 
     name: str
@@ -54,6 +55,9 @@ class Rule:
     rewrite: Callable[[Steps, Flow], Steps | None]
     last: bool = False
     levels: Callable[[Step], int] | None = None
+
+
+FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently, steps that enlarge it included
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Firing:
     before: tuple[str, ...]
     after: tuple[str, ...]
     contract: Contract = "EXACT"
-    levels: int = 0
+    levels: float = 0
 
 
 def kind_of(step: Step) -> Kind:
@@ -131,7 +135,7 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
             after = rule.rewrite(steps, flow)
             if after is None:
                 break
-            fired.append(_difference(rule, steps, after))
+            fired.append(_difference(rule, steps, after, flow))
             steps = after
     return steps
 
@@ -147,7 +151,7 @@ def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     return step if children == step.steps else replace(step, steps=children)
 
 
-def _difference(rule: Rule, before: Steps, after: Steps) -> Firing:
+def _difference(rule: Rule, before: Steps, after: Steps, flow: Flow) -> Firing:
     """The labels of the part that changed."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
@@ -156,6 +160,8 @@ def _difference(rule: Rule, before: Steps, after: Steps) -> Firing:
     while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
         tail += 1
     changed = after[head : len(after) - tail]
-    levels = sum(rule.levels(step) for step in changed) if rule.levels is not None else 0
+    levels: float = 0
+    if rule.levels is not None:
+        levels = FLOAT_LEVELS if flow.dtype == "float32" else sum(rule.levels(step) for step in changed)
     sites = tuple(s.site for s in before[head : len(before) - tail])
     return Firing(rule.name, sites, tuple(s.site for s in changed), rule.contract, levels)
