@@ -7,11 +7,20 @@ the step would change its last bit. `tests/laws/test_capabilities.py` holds ever
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from augrecipes.ops.capability import Capability
 from augrecipes.ops.tints import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
+
+
+def _is_mean(arguments: Mapping[str, Any]) -> bool:
+    """Whether ToGray takes a mean of the channels; its other methods compare them, or go through Lab or PCA."""
+    return arguments.get("method", "weighted_average") in ("weighted_average", "average")
+
 
 CAPABILITIES = (
     # Tables.
@@ -35,7 +44,15 @@ CAPABILITIES = (
     ),
     Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5)),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
-    Capability("ToGray", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
+    Capability(
+        "ToGray",
+        "matrix",
+        random=False,
+        channels=_GREY_OR_RGB,
+        when=lambda a: _is_mean(a) and a.get("num_output_channels", 3) == 3,
+        grids="same",
+        tint=probed,
+    ),
     Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
     Capability("ToRGB", random=False, channels=_GREY_OR_RGB, grids="same"),
     Capability("RGBShift", "pointwise", channels=_GREY_OR_RGB),

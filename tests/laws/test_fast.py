@@ -165,6 +165,7 @@ COLOURS: Pool = (
     ("ColorJitter", {"brightness": 0.2, "contrast": 0.1, "saturation": 0.05, "hue": 0.02}),
     ("ColorJitter", {"brightness": 0.5, "contrast": 0.5, "saturation": 0.5, "hue": 0.5}),
     ("ToGray", {}),
+    *(("ToGray", {"method": method}) for method in ("average", "desaturation", "from_lab", "max", "pca")),
     ("ToSepia", {}),
     ("PlanckianJitter", {}),
     ("ChannelShuffle", {}),
