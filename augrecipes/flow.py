@@ -19,9 +19,11 @@ class Flow:
         channels: of the image array, or None where unknown.
         boxes: boxes or keypoints travel too, and are filtered after every step.
         encoded: the image is not decoded yet: what its first steps cut off need never be.
+        least: height and width, px, that every image has at least where the steps begin; None: nothing is declared.
     """
 
     dtype: Dtype | None = "uint8"
     channels: int | None = None
     boxes: bool = False
     encoded: bool = False
+    least: tuple[int, int] | None = None

@@ -63,7 +63,7 @@ def explain(
     loaded = load(recipe, overrides=changes, without=without or ())
     from augrecipes.compiler.explain import explain as explain_recipe
 
-    explained = explain_recipe(loaded, section, level)
+    explained = explain_recipe(loaded, section, level, "encoded" if picture is None else "uint8")
     if picture is not None:
         explained = _timed(explained, loaded, picture, seed, seconds)
     told = explained.to_json()

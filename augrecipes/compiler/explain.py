@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
-from augrecipes.compiler.plan import plan
-from augrecipes.compiler.rewrite import RULES
+from augrecipes.compiler.plan import flow_of, plan
+from augrecipes.compiler.rewrite import RULES, shrink_first
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.compiler.sharing import sharing
-from augrecipes.flow import Dtype
+from augrecipes.flow import Arrival, Dtype
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
@@ -30,6 +31,7 @@ _WHY = {
 }
 
 
+_COLOURS = ("lookup", "matrix", "pointwise")
 _WHY_FAST = {
     "warp": "has no crop or linear warp behind it to merge with",
     "matrix": "has no other colour step beside it to join",
@@ -169,9 +171,9 @@ class Explanation:
 
 
 def explain(
-    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, dtype: Dtype = "uint8"
+    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, arrival: Arrival = "encoded"
 ) -> Explanation:
-    """What the compiler would do with `recipe` for images of `dtype`; those of uint8 come as files.
+    """What the compiler would do with `recipe` for images that come as files, or as arrays of a dtype.
 
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
@@ -183,26 +185,27 @@ def explain(
     level: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     check(recipe)
-    planned = plan(recipe, steps, level, "encoded" if dtype == "uint8" else dtype)
+    planned = plan(recipe, steps, level, arrival)
     rules = {rule.name: rule for rule in RULES[level]}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
+    held = _held(recipe, steps, arrival) if level == "fast" else {}
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
         mode=mode,
         optimize=level,
-        dtype=dtype,
+        dtype="float32" if arrival == "float32" else "uint8",
         output=output_line(recipe),
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
         plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
         stayed=tuple(
-            Stayed(step.site, _why(recipe, step, level))
+            Stayed(step.site, held.get(step.site) or _why(recipe, step, level))
             for root in steps
             for step, _ in _walk(root, 0)
             if step.site not in touched
@@ -253,6 +256,15 @@ def _planned(step: Step) -> tuple[str, str]:
     if step.is_group or not step.steps:
         return step.site, ""
     return step.name, " + ".join(child.site for child in step.steps)
+
+
+def _held(recipe: Recipe, steps: tuple[Step, ...], arrival: Arrival) -> dict[str, str]:
+    """Why colour steps stay before a downscale or a window that would leave fewer pixels to change."""
+    found = {}
+    for place, (step, behind) in enumerate(pairwise(steps)):
+        if kind_of(step) in _COLOURS and shrink_first.is_downscale(behind):
+            found[step.site] = shrink_first.refusal(steps, place, flow_of(recipe, arrival)) or ""
+    return found
 
 
 def _why(recipe: Recipe, step: Step, level: Optimize) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from augrecipes.compiler.rewrite import RULES, Firing, apply_rules
 from augrecipes.compiler.rewrite.rule import READS
-from augrecipes.flow import Arrival, Dtype, Flow
+from augrecipes.flow import Arrival, Flow
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded")
@@ -62,8 +62,16 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
     """The rewritten steps for images that come as `arrival` says."""
     if recipe.kind == "pair":
         return Plan(steps)  # no rule speaks of scenes yet
-    boxes = recipe.inputs.boxes is not None or recipe.inputs.keypoints is not None
-    encoded = arrival == "encoded"
-    dtype: Dtype = "float32" if arrival == "float32" else "uint8"
-    flow = Flow(dtype=dtype, channels=recipe.inputs.channels, boxes=boxes, encoded=encoded)
-    return Plan(*apply_rules(steps, flow, RULES[optimize]))
+    return Plan(*apply_rules(steps, flow_of(recipe, arrival), RULES[optimize]))
+
+
+def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
+    """What rules may rely on where the recipe's steps begin."""
+    inputs = recipe.inputs
+    return Flow(
+        dtype="float32" if arrival == "float32" else "uint8",
+        channels=inputs.channels,
+        boxes=inputs.boxes is not None or inputs.keypoints is not None,
+        encoded=arrival == "encoded",
+        least=inputs.min_size,
+    )

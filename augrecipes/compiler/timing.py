@@ -126,7 +126,7 @@ class _Timed:
         self.pipeline, self.targets = pipeline, targets
         self._spent: dict[str, float] = defaultdict(float)
         self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
-        steps = pipeline.compiled.plans[pipeline.dtype].steps
+        steps = pipeline.compiled.plans[pipeline.arrival].steps
         self._labels = [step.site for top in steps for step in _opened(top)]
         pipeline.transforms = [self._clocked(made, step) for made, step in zip(pipeline.transforms, steps, strict=True)]
         pipeline.sinks = {name: _Clocked(sink, _SINK, self._spent) for name, sink in pipeline.sinks.items()}

@@ -43,6 +43,10 @@ class Capability:
         grids_when: the arguments (defaults merged) under which `grids` holds; otherwise it is `never`.
         windowed: of a `warp`: it reads nothing but the window `crop_coords` that it draws.
         warp: of a `warp`: from the transform and its drawn parameters to what it does to the grid.
+        averages: of a step that is affine in each pixel's values, the same everywhere, and never leaves their range, so
+            that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
+            then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
+            for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
     """
 
@@ -60,11 +64,16 @@ class Capability:
     grids_when: Callable[[Mapping[str, Any]], bool] | None = None
     windowed: bool = False
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
+    averages: int | None = None
     tint: Operations | None = None
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
         return self.kind if self.when is None or self.when(arguments) else "opaque"
+
+    def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
+        """`averages`, or None where `arguments` (defaults merged) do not allow it."""
+        return self.averages if self.when is None or self.when(arguments) else None
 
     def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
         """`grids`, or `never` where `arguments` (defaults merged) do not allow it.

@@ -7,24 +7,15 @@ the step would change its last bit. `tests/laws/test_capabilities.py` holds ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from augrecipes.ops.capability import Capability
 from augrecipes.ops.tints import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
 
-
-def _is_mean(arguments: Mapping[str, Any]) -> bool:
-    """Whether ToGray takes a mean of the channels; its other methods compare them, or go through Lab or PCA."""
-    return arguments.get("method", "weighted_average") in ("weighted_average", "average")
-
-
 CAPABILITIES = (
     # Tables.
-    Capability("InvertImg", "lookup", random=False),
+    Capability("InvertImg", "lookup", random=False, averages=1),
     Capability("Solarize", "lookup"),
     Capability("Posterize", "lookup"),
     Capability("RandomGamma", "lookup"),
@@ -42,21 +33,25 @@ CAPABILITIES = (
         when=lambda a: not a.get("elementwise", False),
         grids_when=lambda a: not a.get("elementwise", False),
     ),
-    Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5)),
+    Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
     Capability(
         "ToGray",
         "matrix",
         random=False,
         channels=_GREY_OR_RGB,
-        when=lambda a: _is_mean(a) and a.get("num_output_channels", 3) == 3,
+        # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
+        when=lambda a: (
+            a.get("method", "weighted_average") == "weighted_average" and a.get("num_output_channels", 3) == 3
+        ),
         grids="same",
+        averages=2,
         tint=probed,
     ),
     Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
     Capability("ToRGB", random=False, channels=_GREY_OR_RGB, grids="same"),
     Capability("RGBShift", "pointwise", channels=_GREY_OR_RGB),
-    Capability("ChannelShuffle", "pointwise", tint=probed),
+    Capability("ChannelShuffle", "pointwise", averages=0, tint=probed),
     Capability("HueSaturationValue", "pointwise", channels=_GREY_OR_RGB),
     # These look at the whole image first.
     Capability("ColorJitter", statistics=True, channels=_GREY_OR_RGB, grids="same", tint=jitter),

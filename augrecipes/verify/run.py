@@ -100,7 +100,7 @@ def verify(
     samples: int = 64,
     epochs: int = 1,
     masks: StrPath | None = None,
-    dtypes: tuple[Dtype, ...] = DTYPES,
+    dtypes: tuple[Dtype, ...] = ("uint8", "float32"),
     build: Build | None = None,
     promise: Promise | None = None,
     progress: Progress | None = None,

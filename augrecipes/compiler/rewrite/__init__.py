@@ -14,6 +14,7 @@ from augrecipes.compiler.rewrite import (
     read_scaled,
     read_window,
     reduce_first,
+    shrink_first,
 )
 from augrecipes.compiler.rewrite.rule import Firing, Rule, apply_rules
 from augrecipes.recipe.model import Optimize
@@ -32,9 +33,10 @@ EXACT: tuple[Rule, ...] = (
 # Rules that keep within a bound.
 FAST: tuple[Rule, ...] = (
     drop_noops.RULE,
+    crop_first.RULE,  # before join_warps: a table between two warps parts them no more
+    shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
     join_warps.RULE,  # before the other joins: it takes crops and flips with it
     reduce_first.RULE,  # of what join_warps has made
-    crop_first.RULE,
     join_crops.RULE,
     join_flips.RULE,
     join_colours.RULE,  # before join_tables: some tables are matrices as well

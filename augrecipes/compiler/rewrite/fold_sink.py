@@ -32,5 +32,5 @@ RULE = Rule(
     fires="[Blur, {RandomCrop: {height: 16, width: 16}}, HorizontalFlip]",
     leaves="[HorizontalFlip, Blur, VerticalFlip]",
     rewrite=_rewrite,
-    last=True,
+    outermost=True,
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
 
+from augrecipes.compiler.rewrite.gain import gain, most
 from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Rule, Steps, join
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
@@ -31,25 +31,14 @@ def levels(step: Step) -> int:
     OpenCV counts the hue of uint8 in steps of two degrees, so that a value which is one level off may come out of HSV a
     whole step away: 8.5 levels on a pure colour.
     """
-    total, gain = 0.0, 1.0
+    total, gains = 0.0, 1.0
     for leaf in step.walk():
+        gains *= gain(leaf)
         if leaf.name == "ColorJitter":
-            arguments = effective(leaf)
-            total += 4 if most(arguments.get("hue")) == 0 else 14
-            for name in ("brightness", "contrast", "saturation"):
-                value = arguments.get(name)
-                gain *= max(1.0, most(value) if isinstance(value, list | tuple) else 1 + most(value))
-        elif leaf.name == "RandomBrightnessContrast":
-            total += 2
-            gain *= 1 + most(effective(leaf).get("contrast_limit"))
+            total += 4 if most(effective(leaf).get("hue")) == 0 else 14
         elif not leaf.steps:
             total += 2
-    return ceil(total * gain)
-
-
-def most(value: Any) -> float:
-    """The largest size of a number, or of those of a range."""
-    return max(abs(float(part)) for part in (value if isinstance(value, list | tuple) else (value or 0,)))
+    return ceil(total * gains)
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:

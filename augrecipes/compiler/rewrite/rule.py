@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import ceil, prod
 from typing import Literal
 
+from augrecipes.compiler.rewrite.gain import gain
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
@@ -42,7 +44,7 @@ class Rule:
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
         rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply.
-        last: only for the end of the recipe, next to the sink.
+        outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
         levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255, on
             uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such rule.
     """
@@ -53,7 +55,7 @@ class Rule:
     fires: str
     leaves: str
     rewrite: Callable[[Steps, Flow], Steps | None]
-    last: bool = False
+    outermost: bool = False
     levels: Callable[[Step], int] | None = None
 
 
@@ -128,7 +130,7 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in step.walk()):
         flow = replace(flow, dtype=None)
     for rule in rules:
-        if rule.last and not outermost:
+        if rule.outermost and not outermost:
             continue
         # Each firing removes a step or an inversion, so the bound is never met by a correct rule.
         for _ in range(len(steps) ** 2 + 1):
@@ -162,6 +164,7 @@ def _difference(rule: Rule, before: Steps, after: Steps, flow: Flow) -> Firing:
     changed = after[head : len(after) - tail]
     levels: float = 0
     if rule.levels is not None:
-        levels = FLOAT_LEVELS if flow.dtype == "float32" else sum(rule.levels(step) for step in changed)
+        later = prod(gain(leaf) for step in after[len(after) - tail :] for leaf in step.walk())
+        levels = ceil(later * sum(rule.levels(step) for step in changed)) if flow.dtype == "uint8" else FLOAT_LEVELS
     sites = tuple(s.site for s in before[head : len(before) - tail])
     return Firing(rule.name, sites, tuple(s.site for s in changed), rule.contract, levels)
