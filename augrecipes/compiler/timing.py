@@ -160,7 +160,7 @@ class _Timed:
         """What was found."""
         middles = [sorted(runs, key=itemgetter(0))[len(runs) // 2] for runs in self._runs.values()]
         steps = {label: mean(parts.get(label, 0.0) for _, parts in middles) for label in self._labels}
-        outermost = sum(steps[step.site] for step in self.pipeline.compiled.plans[self.pipeline.dtype].steps)
+        outermost = sum(steps[step.site] for step in self.pipeline.compiled.plans[self.pipeline.arrival].steps)
         sink, whole = mean(parts[_SINK] for _, parts in middles), mean(whole for whole, _ in middles)
         return Times(steps, sink, whole - sink - outermost, whole)
 
