@@ -189,7 +189,9 @@ def test_levels(dtype: str) -> None:
         # What comes after a joined step, a table say, may enlarge what it has changed.
         bound = 2 * sum(firing.levels for firing in fired)
         worst = float(np.abs(none["image"] - fast["image"]).max() * 255)
-        assert worst <= (bound if dtype == "uint8" else 0.02), worst
+        # Some ways to grey go through uint8 for floats too, where a bit more or less is a level.
+        rounds = any(step.args.get("method") in ("from_lab", "pca") for step in recipe.walk())
+        assert worst <= (bound if dtype == "uint8" else 1.02 if rounds else 0.02), worst
 
     law()
 

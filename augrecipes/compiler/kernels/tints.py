@@ -86,17 +86,18 @@ class Tinting:
             return None
         if self.rows is not None and self._may_clip():
             self.settle()
-        room = self.scratch.array("seen", (_GRID, _GRID, _RGB), self.array.dtype)
-        seen = cv2.resize(self.array, (_GRID, _GRID), dst=room, interpolation=cv2.INTER_NEAREST)
+        room = [self.scratch.array(name, (_GRID, _GRID, _RGB), self.array.dtype) for name in ("seen", "now", "turned")]
+        seen = cv2.resize(self.array, (_GRID, _GRID), dst=room[0], interpolation=cv2.INTER_NEAREST)
         if self.rows is not None:
-            seen = cv2.transform(seen, np.array(self.rows))
-        turned = turn_hue(seen, shift, self.scratch.array("turned", seen.shape, seen.dtype), self.scratch)
+            seen = cv2.transform(seen, np.array(self.rows), dst=room[1])
+        turned = turn_hue(seen, shift, room[2], self.scratch)
         known = self.scratch.array("known", (_GRID * _GRID, 4), np.dtype(np.float64))
         known[:, :_RGB], known[:, _RGB] = seen.reshape(-1, _RGB), 1.0
         wanted = self.scratch.array("wanted", (_GRID * _GRID, _RGB), np.dtype(np.float64))
         wanted[...] = turned.reshape(-1, _RGB)
         matrix = np.ascontiguousarray(cv2.solve(known.T @ known + _RIDGE, known.T @ wanted)[1].T)
-        off = cv2.absdiff(cv2.transform(seen, matrix), turned)
+        off = cv2.transform(seen, matrix, dst=room[0] if seen is room[1] else room[1])
+        cv2.absdiff(off, turned, dst=off)
         if cv2.minMaxLoc(off.reshape(_GRID, -1))[1] > _FIT:
             return None
         red, green, blue = matrix.tolist()
