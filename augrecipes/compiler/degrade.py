@@ -38,7 +38,7 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         size = (rows * scene.units[self.target], columns * scene.units[self.target])
         for step in self._resizes:
             step.size = size
-        inner: dict[str, Any] = {"image": scene.arrays[self.source]}
+        inner: dict[str, Any] = {"image": scene.pixels(self.source)}
         for step, label in zip(self.transforms, self.labels, strict=True):
             inner = step(**inner)
             scene.show(label, **{self.target: with_channels(inner["image"])})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.plan import flow_of, plan
-from augrecipes.compiler.rewrite import RULES, shrink_first
+from augrecipes.compiler.rewrite import rules_for, shrink_first
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype
@@ -36,6 +36,14 @@ _WHY_FAST = {
     "warp": "has no crop or linear warp behind it to merge with",
     "matrix": "has no other colour step beside it to join",
     "pointwise": "is no matrix; nothing is known that could stand for it",
+}
+
+
+# Of pairs all rules change no bit.
+_WHY_PAIR = {
+    "window": "is a view of each target: nothing is copied as it is",
+    "dihedral": "is inside a group, or turns some targets only",
+    "lookup": "has no window behind it that would leave fewer pixels to change",
 }
 
 
@@ -186,13 +194,13 @@ def explain(
     steps = steps_of(recipe, mode)
     check(recipe)
     planned = plan(recipe, steps, level, arrival)
-    rules = {rule.name: rule for rule in RULES[level]}
+    rules = {rule.name: rule for rule in rules_for(recipe.kind, level)}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
-    held = _held(recipe, steps, arrival) if level == "fast" else {}
+    held = _held(recipe, steps, arrival) if level == "fast" and recipe.kind != "pair" else {}
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
@@ -270,8 +278,8 @@ def _held(recipe: Recipe, steps: tuple[Step, ...], arrival: Arrival) -> dict[str
 def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     if level == "none":
         return "optimize: none runs every step as it is"
-    if recipe.kind == "pair":
-        return "acts on a scene of several targets, of which no rule speaks"
+    if step.name == "Degrade":
+        return "makes a target; the steps inside run as they are"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"
     record = capability(step.name)
@@ -280,4 +288,6 @@ def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     if record.statistics:
         return "reads statistics of the whole image: a crop moved before it would change them"
     kind = kind_of(step)
+    if recipe.kind == "pair":
+        return _WHY_PAIR.get(kind, _WHY[kind])
     return _WHY_FAST.get(kind, _WHY[kind]) if level == "fast" else _WHY[kind]

@@ -13,13 +13,13 @@ from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.tints import Tints
-from augrecipes.compiler.kernels.undecoded import Encoded, Undecoded, whole
+from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.points import processors, take_points
-from augrecipes.compiler.targets import check_image, check_presence, check_size, mask_in, mask_out
+from augrecipes.compiler.targets import arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 
@@ -49,7 +49,7 @@ class ImagePipeline(Pipeline):
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
         if "out" in targets:
             return self._into(epoch, index, tile, dict(targets), allocate)
-        mine = self.coming(_arrival(targets.get("image")))
+        mine = self.coming(arrival_of(targets.get("image")))
         if mine is not self:
             return mine.sample(epoch, index, tile, targets, allocate)
         data, finish = self._prepare(targets, allocate)
@@ -77,13 +77,7 @@ class ImagePipeline(Pipeline):
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
         inputs = self.recipe.inputs
         data = dict(targets)
-        image = data.get("image")
-        if isinstance(image, np.ndarray) or not isinstance(image, Encoded):
-            image = check_image(image, inputs)
-        else:
-            lazily = self.arrival == "encoded" and self.reads
-            image = whole(check_size(image, inputs)) if lazily else check_image(image.array(), inputs)
-        data["image"] = image
+        data["image"] = image = picture_in(data.get("image"), inputs, lazily=self.takes_files)
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
         if mask is None:
@@ -143,13 +137,6 @@ class ImagePipeline(Pipeline):
                 raise
             raise blamed from error
         return data
-
-
-def _arrival(image: Any) -> Arrival:
-    """How an image comes."""
-    if isinstance(image, np.ndarray):
-        return "float32" if image.dtype == np.float32 else "uint8"
-    return "encoded" if isinstance(image, Encoded) else "uint8"
 
 
 def _copy_of(image: np.ndarray) -> np.ndarray:

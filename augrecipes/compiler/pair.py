@@ -12,12 +12,14 @@ from augrecipes.compiler.degrade import Degrade
 from augrecipes.compiler.grid import Region, unit
 from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.lower import Sites, group, lower_step
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.rewrite.rule import OWED_MOVES
 from augrecipes.compiler.scene import Scene
-from augrecipes.compiler.shared import Shared
-from augrecipes.compiler.targets import check_image
+from augrecipes.compiler.shared import OwedMoves, Shared
+from augrecipes.compiler.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Step
@@ -29,7 +31,8 @@ _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
 class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
-    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1); those that a
+    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or pictures that
+    are not decoded yet; those that a
     Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
@@ -57,12 +60,15 @@ class PairPipeline(Pipeline):
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
+        mine = self.coming(arrival_of(targets.get(self.targets[0])))
+        if mine is not self:
+            return mine.sample(epoch, index, tile, targets)
         targets = dict(targets)
         out = self._outs(targets)
         scene, rest = self._scene(targets)
         self._steps(scene, epoch, index, tile)
         for name in self.outputs:
-            made = self.sinks[name](scene.arrays[name], out[name][1] if name in out else np.empty)
+            made = self.sinks[name](scene.moved(name), out[name][1] if name in out else np.empty)
             rest[name] = out[name][0] if name in out else made
         if self.compiled.save_applied_params:
             rest["applied"] = self.applied()
@@ -92,9 +98,9 @@ class PairPipeline(Pipeline):
         """The scene of the targets that were given, and whatever else was given."""
         rest = dict(targets)
         self._check_names(rest)
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray | Undecoded] = {}
         for name in self.targets:
-            arrays[name] = check_image(rest.pop(name), self._inputs[name], name)
+            arrays[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.takes_files)
         first = self.targets[0]
         for name, array in arrays.items():
             for what, mine, its in (
@@ -103,11 +109,11 @@ class PairPipeline(Pipeline):
             ):
                 if mine != its:
                     raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
-        scene = Scene(arrays, self.units, None)
+        scene = Scene(dict(arrays), self.units, None)
         rows, columns = scene.shape()
         scene.region = Region(0, 0, rows, columns)
         for name, array in arrays.items():
-            arrays[name] = array[: rows * self.units[name], : columns * self.units[name]]
+            scene.arrays[name] = array[: rows * self.units[name], : columns * self.units[name]]
         return scene, rest
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
@@ -167,6 +173,8 @@ def _lower(
         made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
         labels.append((made, step.site))
         return made
+    if step.name == OWED_MOVES:
+        return OwedMoves([_lower(child, targets, units, sites, labels) for child in step.steps])
     targets = step.target or targets
     if step.is_group:
         made = group(step, [_lower(child, targets, units, sites, labels) for child in step.steps])

@@ -94,6 +94,11 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """Whether it takes pictures that are not decoded yet, and decodes no more of them than it needs."""
         return "encoded" in self.compiled.plans and self.compiled.plans["encoded"].reads
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether this very pipeline runs the plan for pictures that are not decoded yet."""
+        return self.arrival == "encoded" and self.reads
+
     # Calling.
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.rewrite import RULES, Firing, apply_rules
+from augrecipes.compiler.rewrite import Firing, apply_rules, rules_for
 from augrecipes.compiler.rewrite.rule import READS
 from augrecipes.flow import Arrival, Flow
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
@@ -60,9 +60,7 @@ class Compiled:
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
     """The rewritten steps for images that come as `arrival` says."""
-    if recipe.kind == "pair":
-        return Plan(steps)  # no rule speaks of scenes yet
-    return Plan(*apply_rules(steps, flow_of(recipe, arrival), RULES[optimize]))
+    return Plan(*apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe.kind, optimize)))
 
 
 def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:

@@ -9,6 +9,8 @@ import numpy as np
 
 from augrecipes.compiler.grid import Region, cells
 from augrecipes.compiler.kernels.drawing import stand_in
+from augrecipes.compiler.kernels.moves import IDENTITY, Moved
+from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 
 
 @dataclass(slots=True)
@@ -16,22 +18,39 @@ class Scene:
     """What a pair's steps change in place.
 
     Attributes:
-        arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
+        arrays: by target, H×W×C; targets that a Degrade makes appear when it has run. Who reads pixels asks `pixels`.
         units: pixels of each target along one common cell.
         region: the cells of the scene that are left, or None once a step has padded or resampled them.
+        owes: flips and turns are owed, not carried out, by the steps that run now.
         stages: where pictures after each step are kept, (label, {target: picture}); None: nowhere.
     """
 
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray | Undecoded | Moved]
     units: Mapping[str, int]
     region: Region | None
+    owes: bool = False
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
 
     def show(self, label: str, **more: np.ndarray) -> None:
         """Keep copies of the pictures as they are now; `more`: instead of those of the same name, or beside them."""
         if self.stages is not None:
-            pictures = {**self.arrays, **more}
+            pictures = {**{name: self.pixels(name) for name in self.arrays}, **more}
             self.stages.append((label, {name: np.array(pictures[name]) for name in self.units if name in pictures}))
+
+    def pixels(self, name: str) -> np.ndarray:
+        """The picture of a target, with what it still owed carried out."""
+        array = self.arrays[name]
+        if isinstance(array, Moved) and array.symmetry != IDENTITY:
+            array = array.array()
+        elif isinstance(array, Moved | Undecoded):
+            array = decoded(array.base if isinstance(array, Moved) else array)
+        self.arrays[name] = array
+        return array
+
+    def moved(self, name: str) -> np.ndarray | Moved:
+        """The picture of a target, or one that still owes its last moves: what a sink takes."""
+        array = self.arrays[name]
+        return Moved(array) if isinstance(array, Undecoded) else array
 
     def present(self, names: tuple[str, ...]) -> list[str]:
         """Those of `names` that are there, the coarsest first."""
@@ -39,7 +58,7 @@ class Scene:
 
     def shape(self) -> tuple[int, int]:
         """Rows and columns of common cells; DataError where the targets no longer fit together."""
-        return cells({name: array.shape[:2] for name, array in self.arrays.items()}, self.units)
+        return cells({name: (array.shape[0], array.shape[1]) for name, array in self.arrays.items()}, self.units)
 
     def stand_in(self) -> np.ndarray:
         """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""

@@ -10,7 +10,7 @@ from typing import Any
 import albumentations as A
 
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
-from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.resampled import resample
 from augrecipes.compiler.scene import Scene
 from augrecipes.compiler.sharing import How, how_to_share, refusal
@@ -56,17 +56,17 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         names = scene.present(self.names)
         if names and self.step.should_apply(force_apply=force_apply):
             if len(names) == 1 and len(self.names) == 1:
-                done = self.step(force_apply=True, image=scene.arrays[names[0]])
+                done = self.step(force_apply=True, image=scene.pixels(names[0]))
                 scene.arrays[names[0]] = with_channels(done["image"])
             else:
                 self._share(scene, names)
-            if len(self.names) > 1 or self.how != "plain":
+            if not scene.owes and (len(self.names) > 1 or self.how != "plain"):
                 scene.shape()  # raises where the targets no longer fit
         return data
 
     def _share(self, scene: Scene, names: list[str]) -> None:
         if self.how == "plain":
-            params = draw(self.step, {"image": scene.arrays[names[0]]})
+            params = draw(self.step, {"image": scene.pixels(names[0])})
         else:
             try:
                 params = draw(self.step, {"image": scene.stand_in()})
@@ -77,15 +77,24 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
             scene.region = scene.region and scene.region.cut(x_min, y_min, x_max, y_max)
             for name in names:
-                k = scene.units[name]
-                scene.arrays[name] = scene.arrays[name][y_min * k : y_max * k, x_min * k : x_max * k]
+                array, k = scene.arrays[name], scene.units[name]
+                if isinstance(array, Moved):
+                    scene.arrays[name] = array.cut(x_min * k, y_min * k, x_max * k, y_max * k)
+                else:
+                    scene.arrays[name] = array[y_min * k : y_max * k, x_min * k : x_max * k]
             return
         if self.how == "dihedral":
-            scene.region = scene.region and scene.region.turned(symmetry_of(type(self.step).__name__, params))
+            symmetry = symmetry_of(type(self.step).__name__, params)
+            scene.region = scene.region and scene.region.turned(symmetry)
+            if scene.owes:
+                for name in names:
+                    array = scene.arrays[name]
+                    scene.arrays[name] = (array if isinstance(array, Moved) else Moved(array)).turned(symmetry)
+                return
         elif self.how != "plain":
             scene.region = None
         for name in names:
-            array, k = scene.arrays[name], scene.units[name]
+            array, k = scene.pixels(name), scene.units[name]
             if self.how == "resampled":
                 scene.arrays[name] = with_channels(resample(self.by_target[name], params, array, k))
                 continue
@@ -93,6 +102,29 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             if self.how == "window":
                 own |= _in_pixels(params, k)
             scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
+
+
+class OwedMoves(A.BaseCompose):  # type: ignore[misc]
+    """Windows, flips and turns of all targets: drawn one after another, and owed until a target's pixels are read.
+
+    A turn after a window moves fewer pixels; one that nothing reads before the sink is carried out by the sink.
+
+    Args:
+        steps: in order.
+    """
+
+    def __init__(self, steps: list[Shared]) -> None:
+        super().__init__(steps, p=1.0)
+
+    def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
+        """The scene (`scene=`), which owes the moves; each step has its own gate."""
+        del force_apply
+        scene: Scene = data["scene"]
+        scene.owes = True
+        for step in self.transforms:
+            step(scene=scene)
+        scene.owes = False
+        return data
 
 
 def _in_pixels(params: dict[str, Any], unit: int) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
 from augrecipes.errors import DataError
+from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs
 
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
@@ -24,6 +25,20 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
     if image.dtype not in (np.uint8, np.float32):
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
     return check_size(image, inputs, name)
+
+
+def arrival_of(image: Any) -> Arrival:
+    """How an image comes to a pipeline."""
+    if isinstance(image, np.ndarray):
+        return "float32" if image.dtype == np.float32 else "uint8"
+    return "encoded" if is_encoded(image) else "uint8"
+
+
+def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool) -> np.ndarray | Undecoded:
+    """What `check_image` says of an array; a picture that is not decoded yet is decoded, unless `lazily`."""
+    if not is_encoded(image):
+        return check_image(image, inputs, name)
+    return whole(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
 
 
 def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +17,7 @@ from augrecipes.data.sample import as_torch
 from augrecipes.data.terminal_line import progress_line
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
@@ -160,7 +161,8 @@ class PairedImages(SampleDataset):
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         # The other section of a recipe, which a subset may run, may make what this one reads.
         paths = {name: path for name, path in self._files(row).items() if name in self.pipeline.targets}
-        images = {name: read_image(path, **self._decode) for name, path in paths.items()}
+        read: Callable[..., Any] = open_encoded if self.pipeline.reads else read_image
+        images = {name: read(path, **self._decode) for name, path in paths.items()}
         try:
             out = self.pipeline.at(index=virtual, epoch=epoch)(**images)
         except DataError as error:

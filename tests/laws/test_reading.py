@@ -4,49 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
 from test_exact_equals_none import COMMON, build, outcome
+from undecoded_pictures import Picture
 
-from augrecipes.compiler.kernels.undecoded import Encoded, Undecoded, whole
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-
-
-class Picture:
-    """An array that pretends to be a file, and remembers what was read of it.
-
-    Reduced blocks at the end are filled up by repeating the edge, as JPEG encoders do.
-    """
-
-    def __init__(self, pixels: np.ndarray, scales: tuple[int, ...] = ()) -> None:
-        self.pixels, self._scales = pixels, scales
-        self.shape, self.dtype = pixels.shape, pixels.dtype
-        self.read: list[tuple[int, ...]] = []
-
-    def scales(self) -> tuple[int, ...]:
-        return self._scales
-
-    def array(self) -> np.ndarray:
-        self.read.append((0, 0, *self.shape[:2], 1))
-        return self.pixels.copy()
-
-    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
-        self.read.append((y0, x0, y1, x1, reduce))
-        assert reduce == 1 or not (y0 % reduce or x0 % reduce)
-        part = self.pixels[y0:y1, x0:x1].copy()
-        if reduce == 1:
-            return part
-        below, right = -part.shape[0] % reduce, -part.shape[1] % reduce
-        part = cv2.copyMakeBorder(part, 0, below, 0, right, cv2.BORDER_REPLICATE)
-        size = part.shape[1] // reduce, part.shape[0] // reduce
-        return cv2.resize(part, size, interpolation=cv2.INTER_AREA).reshape(size[1], size[0], -1)
 
 
 def parsed(steps: str) -> Recipe:
@@ -113,7 +83,7 @@ def test_reads_a_window_once(steps: str, level: Any) -> None:
     pipeline = build(parsed(steps), level)
     for index in range(5):
         picture = Picture(pixels)
-        assert isinstance(picture, Encoded)
+        assert is_encoded(picture)
         pipeline.at(index)(image=picture)
         assert len(picture.read) == 1
         y0, x0, y1, x1, reduce = picture.read[0]

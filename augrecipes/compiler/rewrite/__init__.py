@@ -11,13 +11,15 @@ from augrecipes.compiler.rewrite import (
     join_flips,
     join_tables,
     join_warps,
+    owe_moves,
     read_scaled,
     read_window,
+    read_windows,
     reduce_first,
     shrink_first,
 )
 from augrecipes.compiler.rewrite.rule import Firing, Rule, apply_rules
-from augrecipes.recipe.model import Optimize
+from augrecipes.recipe.model import Kind, Optimize
 
 # Rules that change no bit.
 EXACT: tuple[Rule, ...] = (
@@ -46,6 +48,24 @@ FAST: tuple[Rule, ...] = (
     read_window.RULE,
 )
 
+# Rules of pairs, whose steps act on several targets. They change no bit, and are those of `fast` too.
+PAIR: tuple[Rule, ...] = (
+    drop_noops.RULE,
+    crop_first.RULE,
+    owe_moves.RULE,  # after crop_first: it makes windows and turns neighbours
+    read_windows.RULE,  # last: it takes what comes first
+)
+
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
 
-__all__ = ["EXACT", "FAST", "RULES", "Firing", "Rule", "apply_rules"]
+
+def rules_for(kind: Kind, optimize: Optimize) -> tuple[Rule, ...]:
+    """The rules that a recipe of a kind is rewritten by, in order.
+
+    >>> rules_for("pair", "none"), [rule.name for rule in rules_for("pair", "exact")][0]
+    ((), 'drop_noops')
+    """
+    return PAIR if kind == "pair" and optimize != "none" else RULES[optimize]
+
+
+__all__ = ["EXACT", "FAST", "PAIR", "RULES", "Firing", "Rule", "apply_rules", "rules_for"]

@@ -25,6 +25,7 @@ INTO_SINK = "IntoSink"
 JOINED_WARPS = "JoinedWarps"
 JOINED_COLOURS = "JoinedColours"
 WINDOW_READ = "WindowRead"
+OWED_MOVES = "OwedMoves"  # of a pair
 REDUCES = "reduces"  # argument of joined warps: they may reduce a picture before they warp it
 SCALES = "scales"  # and the decoder may do that, for a picture that is not decoded yet
 READS = "reads"  # argument of a plan's first step: it takes a picture that is not decoded yet

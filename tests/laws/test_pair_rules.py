@@ -1,0 +1,253 @@
+"""Rules of pairs: the draws of `none`, the same windows, and every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from random_pairs import SCALES, TURNS, Scales, pair, unit_of, windows
+from undecoded_pictures import Picture
+
+from augrecipes.compiler import scene, shared
+from augrecipes.compiler.kernels.moves import Moved
+from augrecipes.compiler.pair import PairPipeline
+from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.rewrite import PAIR, Rule, apply_rules
+from augrecipes.compiler.rewrite.rule import OWED_MOVES
+from augrecipes.errors import DataError
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.parse import parse_text
+
+COMMON = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+FLOW = Flow("uint8", encoded=True)
+EACH = pytest.mark.parametrize("rule", PAIR, ids=lambda rule: rule.name)
+PLAIN = (
+    ("RandomGamma", {}),
+    ("InvertImg", {}),
+    ("RandomBrightnessContrast", {}),
+    ("HueSaturationValue", {}),
+    ("ToGray", {}),
+    ("ColorJitter", {}),
+    ("Blur", {}),
+)
+ONE_TARGET = (*PLAIN, ("GaussNoise", {}), ("PixelDropout", {}), ("ImageCompression", {}))
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    """Windows, turns, steps of one target and of all, groups, and a target that is made of another."""
+    scales: Scales = draw(st.sampled_from(SCALES))
+    names = sorted(scales)
+    chance = st.sampled_from([None, 0.0, 0.5, 1.0])
+    turn = st.builds(Step, st.sampled_from(TURNS), p=chance)
+    everywhere = st.builds(lambda known, p: Step(known[0], Arguments(known[1]), p=p), st.sampled_from(PLAIN), chance)
+    somewhere = st.builds(
+        lambda known, p, name: Step(known[0], Arguments(known[1]), p=p, target=(name,)),
+        st.sampled_from(ONE_TARGET), chance, st.sampled_from(names),
+    )  # fmt: skip
+    any_step = st.one_of(turn, turn, everywhere, somewhere)
+    group = st.builds(
+        lambda name, children: Step(name, Arguments({"n": 1} if name == "SomeOf" else {}), steps=tuple(children)),
+        st.sampled_from(["OneOf", "SomeOf", "Sequential", "RandomOrder"]),
+        st.lists(st.builds(Step, st.sampled_from(TURNS), p=st.sampled_from([None, 1.0])), min_size=1, max_size=3),
+    )
+    steps = draw(st.lists(st.one_of(any_step, any_step, any_step, group), max_size=6))
+    place = draw(st.integers(0, len(steps)))
+    steps.insert(place, draw(windows(scales, first=True)))
+    if draw(st.booleans()):
+        steps.insert(draw(st.integers(place + 1, len(steps))), draw(windows(scales, first=False)))
+    made = None
+    if draw(st.booleans()):
+        coarse, fine = (pick(names, key=scales.__getitem__) for pick in (min, max))
+        inside = (Step("Blur", p=0.5), Step("ResizeToTarget", Arguments({"method": "area"}), p=1.0))
+        made = Step("Degrade", Arguments({"source": fine, "target": coarse}), steps=inside)
+        steps.append(made)
+        steps.append(Step("HorizontalFlip"))
+    return pair(scales, [step for step in steps if made is None or made.args["target"] not in (step.at, *step.target)])
+
+
+def build(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
+    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
+    return PairPipeline(Compiled(recipe, "train", optimize, seed, True, plans))
+
+
+def scene_of(pipeline: PairPipeline, scales: Scales, seed: int, dtype: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    made = {}
+    for name in pipeline.targets:
+        k = unit_of(scales)[name]
+        image = rng.integers(0, 256, (24 * k + seed % k, 29 * k, 3), np.uint8)
+        made[name] = image if dtype == "uint8" else image.astype(np.float32) / np.float32(255)
+    return made
+
+
+def outcome(pipeline: PairPipeline, arrays: Mapping[str, Any]) -> dict[str, Any] | str | None:
+    try:
+        return pipeline.at(3, 1)(**arrays)
+    except DataError as error:  # a foolish recipe; both must blame the same step
+        return error.step
+
+
+def law(recipe: Recipe, seed: int, dtype: str) -> None:
+    recipe = replace(recipe, output=Output(dtype=("uint8", "float32")[seed % 2], layout=("hwc", "chw")[seed // 2 % 2]))
+    both = build(recipe, "none", seed), build(recipe, "exact", seed)
+    arrays = scene_of(both[0], dict(recipe.scales), seed, dtype)
+    before = {name: array.copy() for name, array in arrays.items()}
+    plain, exact = (outcome(pipeline, arrays) for pipeline in both)
+    for name, array in before.items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=f"{name} was written to")
+    if not isinstance(plain, dict):
+        assert plain == exact
+        return
+    assert isinstance(exact, dict)
+    assert plain["window"] == exact["window"]
+    for name in recipe.scales:
+        assert plain[name].dtype == exact[name].dtype
+        np.testing.assert_array_equal(plain[name], exact[name], err_msg=name)
+        assert not any(np.may_share_memory(exact[name], array) for array in arrays.values())
+    if dtype == "uint8":
+        read = outcome(both[1], {name: Picture(array) for name, array in arrays.items()})
+        assert isinstance(read, dict)
+        for name in recipe.scales:
+            np.testing.assert_array_equal(read[name], exact[name], err_msg=f"{name}, which was not decoded")
+    noops = {step.site for step in recipe.walk() if step.name == "NoOp"}
+    drawn = [{site: str(params) for site, _, params in out["applied"] if site not in noops} for out in (plain, exact)]
+    assert drawn[0].keys() == drawn[1].keys()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_every_bit(dtype: str) -> None:
+    @COMMON
+    @given(recipes(), st.integers(0, 2**32))
+    def check(recipe: Recipe, seed: int) -> None:
+        law(recipe, seed, dtype)
+
+    check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_every_bit_of_very_many(dtype: str) -> None:
+    @settings(COMMON, max_examples=5000)
+    @given(recipes(), st.integers(0, 2**32))
+    def check(recipe: Recipe, seed: int) -> None:
+        law(recipe, seed, dtype)
+
+    check()
+
+
+class TestPlantedFaults:
+    def caught(self) -> bool:
+        @settings(COMMON, max_examples=300, phases=[Phase.generate])
+        @given(recipes(), st.integers(0, 2**32))
+        def check(recipe: Recipe, seed: int) -> None:
+            law(recipe, seed, "uint8")
+
+        try:
+            check()
+        except AssertionError:
+            return True
+        return False
+
+    def test_a_step_that_reads_what_is_not_turned_yet(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def careless(self: scene.Scene, name: str) -> np.ndarray:
+            array = self.arrays[name]
+            return array.base if isinstance(array, Moved) else array
+
+        monkeypatch.setattr(scene.Scene, "pixels", careless)
+        assert self.caught()
+
+    def test_a_window_that_forgets_the_turn_before_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Moved, "cut", lambda self, x0, y0, x1, y1: Moved(self.base[y0:y1, x0:x1], self.symmetry))
+        assert self.caught()
+
+    def test_turns_in_the_wrong_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Moved, "turned", lambda self, turn: Moved(self.base, turn.then(self.symmetry)))
+        assert self.caught()
+
+    def test_one_target_is_not_turned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        turned = shared.OwedMoves.__call__
+
+        def forgetful(self: Any, *args: Any, **data: Any) -> Any:
+            done = turned(self, *args, **data)
+            arrays = data["scene"].arrays
+            last = list(arrays)[-1]
+            if isinstance(arrays[last], Moved):
+                arrays[last] = Moved(arrays[last].base)
+            return done
+
+        monkeypatch.setattr(shared.OwedMoves, "__call__", forgetful)
+        assert self.caught()
+
+    def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A rule of images that forgets whose pixels it moves is caught here too."""
+        monkeypatch.setattr(
+            "augrecipes.compiler.rewrite.crop_first.kind_of", lambda step: "window" if "Crop" in step.name else "lookup"
+        )
+        assert self.caught()
+
+
+def parsed(steps: str) -> Recipe:
+    return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
+
+
+@EACH
+def test_fires_and_leaves_alone(rule: Rule) -> None:
+    for fires, steps in ((True, rule.fires), (False, rule.leaves)):
+        before = parsed(steps).steps
+        after, fired = apply_rules(before, FLOW, (rule,))
+        assert {f.rule for f in fired} == ({rule.name} if fires else set())
+        assert (after != before) == fires
+        assert apply_rules(after, FLOW, (rule,)) == (after, ())
+
+
+@pytest.mark.parametrize(
+    ("steps", "planned"),
+    [
+        ("[D4, {RandomCrop: {height: 8, width: 8}}]", [OWED_MOVES]),
+        ("[{RandomCrop: {height: 8, width: 8}}]", ["RandomCrop"]),
+        ("[{RandomCrop: {height: 8, width: 8}}, NoOp, D4, {GaussNoise: {target: lr}}]", [OWED_MOVES, "GaussNoise"]),
+        ("[D4, {InvertImg: {target: lr}}, {RandomCrop: {height: 8, width: 8}}]", [OWED_MOVES, "InvertImg"]),
+        ("[D4, Blur, HorizontalFlip]", [OWED_MOVES, "Blur", OWED_MOVES]),
+    ],
+)
+def test_plans(steps: str, planned: list[str]) -> None:
+    made = parsed(steps)
+    for optimize in ("exact", "fast"):
+        assert [step.name for step in plan(made, made.steps, optimize, "uint8").steps] == planned  # type: ignore[arg-type]
+    assert plan(made, made.steps, "none", "uint8").steps == made.steps
+
+
+def test_turns_are_carried_out_once_and_by_the_sink(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = parsed(
+        "[D4, {RandomCrop: {height: 8, width: 8, at: lr}}, HorizontalFlip, {GaussNoise: {target: lr, p: 1.0}}]"
+    )
+    pipeline = build(made, "exact", 0)
+    settled: list[tuple[int, ...]] = []
+    array = Moved.array
+    monkeypatch.setattr(Moved, "array", lambda self, *room: settled.append(self.base.shape) or array(self, *room))
+    for index in range(40):
+        settled.clear()
+        pipeline.at(index)(**scene_of(pipeline, {"lr": 1, "hr": 2}, index, "uint8"))
+        assert set(settled) <= {(8, 8, 3), (16, 16, 3)}
+        assert len(settled) <= 2
+
+
+def test_no_more_is_read_than_the_window() -> None:
+    made = parsed("[D4, {RandomCrop: {height: 8, width: 6, at: lr}}, {GaussNoise: {target: lr, p: 1.0}}]")
+    pipeline = build(made, "exact", 0)
+    assert pipeline.reads
+    for index in range(8):
+        scene_read = scene_of(pipeline, {"lr": 1, "hr": 2}, index, "uint8")
+        pictures = {name: Picture(array) for name, array in scene_read.items()}
+        pipeline.at(index)(**pictures)
+        for name, k in (("lr", 1), ("hr", 2)):
+            assert len(pictures[name].read) == 1
+            y0, x0, y1, x1, _ = pictures[name].read[0]
+            assert sorted((y1 - y0, x1 - x0)) == [6 * k, 8 * k]
