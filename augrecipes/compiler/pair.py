@@ -102,11 +102,9 @@ class PairPipeline(Pipeline):
         for name in self.targets:
             arrays[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.takes_files)
         first = self.targets[0]
+        channels, dtype = arrays[first].shape[2], arrays[first].dtype
         for name, array in arrays.items():
-            for what, mine, its in (
-                ("channels", array.shape[2], arrays[first].shape[2]),
-                ("dtype", array.dtype, arrays[first].dtype),
-            ):
+            for what, mine, its in (("channels", array.shape[2], channels), ("dtype", array.dtype, dtype)):
                 if mine != its:
                     raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
         scene = Scene(dict(arrays), self.units, None)

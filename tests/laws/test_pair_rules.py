@@ -14,6 +14,7 @@ from random_pairs import SCALES, TURNS, Scales, pair, unit_of, windows
 from undecoded_pictures import Picture
 
 from augrecipes.compiler import scene, shared
+from augrecipes.compiler.explain import explain
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
@@ -251,3 +252,13 @@ def test_no_more_is_read_than_the_window() -> None:
             assert len(pictures[name].read) == 1
             y0, x0, y1, x1, _ = pictures[name].read[0]
             assert sorted((y1 - y0, x1 - x0)) == [6 * k, 8 * k]
+
+
+def test_explain_says_what_stays_and_why() -> None:
+    made = parsed("[{RandomCrop: {height: 8, width: 8}}, Blur, D4, {OneOf: {steps: [HorizontalFlip, VerticalFlip]}}]")
+    told = explain(replace(made, eval=()), optimize="exact", arrival="uint8")
+    assert [rule.rule for rule in told.rules] == ["owe_moves"]
+    why = {row.site: row.why for row in told.stayed}
+    assert why["RandomCrop#1"].startswith("is a view of each target")
+    assert why["OneOf#1/HorizontalFlip#1"].startswith("is inside a group")
+    assert why["Blur#1"].startswith("is opaque")
