@@ -216,7 +216,7 @@ def explain(
             Stayed(step.site, held.get(step.site) or _why(recipe, step, level))
             for root in steps
             for step, _ in _walk(root, 0)
-            if step.site not in touched
+            if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
     )
 

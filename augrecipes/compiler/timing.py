@@ -100,7 +100,8 @@ def measure(
         _Timed(recipe.compile(mode, level, seed, threads=1), targets) for level in ("none", optimize or recipe.optimize)
     )
     with one_opencv_thread():
-        slower = max(plain.run(0), plain.run(0), planned.run(0), planned.run(0))  # the first call is warm-up
+        for index in range(_FEWEST_SAMPLES):  # warm-up
+            slower = max(plain.run(index), planned.run(index))
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))
         rounds = max(_LEAST_ROUNDS, min(_ROUNDS, int(seconds / samples / slower)))
         plain.forget()

@@ -193,8 +193,8 @@ class Comparison:
     def _colours(self, given: Given, place: Place, picture: NDArray[Any]) -> None:
         """The colour steps alone, on the picture as the geometry leaves it."""
         two = self.two("colours", lambda: variants.only_colours(self.recipe, self.mode))
-        fast = two.fast.pipeline
-        promise = promise_of(fast, self.dtype) if isinstance(fast, Pipeline) else self.promise
+        planned = two.fast.pipeline
+        promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         alone = Given(given.index, given.tile, given.path, {"image": picture}).of(self.dtype)
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
         limit = self._most(self.recipe.output, promise)

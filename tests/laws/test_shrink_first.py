@@ -162,6 +162,9 @@ def test_explain_says_what_was_moved_and_what_not() -> None:
         ("shrink_first", "LEVELS"),
         ("join_warps", "GEOMETRY"),
     ]
+    group = label((Step("OneOf", steps=(INVERT, Step("ToGray"))), RESIZE))
+    moved = explain(Recipe("tiny", steps=group, eval=(), inputs=Inputs(min_size=LEAST)), optimize="fast")
+    assert moved.stayed == ()
     assert {row.site: row.why.partition(":")[0] for row in told.stayed}[
         "RGBShift#1"
     ] == "may saturate, or is not linear"
