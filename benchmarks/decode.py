@@ -1,0 +1,279 @@
+"""What it saves to decode only what is used: windows of JPEGs, thumbnails, and training crops, beside whole decodes.
+
+python benchmarks/decode.py                    prints
+python benchmarks/decode.py --write            prints, and writes the section `decode` of benchmarks/RESULTS.md
+python benchmarks/decode.py --photos FOLDER    takes photographs from there instead of drawn ones
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+import simplejpeg
+from measure import Pair, Timing, conditions, in_turns, settle
+from results import put_section, table
+from workloads import Sample, photos, same_kind, stock
+
+import augrecipes as ar
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.encoded import encoded
+from augrecipes.sources.files import decode_image, read_image
+
+_BATCH = 32
+_QUALITY = 90
+_CROP = "jpeg-crop-256"
+_TRAIN = "imagenet-train"
+_THUMBNAILS = """
+version: 1
+recipe: thumbnails
+steps:
+  - SmallestMaxSize: {max_size: 256}
+  - CenterCrop: {height: 224, width: 224}
+eval: []
+output: {dtype: float32, layout: chw, normalize: imagenet}
+"""
+_METHOD = f"""\
+JPEGs in memory, quality {_QUALITY}, 4:2:0, baseline, without restart markers (but for the rows that say so); drawn
+photographs of the demo, or those of `--photos`, scaled. One thread (`cv2.setNumThreads(0)`,
+`torch.set_num_threads(1)`), glibc's allocator tuned alike for both sides, both in one process, in turns A B A B, a
+sample at a time, written into the same batch of {_BATCH} as float32 C×H×W; medians ± median distance, a ratio is the
+median over the turns, and above 1 augrecipes is the quicker. `whole` is the same compiled recipe on the whole decode of
+the same library. Stock is `A.Compose` of the same steps with `A.Normalize`, on what the named library decodes. As a
+user runs it: stock in a process of its own, glibc's allocator and OpenCV's threads as they come; augrecipes in another,
+with what `ar.loader` sets. Two threads: the same samples dealt out to one and to two, a pipeline each."""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    ours: str
+    beside: str
+    verdict: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the turns: is everything still there?")
+    parser.add_argument("--photos", type=Path, metavar="FOLDER", help="of photographs")
+    parser.add_argument("--only", metavar="WORD", help="only the parts whose name holds it", default="")
+    parser.add_argument("--alone", choices=("ours", "stock"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.alone:
+        print(_alone(options.alone, options.photos, 40 if options.quick else 400))
+        return
+    where = conditions()
+    settle()
+    turns = 20 if options.quick else 400
+    parts: dict[str, Callable[[], Iterator[Row]]] = {
+        "W5": lambda: _crops(options.photos, turns),
+        "large": lambda: _large(options.photos, turns // 10),
+        "W2": lambda: _train(options.photos, turns),
+        "user": lambda: _as_a_user(options.photos, 2 if options.quick else 7, quick=options.quick),
+        "threads": lambda: _threads(options.photos, turns),
+    }
+    rows = []
+    for row in itertools.chain.from_iterable(part() for name, part in parts.items() if options.only in name):
+        print(f"{row.what:52} {row.ours:20} {row.beside:44} {row.verdict}", flush=True)
+        rows.append(tuple(row))
+    if options.write and not (options.quick or options.only):
+        body = table(("what", "augrecipes", "beside", ""), rows)
+        put_section("decode", f"## Decoding (`python benchmarks/decode.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
+
+
+def _crops(folder: Path | None, turns: int) -> Iterator[Row]:
+    recipe, pool = ar.load(_CROP), _jpegs(folder, 533, 800)
+    what = "W5: 800×533 → window 256"
+    exact, whole, plain = (
+        _reading(recipe, "exact", pool),
+        _whole(recipe, "exact", pool),
+        _stock(recipe, pool, _simplejpeg),
+    )
+    same_kind({"exact": exact, "whole": whole, "stock": plain}, (3, 256, 256), 64)
+    yield _row(f"{what}, `exact`", _in_batch(exact, whole, 256, turns), "whole", 1.35)
+    yield _row(f"{what}, `exact`", _in_batch(exact, plain, 256, turns), "stock on simplejpeg", 1.35)
+    cv2_plain = _stock(recipe, pool, _opencv)
+    yield _row(f"{what}, `exact`", _in_batch(exact, cv2_plain, 256, turns), "stock on cv2", None)
+    marked = _jpegs(folder, 533, 800, restart=True)
+    pair = _in_batch(_reading(recipe, "exact", marked), _whole(recipe, "exact", marked), 256, turns)
+    yield _row("the same with restart markers", pair, "whole", None)
+
+
+def _large(folder: Path | None, turns: int) -> Iterator[Row]:
+    pool = _jpegs(folder, 3000, 4000, count=4)
+    recipe = ar.load(_CROP)
+    pair = _in_batch(_reading(recipe, "exact", pool), _whole(recipe, "exact", pool), 256, turns)
+    yield _row("12 MP → window 256, `exact`", pair, "whole", 1.5, "ms")
+    recipe = parse_text(_THUMBNAILS, root=None)
+    fast, whole = _reading(recipe, "fast", pool), _whole(recipe, "fast", pool)
+    pair = _in_batch(fast, whole, 224, turns)
+    yield _row("12 MP → thumbnail 224, `fast`", pair, "whole", 1.5, "ms")
+    marked = _jpegs(folder, 3000, 4000, count=4, restart=True)
+    recipe = ar.load(_CROP)
+    pair = _in_batch(_reading(recipe, "exact", marked), _whole(recipe, "exact", marked), 256, turns)
+    yield _row("12 MP with restart markers → window 256, `exact`", pair, "whole", None, "ms")
+
+
+def _train(folder: Path | None, turns: int) -> Iterator[Row]:
+    recipe, pool = ar.load(_TRAIN), _jpegs(folder, 375, 500)
+    what = "W2: 500×375 → random resized crop 224"
+    sides = {optimize: _reading(recipe, optimize, pool) for optimize in ("exact", "fast")}
+    plain = _stock(recipe, pool, _opencv)
+    same_kind({"stock": plain, **sides}, (3, 224, 224), 64)
+    for optimize, sample in sides.items():
+        yield _row(f"{what}, `{optimize}`", _in_batch(sample, plain, 224, turns), "stock on cv2", 1.35)
+    pair = _in_batch(sides["fast"], _whole(recipe, "fast", pool), 224, turns)
+    yield _row(f"{what}, `fast`", pair, "whole", None)
+
+
+def _as_a_user(folder: Path | None, rounds: int, *, quick: bool) -> Iterator[Row]:
+    options = [*(["--quick"] if quick else []), *(["--photos", str(folder)] if folder else [])]
+    found: dict[str, list[float]] = {"ours": [], "stock": []}
+    for _ in range(rounds):
+        for side, times in found.items():
+            command = [sys.executable, __file__, "--alone", side, *options]
+            times.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    ours, plain = (_timing(times) for times in found.values())
+    ratio = median(b / a for a, b in zip(*found.values(), strict=True))
+    yield _row("W2 as a user runs it, `fast`", Pair(ours, plain, ratio, ours), "stock on cv2", 2.0)
+
+
+def _alone(side: str, folder: Path | None, turns: int) -> float:
+    """Seconds a sample of W2, in a process of its own."""
+    recipe, pool = ar.load(_TRAIN), _jpegs(folder, 375, 500)
+    if side == "ours":
+        settle()
+        sample = _reading(recipe, "fast", pool)
+    else:
+        sample = _stock(recipe, pool, _opencv)
+    batch = np.zeros((_BATCH, 3, 224, 224), np.float32)
+    times = []
+    for k in range(turns):
+        start = perf_counter()
+        sample(k, batch[k % _BATCH])
+        times.append(perf_counter() - start)
+    return median(times[len(times) // 10 :])
+
+
+def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
+    for name, recipe, size, out in (("W2", ar.load(_TRAIN), (375, 500), 224), ("W5", ar.load(_CROP), (533, 800), 256)):
+        pool = _jpegs(folder, *size)
+        samples = [_reading(recipe, "fast", pool) for _ in range(2)]
+        batches = [np.zeros((_BATCH, 3, out, out), np.float32) for _ in samples]
+
+        def deal(thread: int, threads: int, samples: list[Sample] = samples, batches: list = batches) -> None:
+            for k in range(thread, _BATCH, threads):
+                samples[thread](k, batches[thread][k])
+
+        with ThreadPoolExecutor(2) as threads:
+            both = lambda deal=deal: list(threads.map(deal, (0, 1), (2, 2)))  # noqa: E731
+            pair = in_turns(both, lambda deal=deal: list(threads.map(deal, (0,), (1,))), turns // 10)
+        yield _row(f"{name}, `fast`, {_BATCH} samples by two threads", pair, "by one", 1.7, "ms")
+
+
+def _reading(recipe: ar.Recipe, optimize: str, pool: Sequence[bytes]) -> Sample:
+    """A compiled recipe that is given pictures that are not decoded."""
+    pipeline = recipe.compile(optimize=optimize)  # type: ignore[arg-type]
+
+    def sample(k: int, out: np.ndarray) -> None:
+        pipeline.at(k)(image=encoded(pool[k % len(pool)], name="photo.jpg"), out=out)
+
+    return sample
+
+
+def _whole(recipe: ar.Recipe, optimize: str, pool: Sequence[bytes]) -> Sample:
+    """The same recipe, given arrays."""
+    pipeline = recipe.compile(optimize=optimize)  # type: ignore[arg-type]
+
+    def sample(k: int, out: np.ndarray) -> None:
+        pipeline.at(k)(image=decode_image(pool[k % len(pool)], name="photo.jpg"), out=out)
+
+    return sample
+
+
+def _stock(recipe: ar.Recipe, pool: Sequence[bytes], decode: Callable[[bytes], np.ndarray]) -> Sample:
+    """`A.Compose` of the same steps."""
+
+    class Decoded(Sequence[np.ndarray]):
+        def __len__(self) -> int:
+            return len(pool)
+
+        def __getitem__(self, k: int) -> np.ndarray:  # type: ignore[override]
+            return decode(pool[k])
+
+    return stock(recipe, Decoded())
+
+
+def _simplejpeg(data: bytes) -> np.ndarray:
+    return simplejpeg.decode_jpeg(data)
+
+
+def _opencv(data: bytes) -> np.ndarray:
+    return cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
+
+
+def _jpegs(
+    folder: Path | None, height: int, width: int, *, count: int | None = None, restart: bool = False
+) -> list[bytes]:
+    """Photographs as JPEGs; `restart`: with a marker after each row of blocks."""
+    drawn = photos(height, width) if folder is None else _scaled(folder, height, width)
+    options = [cv2.IMWRITE_JPEG_QUALITY, _QUALITY, cv2.IMWRITE_JPEG_RST_INTERVAL, -(-width // 16) if restart else 0]
+    return [cv2.imencode(".jpg", image[:, :, ::-1], options)[1].tobytes() for image in drawn[:count]]
+
+
+def _scaled(folder: Path, height: int, width: int) -> list[np.ndarray]:
+    """Photographs of a folder, scaled to cover the size, and their middle cut out."""
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in {".jpg", ".jpeg", ".png"}]
+    if not files:
+        raise SystemExit(f"{folder}: no JPEG and no PNG in it")
+    found = []
+    for image in map(read_image, files[:64]):
+        scale = max(height / image.shape[0], width / image.shape[1])
+        size = (max(width, round(image.shape[1] * scale)), max(height, round(image.shape[0] * scale)))
+        large = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+        y, x = (large.shape[0] - height) // 2, (large.shape[1] - width) // 2
+        found.append(np.ascontiguousarray(large[y : y + height, x : x + width]))
+    return found
+
+
+def _in_batch(a: Sample, b: Sample, size: int, turns: int) -> Pair:
+    """Both in turns, sample by sample, each going through the pool and the batch by itself."""
+    batch = np.zeros((_BATCH, 3, size, size), np.float32)
+
+    def counted(sample: Sample) -> Callable[[], None]:
+        turn = itertools.count()
+
+        def work() -> None:
+            k = next(turn)
+            sample(k, batch[k % _BATCH])
+
+        return work
+
+    return in_turns(counted(a), counted(b), turns)
+
+
+def _timing(values: list[float]) -> Timing:
+    return Timing(median(values), median(abs(v - median(values)) for v in values))
+
+
+def _row(what: str, pair: Pair, peer: str, goal: float | None, unit: str = "µs") -> Row:
+    verdict = f"×{pair.ratio:.2f}"
+    if goal is not None:
+        verdict += f", goal ×{goal:g}: {'met' if pair.ratio >= goal else 'missed'}"
+    return Row(what, pair.ours.in_units(unit), f"{peer} {pair.peer.in_units(unit)}", verdict)
+
+
+if __name__ == "__main__":
+    main()
