@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from augrecipes.sources.file_bytes import read_bytes, read_ends
 from augrecipes.sources.formats import tiff
@@ -87,6 +88,6 @@ def _ends(header: ImageHeader, first: bytes, last: bytes, size: int) -> bool:
 
 def _head_or_reason(path: str) -> Head:
     try:
-        return read_head(path)
+        return replace(read_head(path), layout=None)  # there may be a million of them
     except UnreadableError as error:
         return str(error)

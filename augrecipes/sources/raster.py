@@ -11,6 +11,15 @@ from numpy.typing import NDArray
 from augrecipes.sources.formats.exif import turned
 from augrecipes.sources.formats.header import UnreadableError
 
+_CONVERSIONS = {
+    (1, 3): cv2.COLOR_GRAY2RGB,
+    (1, 4): cv2.COLOR_GRAY2RGBA,
+    (3, 1): cv2.COLOR_RGB2GRAY,
+    (3, 4): cv2.COLOR_RGB2RGBA,
+    (4, 1): cv2.COLOR_RGBA2GRAY,
+    (4, 3): cv2.COLOR_RGBA2RGB,
+}
+
 
 def as_image(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
     """uint8 H×W×C, C-contiguous, writable, owning its memory.
@@ -33,14 +42,7 @@ def as_image(raster: NDArray[Any], channels: int | None, orientation: int) -> ND
         raise UnreadableError(f"a picture of {stored} channels")
     if orientation != 1:
         raster = turned(np.ascontiguousarray(raster), orientation)
-    code = {
-        (1, 3): cv2.COLOR_GRAY2RGB,
-        (1, 4): cv2.COLOR_GRAY2RGBA,
-        (3, 1): cv2.COLOR_RGB2GRAY,
-        (3, 4): cv2.COLOR_RGB2RGBA,
-        (4, 1): cv2.COLOR_RGBA2GRAY,
-        (4, 3): cv2.COLOR_RGBA2RGB,
-    }.get((stored, channels or stored))
+    code = _CONVERSIONS.get((stored, channels or stored))
     if code is not None:
         raster = cv2.cvtColor(np.ascontiguousarray(raster), code)
     return _own(raster[:, :, None] if raster.ndim == 2 else raster)

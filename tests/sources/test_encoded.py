@@ -25,6 +25,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.decoders import simplejpeg
 from augrecipes.sources.encoded import Encoded, encoded, open_encoded
 from augrecipes.sources.files import decode_image, read_image
+from augrecipes.sources.headers import read_header
 
 PICTURES = pictures.all_pictures()
 NASTY = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
@@ -148,7 +149,7 @@ def test_restarts_leave_out_what_lies_above() -> None:
     # 7 units a row: intervals of 7 begin every row of them, intervals of 3 every third.
     for restart, top in ((7, 80), (14, 64), (3, 48), (21, 48)):
         data = Jpeg(200, 110, restart=restart).data
-        band = simplejpeg._band(data, simplejpeg.jpeg.walk(data), simplejpeg.Part(90, 0, 110, 110))
+        band = simplejpeg._band(data, read_header(data).layout, simplejpeg.Part(90, 0, 110, 110))
         assert band is not None
         assert (band.top, band.height) == (top, 111 - top)
         assert len(band.data) < 0.6 * len(data)

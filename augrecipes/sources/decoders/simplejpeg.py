@@ -31,22 +31,11 @@ from augrecipes.sources.formats.header import ImageHeader
 
 _SEQUENTIAL = (0xC0, 0xC1)
 _SCALABLE = (*_SEQUENTIAL, 0xC2)
-_DRI = 0xDD
 _MARGIN = 1  # row, at the scale decoded at
 _END = b"\xff\xd9"
 _MARKER = re.compile(rb"\xff[\x01-\xfe]")
 _LEFT_OVER = re.compile(r"Corrupt JPEG data: \d+ extraneous bytes before marker 0xd9")
 _CHANNELS = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """What the frame and restart headers say of blocks."""
-
-    at: int  # where the frame header starts
-    across: int  # minimum coded units in a row of them
-    rows: int  # rows of pixels in a minimum coded unit
-    interval: int  # minimum coded units between restart markers; 0 for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +49,13 @@ class _Band:
 
 def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
     """1/2, 1/4 and 1/8, for what has blocks of eight and is wide enough to tell the scales apart."""
-    return (2, 4, 8) if header.width >= 8 and header.bits == 8 and jpeg.walk(data).frame in _SCALABLE else ()
+    return (2, 4, 8) if header.width >= 8 and header.bits == 8 and header.layout.frame in _SCALABLE else ()
 
 
 def region(data: bytes, header: ImageHeader, channels: int | None, part: Part) -> NDArray[Any]:
     """Pixels of a part; of the whole decode, if that is what it takes. Raises UnreadableError."""
-    segments = jpeg.walk(data)
-    colorspace = jpeg.colorspace(data, segments, header, channels)
+    segments: jpeg.Segments = header.layout
+    colorspace = jpeg.colorspace(data, header, channels)
     band = _band(data, segments, part)
     top, pixels = (0, None) if band is None else (band.top, _decoded(band, segments.width, colorspace, part.reduce))
     if pixels is None:
@@ -80,38 +69,35 @@ def _band(data: bytes, s: jpeg.Segments, part: Part) -> _Band | None:
     """The rows that decoding a part needs, as a JPEG of their own; None where that saves nothing or is not known."""
     if s.frame not in _SEQUENTIAL or data[s.scan + 4 : s.scan + 5] != bytes([s.components]):
         return None
-    frame = _frame(data, s)
-    if not (frame.across and frame.rows):
+    columns, rows = _units(data, s)
+    if not (columns and rows):
         return None
     margin = _MARGIN * part.reduce
     stop = min(part.y1 + margin, s.height)
-    if frame.interval:
-        return _between_restarts(data, s, frame, max(part.y0 - margin, 0), stop)
-    if _ceil(stop, frame.rows) == _ceil(s.height, frame.rows):
+    if s.interval:
+        return _between_restarts(data, s, _ceil(s.width, columns), rows, max(part.y0 - margin, 0), stop)
+    if _ceil(stop, rows) == _ceil(s.height, rows):
         return None
-    whole = bytearray(data)
-    _set_height(whole, frame, stop)
-    return _Band(whole, 0, stop)
+    return _Band(_with_height(data, s, stop), 0, stop)
 
 
-def _frame(data: bytes, s: jpeg.Segments) -> _Frame:
-    at = next(start for start, _ in s.kept if data[start + 1] == s.frame)
-    interval = 0
-    for start, _ in s.kept:
-        if data[start + 1] == _DRI:
-            (interval,) = struct.unpack_from(">H", data, start + 4)
-    sampling = data[at + 11 : at + 10 + 3 * s.components : 3]
-    # The blocks of a picture of one component are coded one by one, whatever its sampling says.
-    across, down = (1, 1) if s.components == 1 else (max(b >> 4 for b in sampling), max(b & 15 for b in sampling))
-    return _Frame(at, _ceil(s.width, 8 * across) if across else 0, 8 * down, interval)
+def _units(data: bytes, s: jpeg.Segments) -> tuple[int, int]:
+    """Columns and rows of pixels in a minimum coded unit; zero where the header is damaged."""
+    if s.components == 1:  # blocks are coded one by one, whatever the sampling says
+        return 8, 8
+    sampling = data[s.at + 11 : s.at + 10 + 3 * s.components : 3]
+    return 8 * max(both >> 4 for both in sampling), 8 * max(both & 15 for both in sampling)
 
 
-def _between_restarts(data: bytes, s: jpeg.Segments, frame: _Frame, start: int, stop: int) -> _Band | None:
-    """The intervals that hold the rows from `start` to `stop`, with as many rows above as it takes to begin at one."""
-    step = lcm(frame.interval, frame.across)  # units after which a row of them and an interval end together
-    first = start // frame.rows * frame.across // step * (step // frame.interval)
-    last = _ceil(_ceil(stop, frame.rows) * frame.across, frame.interval)
-    count = _ceil(_ceil(s.height, frame.rows) * frame.across, frame.interval)
+def _between_restarts(data: bytes, s: jpeg.Segments, across: int, rows: int, start: int, stop: int) -> _Band | None:
+    """The intervals that hold the rows from `start` to `stop`, with as many rows above as it takes to begin at one.
+
+    `across`: minimum coded units in a row of them, each of `rows` rows of pixels.
+    """
+    step = lcm(s.interval, across)  # units after which a row of them and an interval end together
+    first = start // rows * across // step * (step // s.interval)
+    last = _ceil(_ceil(stop, rows) * across, s.interval)
+    count = _ceil(_ceil(s.height, rows) * across, s.interval)
     if first == 0 and last == count:
         return None
     pixels = s.scan + 2 + int.from_bytes(data[s.scan + 2 : s.scan + 4], "big")
@@ -121,9 +107,8 @@ def _between_restarts(data: bytes, s: jpeg.Segments, frame: _Frame, start: int, 
         return None
     begin = ends[first - 1] + 2 if first else pixels
     end = ends[last - 1] if last < count else len(data)
-    top = first * frame.interval // frame.across * frame.rows
-    band = bytearray(data[:pixels])
-    _set_height(band, frame, stop - top)
+    top = first * s.interval // across * rows
+    band = _with_height(data[:pixels], s, stop - top)
     band += data[begin:end]
     for k, at in enumerate(ends[first : last - 1]):
         band[pixels + at - begin + 1] = 0xD0 + k % 8
@@ -131,12 +116,14 @@ def _between_restarts(data: bytes, s: jpeg.Segments, frame: _Frame, start: int, 
     return _Band(band, top, stop - top)
 
 
+def _with_height(data: bytes, s: jpeg.Segments, height: int) -> bytearray:
+    changed = bytearray(data)
+    struct.pack_into(">H", changed, s.at + 5, height)
+    return changed
+
+
 def _ceil(a: int, b: int) -> int:
     return -(-a // b)
-
-
-def _set_height(data: bytearray, frame: _Frame, height: int) -> None:
-    struct.pack_into(">H", data, frame.at + 5, height)
 
 
 def _decoded(band: _Band, width: int, colorspace: str, reduce: int) -> NDArray[np.uint8] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
 
@@ -25,6 +25,7 @@ class ImageHeader:
         alpha: the picture has an alpha channel, or a transparent colour.
         orientation: EXIF orientation, 1 (upright) to 8; anything else in a file counts as 1.
         frames: pictures in the file where the header tells (TIFF pages are not counted past two).
+        layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
     """
 
     format: str
@@ -35,6 +36,7 @@ class ImageHeader:
     alpha: bool = False
     orientation: int = 1
     frames: int = 1
+    layout: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:

@@ -12,11 +12,12 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
 
-_SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
+_SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
+_COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
 _ARITHMETIC = range(0xC9, 0xD0)
 _PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
 
@@ -37,11 +38,13 @@ _HARMLESS = re.compile(
 class Segments:
     """Where things are in a JPEG, and what its frame says."""
 
-    frame: int  # the SOF marker
+    at: int  # where the frame starts
+    frame: int  # its SOF marker
     width: int
     height: int
     bits: int
     components: int
+    interval: int  # minimum coded units between restart markers; 0 for none
     orientation: int
     scan: int  # where the first SOS marker starts; 0 if the data ends before it
     kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
@@ -49,19 +52,19 @@ class Segments:
 
 def header(data: bytes) -> ImageHeader:
     """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
-    s = walk(data)
-    color = {1: "grey", 3: "rgb", 4: "cmyk"}.get(s.components, "other")
-    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation)  # type: ignore[arg-type]
+    s = _walk(data)
+    color = _COLORS.get(s.components, "other")
+    return ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, layout=s)
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError, also if truncated."""
-    segments = walk(data)
-    return as_rgb(samples(data, segments, colorspace(data, segments, info, channels)), info)
+    return as_rgb(samples(data, info.layout, colorspace(data, info, channels)), info)
 
 
-def colorspace(data: bytes, s: Segments, info: ImageHeader, channels: int | None) -> str:
+def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
     """What simplejpeg is to decode to. Raises UnreadableError for what is not decoded, before anything is."""
+    s: Segments = info.layout
     if info.bits != 8:
         raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
     if not s.scan:
@@ -77,9 +80,8 @@ def colorspace(data: bytes, s: Segments, info: ImageHeader, channels: int | None
     return {1: "GRAY", 3: "RGB", 4: "RGBA"}[channels or s.components]
 
 
-def walk(data: bytes) -> Segments:
-    """The segments in front of the pixels. Raises UnreadableError."""
-    at, kept, frame, turn = 2, [(0, 2)], None, 1
+def _walk(data: bytes) -> Segments:
+    at, kept, frame, interval, turn = 2, [(0, 2)], None, 0, 1
     while (at := data.find(b"\xff", at)) >= 0 and at + 4 <= len(data):
         marker = data[at + 1]
         if marker in (0x00, 0xFF) or marker in _BARE:  # stuffing, fill, or junk between segments
@@ -95,9 +97,11 @@ def walk(data: bytes) -> Segments:
             if length < 8 or end > len(data):
                 raise UnreadableError("truncated in its JPEG header")
             bits, height, width, components = struct.unpack_from(">BHHB", data, at + 4)
-            frame = marker, width, height, bits, components
+            frame = at, marker, width, height, bits, components
         elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1:
             turn = exif.orientation(data[at + 4 : end])
+        elif marker == _DRI and length == 4 and end <= len(data):
+            (interval,) = struct.unpack_from(">H", data, at + 4)
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
@@ -106,7 +110,7 @@ def walk(data: bytes) -> Segments:
     if frame is None:
         raise UnreadableError("truncated in its JPEG header, or a JPEG without one")
     scan = at if at >= 0 and data[at + 1 : at + 2] == bytes([_SOS]) else 0
-    return Segments(*frame, turn, scan, tuple(kept))
+    return Segments(*frame, interval, turn, scan, tuple(kept))
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
