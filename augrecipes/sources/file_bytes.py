@@ -14,7 +14,7 @@ from augrecipes.sources.headers import sniff
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MAX_BYTES = 2**30
-_FIRST = 65_536
+_FIRST = 4_096
 
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
@@ -23,10 +23,11 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
         first = file.read(min(size, _FIRST)) or b""
         if len(first) == size or sniff(first) is None:
             return bytes(first)
-        rest = bytearray(first)
-        while len(rest) < size and (part := file.read(size - len(rest))):
-            rest += part
-        return bytes(rest)
+        file.seek(0)
+        data = file.read(size) or b""  # in one piece: joining would copy it
+        while len(data) < size and (part := file.read(size - len(data))):
+            data += part
+        return bytes(data)
 
 
 def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:

@@ -93,3 +93,12 @@ def test_what_is_no_picture_has_a_reason(tmp_path):
     assert heads[4] == "not a regular file"
     assert "folder" in str(heads[5]) or "regular" in str(heads[5])
     assert calls[-1] == (7, 7)
+
+
+def test_a_million_headers_keep_nothing_of_their_files(tmp_path):
+    file = tmp_path / "picture.jpg"
+    file.write_bytes(encoded(Image.fromarray(NOISE), "JPEG"))
+    (head,) = read_heads([str(file)])
+    assert isinstance(head, ImageHeader)
+    assert head == read_header(file.read_bytes())
+    assert head.layout is None
