@@ -16,17 +16,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import NamedTuple
 
+import albumentations as A
 import cv2
 import numpy as np
 import simplejpeg
-from measure import Pair, Timing, conditions, in_turns, settle
+import torch
+from albumentations.pytorch import ToTensorV2
+from measure import Pair, Timing, alone, conditions, in_turns, settle
 from results import put_section, table
 from workloads import Sample, photos, same_kind, stock
 
 import augrecipes as ar
+from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.encoded import encoded
 from augrecipes.sources.files import decode_image, read_image
@@ -52,8 +55,9 @@ photographs of the demo, or those of `--photos`, scaled. One thread (`cv2.setNum
 sample at a time, written into the same batch of {_BATCH} as float32 C×H×W; medians ± median distance, a ratio is the
 median over the turns, and above 1 augrecipes is the quicker. `whole` is the same compiled recipe on the whole decode of
 the same library. Stock is `A.Compose` of the same steps with `A.Normalize`, on what the named library decodes. As a
-user runs it: stock in a process of its own, glibc's allocator and OpenCV's threads as they come; augrecipes in another,
-with what `ar.loader` sets. Two threads: the same samples dealt out to one and to two, a pipeline each."""
+user runs it: stock in a process of its own, with `ToTensorV2` and `torch.stack`, glibc's allocator and OpenCV's threads
+as they come; augrecipes in another, with what `ar.loader` sets. Two threads: the same samples dealt out to one and to
+two, a pipeline each."""
 
 
 class Row(NamedTuple):
@@ -74,7 +78,7 @@ def main() -> None:
     parser.add_argument("--alone", choices=("ours", "stock"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
-        print(_alone(options.alone, options.photos, 40 if options.quick else 400))
+        print(_alone(options.alone, options.photos, 4 if options.quick else 30))
         return
     where = conditions()
     settle()
@@ -153,21 +157,26 @@ def _as_a_user(folder: Path | None, rounds: int, *, quick: bool) -> Iterator[Row
     yield _row("W2 as a user runs it, `fast`", pair, "stock on cv2", 2.0)
 
 
-def _alone(side: str, folder: Path | None, turns: int) -> float:
-    """Seconds a sample of W2, in a process of its own."""
+def _alone(side: str, folder: Path | None, batches: int) -> float:
+    """Seconds a sample of W2, collated, in a process of its own."""
     recipe, pool = ar.load(_TRAIN), _jpegs(folder, 375, 500)
+    counter = itertools.count()
     if side == "ours":
         settle()
-        sample = _reading(recipe, "fast", pool)
+        sample, batch = _reading(recipe, "fast", pool), np.zeros((_BATCH, 3, 224, 224), np.float32)
+
+        def work() -> None:
+            for k in range(_BATCH):
+                sample(next(counter), batch[k])
     else:
-        sample = _stock(recipe, pool, _opencv)
-    batch = np.zeros((_BATCH, 3, 224, 224), np.float32)
-    times = []
-    for k in range(turns):
-        start = perf_counter()
-        sample(k, batch[k % _BATCH])
-        times.append(perf_counter() - start)
-    return median(times[len(times) // 10 :])
+        normal = recipe.output.normalize
+        steps = [construct(step) for step in recipe.steps]
+        plain = A.Compose([*steps, A.Normalize(mean=normal.mean, std=normal.std), ToTensorV2()])
+
+        def work() -> None:
+            torch.stack([plain(image=_opencv(pool[next(counter) % len(pool)]))["image"] for _ in range(_BATCH)])
+
+    return alone(work, batches).median / _BATCH
 
 
 def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
