@@ -49,8 +49,8 @@ class Jpeg:
 
 JPEGS = st.builds(
     Jpeg,
-    height=st.integers(1, 90),
-    width=st.integers(1, 90),
+    height=st.one_of(st.integers(1, 9), st.integers(1, 90)),
+    width=st.one_of(st.integers(1, 9), st.integers(1, 90)),
     seed=st.integers(0, 2**16),
     components=st.sampled_from((3, 3, 3, 1, 4)),
     quality=st.sampled_from((10, 50, 90, 100)),

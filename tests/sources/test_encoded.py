@@ -74,6 +74,10 @@ def test_a_part_is_the_part_of_the_whole(
     whole = decode_image(data, name="it", channels=channels, exif=exif)  # type: ignore[arg-type]
     assert picture.shape == whole.shape
     np.testing.assert_array_equal(picture.array(), whole)
+    if jpeg.components == channels == 3:
+        turn = 0 if exif == "apply" else cv2.IMREAD_IGNORE_ORIENTATION
+        theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR | turn)
+        np.testing.assert_array_equal(whole, theirs[:, :, ::-1])
     check_part(picture, whole, corners_in(picture, fractions))
 
 

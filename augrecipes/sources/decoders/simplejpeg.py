@@ -8,8 +8,9 @@ only warning, that bytes are left in front of the end marker; whatever else it r
 Fancy upsampling mixes a row of chroma with its neighbour: rows 2n - 1 and 2n with each other's. At the edge of the
 picture libjpeg makes one up. So one more row is decoded on either side, and cut off.
 
-What is detected: everything that the whole decode detects, as long as it lies in rows that are decoded, and a missing
-end marker. What is not: damage above a cut or below the last row that leaves the markers in order.
+What is detected: whatever libjpeg stumbles on in rows that are decoded, and a missing end marker. What is not: damage
+below the last row; damage above a cut that leaves the restart markers in order; and damage that is only noticed, by the
+whole decode too, when the data run out at its end.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ def _ceil(a: int, b: int) -> int:
 
 def _decoded(band: _Band, width: int, colorspace: str, reduce: int) -> NDArray[np.uint8] | None:
     """Its pixels at 1/`reduce`, or None if libjpeg has anything to say but that bytes are left over."""
-    size = jpeg.at_scale(band.height, width, reduce)
-    out = np.empty((*size, _CHANNELS[colorspace]), np.uint8)
+    out = np.empty((_ceil(band.height, reduce), _ceil(width, reduce), _CHANNELS[colorspace]), np.uint8)
+    size = jpeg.least(band.height, width, reduce)
     try:
         # Strict, it raises after the last row, when all pixels are in `out`.
         found = simplejpeg.decode_jpeg(band.data, colorspace, False, False, *size, buffer=out).shape

@@ -119,7 +119,7 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
     Raises:
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
     """
-    how = (colorspace, False, False, *at_scale(s.height, s.width, reduce))
+    how = (colorspace, False, False, *least(s.height, s.width, reduce))
     try:
         return np.asarray(simplejpeg.decode_jpeg(data, *how))
     except (ValueError, MemoryError) as error:
@@ -141,13 +141,15 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
         _refuse(error)
 
 
-def at_scale(height: int, width: int, reduce: int) -> tuple[int, int]:
-    """Rows and columns at 1/`reduce`. From 7 columns on no other scale of libjpeg gives as many.
+def least(height: int, width: int, reduce: int) -> tuple[int, int]:
+    """The least rows and columns, which simplejpeg chooses its scale by; zeros where it is not to choose.
 
-    >>> at_scale(375, 500, 8)
+    From 7 columns on no other scale of libjpeg gives as many as 1/2, 1/4 or 1/8.
+
+    >>> least(375, 500, 8)
     (47, 63)
     """
-    return -(-height // reduce), -(-width // reduce)
+    return (-(-height // reduce), -(-width // reduce)) if reduce > 1 else (0, 0)
 
 
 def _refuse(error: Exception) -> NoReturn:
