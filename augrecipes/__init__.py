@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import LintError as LintError
     from augrecipes.errors import LoaderError as LoaderError
     from augrecipes.errors import RecipeError as RecipeError
+    from augrecipes.errors import StoreError as StoreError
     from augrecipes.ops.registry import register as register
     from augrecipes.recipe import load as load
     from augrecipes.recipe.model import Recipe as Recipe
@@ -48,6 +49,7 @@ _HOMES = {
     "Recipe": "augrecipes.recipe.model",
     "RecipeError": "augrecipes.errors",
     "Step": "augrecipes.recipe.model",
+    "StoreError": "augrecipes.errors",
     "TileBags": "augrecipes.data.bags",
     "concat": "augrecipes.data.views",
     "load": "augrecipes.recipe",

@@ -5,6 +5,7 @@
     │   └── LintError      a valid recipe that must not be compiled as it stands
     ├── DataError          a sample cannot be read or transformed; names the file
     │   └── CollateError   samples of a batch do not fit together; names both sizes
+    ├── StoreError         a packed store cannot be written or opened; names the file
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
@@ -100,6 +101,22 @@ class DataError(AugrecipesError):
 
 class CollateError(DataError):
     """Samples of one batch do not fit together."""
+
+
+class StoreError(AugrecipesError):
+    """A packed store cannot be written, opened or trusted.
+
+    Args:
+        message: what is wrong, and how to mend it.
+        path: the store, or the file in it, that is meant.
+    """
+
+    def __init__(self, message: str = "", path: str | None = None) -> None:
+        self.reason, self.path = message, path
+        super().__init__(f"{path}: {message}" if path else message)
+
+    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:
+        return type(self), (self.reason, self.path)
 
 
 class LoaderError(AugrecipesError):

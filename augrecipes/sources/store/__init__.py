@@ -1,0 +1,25 @@
+"""A packed store: rows of pictures and masks in one folder, mapped into memory. It knows nothing of recipes.
+
+    STORE/              published by one rename; never modified afterwards
+      index.json        version, format, kind, counts, what the caller says about it, sizes and checksums; written last
+      columns.bin       arrays: where each item lies, its shape and checksum, and the caller's columns
+      TARGET.bin        the pixels of one target, by format: .bin (raw), .jpgs (jpeg), .h5 (hdf5)
+
+A row is one sample: it has one item (a picture or a mask) a target, many (bags), or none (it could not be read).
+
+>>> import numpy as np
+>>> with StoreWriter.open("pets", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:
+...     writer.add(0, {"image": [np.full((2, 3, 3), 7, np.uint8)]})
+...     writer.finish({"label": np.array([1])})
+>>> store = open_store("pets")
+>>> store.array("image", 0).shape, store.columns["label"].tolist()
+((2, 3, 3), [1])
+"""
+
+from augrecipes.sources.store.formats import FORMATS as FORMATS
+from augrecipes.sources.store.item import Item as Item
+from augrecipes.sources.store.item import make_item as make_item
+from augrecipes.sources.store.store import Store as Store
+from augrecipes.sources.store.store import open_store as open_store
+from augrecipes.sources.store.verify import Fault as Fault
+from augrecipes.sources.store.writer import StoreWriter as StoreWriter

@@ -1,0 +1,109 @@
+"""Files of a store: opened with care, written whole, made to last; every failure a StoreError that names the file."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from augrecipes.errors import StoreError
+
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def naming(path: Path, needed: int = 0) -> Iterator[None]:
+    """Turns what the system says about `path` into a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(_why(error, path, needed), path=str(path)) from error
+
+
+def write_all(file: BinaryIO, data: bytes | memoryview, path: Path) -> None:
+    """Writes all of `data` where the file stands."""
+    left = memoryview(data)
+    with naming(path, left.nbytes):
+        while left.nbytes:
+            left = left[file.write(left) :]
+
+
+def sync(file: BinaryIO, path: Path) -> None:
+    """Waits until what was written to `file` would outlive a power failure."""
+    with naming(path):
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in `folder` would outlive a power failure."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    with naming(folder):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """A file with just this content, synced."""
+    with naming(path), path.open("wb", buffering=0) as file:
+        write_all(file, data, path)
+        sync(file, path)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that can be written in `folder`."""
+    with naming(folder):
+        return shutil.disk_usage(folder).free
+
+
+def map_file(path: Path, size: int) -> mmap.mmap | bytes:
+    """A regular file of just `size` bytes, mapped for reading."""
+    with naming(path):
+        handle = os.open(path, _READ)
+        try:
+            about = os.fstat(handle)
+            if not stat.S_ISREG(about.st_mode):
+                raise StoreError("not a regular file; pack the store again", path=str(path))
+            if about.st_size != size:
+                wrong = "cut short" if about.st_size < size else "too long"
+                found = f"{about.st_size:,} bytes where the index says {size:,}"
+                raise StoreError(f"{wrong}: {found}; copy the store again, or pack it again", path=str(path))
+            return mmap.mmap(handle, size, access=mmap.ACCESS_READ) if size else b""
+        finally:
+            os.close(handle)
+
+
+def _why(error: OSError, path: Path, needed: int) -> str:
+    match error.errno:
+        case number if number in _FULL:
+            want = f"{needed:,} more bytes are needed, " if needed else ""
+            return (
+                f"the disk is full, or a quota or limit on file size is reached ({error.strerror}): {want}"
+                f"{_free(path)} are free; make room and run again: what is written is kept and continued"
+            )
+        case errno.ENOENT:
+            return "no such file"
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return f"no permission: {error.strerror}"
+        case errno.ENOTDIR:
+            return "a part of this path is a file, not a folder"
+        case _:
+            return f"the system says: {error.strerror or error}"
+
+
+def _free(path: Path) -> str:
+    try:
+        return f"{shutil.disk_usage(path.parent).free:,}"
+    except OSError:
+        return "an unknown number"

@@ -1,0 +1,64 @@
+"""index.json: what a store says of itself. Written last; its digest stands for everything else that it names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.file_bytes import read_bytes
+from augrecipes.sources.formats.header import UnreadableError
+
+VERSION = 1
+NAME = "index.json"
+COLUMNS = "columns.bin"
+_MARK = "augrecipes"
+
+
+def render(content: Mapping[str, Any]) -> bytes:
+    """The bytes of an index: the same for the same content."""
+    marked = {**content, "store": _MARK, "version": VERSION}
+    return _dump({**marked, "digest": _digest(marked)})
+
+
+def load(store: Path) -> dict[str, Any]:
+    """The index of a store, checked; its "digest" included. Raises StoreError."""
+    path = store / NAME
+    if not store.is_dir():
+        raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
+    if not path.exists():
+        raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
+    try:
+        data = read_bytes(path)
+        content = json.loads(data)
+    except (UnreadableError, ValueError, RecursionError) as error:
+        raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None
+    if not isinstance(content, dict) or content.get("store") != _MARK:
+        raise StoreError("not the index of a store", path=str(path))
+    version = content.get("version")
+    if isinstance(version, int) and version > VERSION:
+        message = f"a store of version {version}; this augrecipes reads up to version {VERSION}: install a newer one"
+        raise StoreError(message, path=str(path))
+    body = {key: value for key, value in content.items() if key != "digest"}
+    if content.get("digest") != _digest(body) or _dump(content) != data:
+        raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
+    return content
+
+
+def as_json(about: Mapping[str, Any]) -> dict[str, Any]:
+    """`about` as it will come back from an index. Raises StoreError for what JSON cannot hold."""
+    try:
+        return json.loads(_dump(about))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"what is said about a store must be JSON: {error}") from None
+
+
+def _dump(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_dump(content)).hexdigest()

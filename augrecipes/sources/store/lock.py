@@ -1,0 +1,79 @@
+"""One writer at a time: a lock that the system drops with the process, however it ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.store.disk import naming
+
+# Locks of the system belong to processes (they are not inherited by workers, which may outlive the writer): two
+# writers of one process are kept apart here.
+_held: set[tuple[int, Path]] = set()
+_guard = threading.Lock()
+
+
+class Lock:
+    """The right to write one store, from construction to `release`. Raises StoreError, naming the holder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._key = (os.getpid(), path.resolve())
+        with _guard:
+            if self._key in _held:
+                raise _refused(path, "this very process")
+            self._file = _locked(path)
+            _held.add(self._key)
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+        self._file.flush()
+
+    def release(self) -> None:
+        """Gives the right back; the file may be gone by then."""
+        with _guard:
+            _held.discard(self._key)
+            self._file.close()
+
+
+def _locked(path: Path) -> BinaryIO:
+    while True:
+        with naming(path):
+            file = path.open("a+b")
+        try:
+            _take(file)
+        except OSError:
+            file.seek(0)
+            holder = file.read(200).decode(errors="replace") or "another process"
+            file.close()
+            raise _refused(path, holder) from None
+        if _same(file, path):
+            return file
+        file.close()  # the one before removed it when done
+
+
+def _same(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _take(file: BinaryIO) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        file.seek(1 << 30)  # beyond what is written: on Windows locked bytes cannot be read
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _refused(path: Path, holder: str) -> StoreError:
+    return StoreError(f"the store is being written by {holder}; wait for it, or end it", path=str(path.parent))
