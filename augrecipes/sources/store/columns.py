@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.store.disk import map_file
+
+OWN = "items/"
+"""What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
-Column = NDArray[Any] | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +57,22 @@ class Texts:
         return (self[i] for i in range(len(self)))
 
 
-def render(columns: Mapping[str, Column]) -> tuple[bytes, dict[str, Any]]:
+Column = NDArray[Any] | Sequence[str] | Texts
+"""What callers give: numbers or booleans, or text."""
+
+
+def tables_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
+    """A caller's columns as a store keeps them. Raises StoreError for what it cannot keep."""
+    for name in columns:
+        if not re.fullmatch(r"\w+(/\w+)*", name) or name.startswith(OWN):
+            raise StoreError(f"a column cannot be named {name!r}: names are words, or words and slashes, not {OWN}…")
+    return {
+        name: _plain(name, column) if isinstance(column, np.ndarray) else _texts(name, column)
+        for name, column in columns.items()
+    }
+
+
+def render(columns: Mapping[str, NDArray[Any] | Texts]) -> tuple[bytes, dict[str, Any]]:
     """The bytes of a file of columns, and what the index says of them: the same for the same columns."""
     blob = bytearray()
 
@@ -65,26 +85,41 @@ def render(columns: Mapping[str, Column]) -> tuple[bytes, dict[str, Any]]:
     entries: dict[str, Any] = {}
     for name in sorted(columns):
         column = columns[name]
-        if isinstance(column, np.ndarray):
-            entries[name] = put(_plain(name, column))
+        if isinstance(column, Texts):
+            entries[name] = {"text": put(column.blob), "offsets": put(column.offsets)}
         else:
-            table = column if isinstance(column, Texts) else _texts(name, column)
-            entries[name] = {"text": put(table.blob), "offsets": put(table.offsets)}
+            entries[name] = put(column)
     return bytes(blob), {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
 
 
-def parse(blob: Any, index: Mapping[str, Any]) -> dict[str, NDArray[Any] | Texts]:
-    """The columns in `blob`, as read-only views of it. Raises ValueError where it is not what the index says."""
+def load(path: Path, index: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns in a file, as read-only views of it: arrays and `Texts`.
+
+    Args:
+        path: the file.
+        index: what `render` said of it.
+
+    Raises:
+        StoreError: the file is not the one that the index speaks of.
+        ValueError: the index does not make sense.
+    """
+    blob = map_file(path, index["size"])
     if zlib.crc32(blob) != index["checksum"]:
-        raise ValueError("its checksum is not the one in the index")
+        raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=str(path))
 
     def get(entry: Mapping[str, Any]) -> NDArray[Any]:
-        return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), blob, entry["at"])
+        dtype = np.dtype(entry["dtype"])
+        if dtype.kind not in "biuf" or entry["at"] < 0:
+            raise ValueError(f"a column of {dtype} at {entry['at']}")
+        return np.ndarray(tuple(entry["shape"]), dtype, blob, entry["at"])
 
-    return {
-        name: Texts(get(entry["text"]), get(entry["offsets"])) if "text" in entry else get(entry)
-        for name, entry in index["entries"].items()
-    }
+    def get_texts(entry: Mapping[str, Any]) -> Texts:
+        text, offsets = get(entry["text"]), get(entry["offsets"])
+        if offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
+            raise ValueError("texts that do not lie one behind another")
+        return Texts(text, offsets)
+
+    return {name: get_texts(entry) if "text" in entry else get(entry) for name, entry in index["entries"].items()}
 
 
 def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
@@ -95,7 +130,9 @@ def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
-def _texts(name: str, texts: Sequence[str]) -> Texts:
+def _texts(name: str, texts: Sequence[str] | Texts) -> Texts:
+    if isinstance(texts, Texts):
+        return texts
     try:
         return Texts.of(texts)
     except (AttributeError, TypeError, UnicodeEncodeError) as error:

@@ -56,6 +56,8 @@ def sync_folder(folder: Path) -> None:
 
 def write_file(path: Path, data: bytes) -> None:
     """A file with just this content, synced."""
+    with naming(path):
+        path.unlink(missing_ok=True)  # it may be there already, and read-only
     with naming(path), path.open("wb", buffering=0) as file:
         write_all(file, data, path)
         sync(file, path)

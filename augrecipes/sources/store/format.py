@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.sources.store.columns import Texts
+
+DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
+"""What samples may be; ``sample`` is a place in this list wherever it stands for a dtype."""
+
 Role = Literal["image", "mask"]
+Frame = tuple[bytes, bytes]
+"""What stands before and behind the items in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +26,17 @@ class Contents:
 
     Attributes:
         target: name of the target.
-        starts: int64, where each item begins in the file.
-        shapes: int32 N×3, height, width and channels (0 for masks) of each item.
-        dtypes: the dtype of each item's samples.
+        head: where the first item begins.
         end: where the last item ends.
+        table: what is known of each item: `augrecipes.sources.store.items.FIELDS`.
+        columns: those of the caller.
     """
 
     target: str
-    starts: NDArray[np.int64]
-    shapes: NDArray[np.int32]
-    dtypes: list[np.dtype[Any]]
+    head: int
     end: int
+    table: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, NDArray[Any] | Texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +47,23 @@ class Format:
         name: what users call it.
         suffix: of the files.
         alignment: items begin at multiples of so many bytes, and of their samples' size; zeros lie between.
-        head: bytes left free at the beginning of the file for `frame`.
-        encode: array and quality to bytes; None where the samples themselves are kept, in C order, little-endian.
-        decode: bytes to array; None as in `encode`.
-        frame: what to write before and behind the items once all are there, given a scratch folder: (head, tail).
+        encode: array and quality (1 to 100) to bytes; None where the samples themselves are kept, in C order,
+            little-endian.
+        decode: bytes and number of channels to an array; None as in `encode`.
+        head: bytes to leave free at the beginning of a target's file, for `frame`. Raises StoreError where the format
+            cannot be written here.
+        frame: what is written before and behind the items once all are there, given a folder for scratch files.
         masks: the format that masks are kept in, where this one cannot keep them.
-        check: raises StoreError where the format cannot be written here (a package is missing).
     """
 
     name: str
     suffix: str
     alignment: int
-    head: int = 0
     encode: Callable[[NDArray[Any], int], bytes] | None = None
-    decode: Callable[[bytes | memoryview], NDArray[np.uint8]] | None = None
-    frame: Callable[[Contents, Path], tuple[bytes, bytes]] | None = None
+    decode: Callable[[memoryview, int], NDArray[np.uint8]] | None = None
+    head: Callable[[str], int] | None = None
+    frame: Callable[[Contents, Path], Frame] | None = None
     masks: Format | None = None
-    check: Callable[[], None] | None = None
 
     def of(self, role: Role) -> Format:
         """The format that targets of `role` are kept in."""

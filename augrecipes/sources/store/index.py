@@ -14,7 +14,7 @@ from augrecipes.sources.formats.header import UnreadableError
 
 VERSION = 1
 NAME = "index.json"
-COLUMNS = "columns.bin"
+COLUMNS = "columns.arrays"
 _MARK = "augrecipes"
 
 

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store.format import Format, Role
+from augrecipes.sources.store.format import DTYPES, Format, Role
 from augrecipes.sources.store.formats import FORMATS
-
-DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
-"""What samples may be; an item's ``sample`` is a place in this list."""
 
 _SLAB = 1 << 22  # bytes of an array that is not contiguous, copied at a time
 
@@ -70,6 +67,11 @@ def item_of(array: NDArray[Any], kept: Format, role: Role, quality: int) -> Item
     for piece in pieces(data):
         checksum = zlib.crc32(piece, checksum)
     return Item(data, shape, sample, size, checksum)
+
+
+def bytes_item(data: bytes) -> Item:
+    """An item that is no picture."""
+    return Item(data, (0, 0, 0), 0, len(data), zlib.crc32(data))
 
 
 def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import mmap
+import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.store.format import Format
-from augrecipes.sources.store.item import DTYPES
+from augrecipes.errors import StoreError
+from augrecipes.sources.store.format import DTYPES, Format, Role
 
-FIELDS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "u1", "checksum": "<u4"}
-"""The columns that a store keeps of each target's items; "rows" (where each row's items begin) comes on top."""
+_COLUMNS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
+"""What a store keeps of each target's items: see `Items`."""
 
 
 class Items:
     """The items of one target.
 
     Args:
-        kept: the format of the file.
-        blob: the mapped file.
-        table: the columns of `FIELDS` and "rows".
+        path: the file, for errors.
+        kept: its format.
+        blob: the file, mapped.
+        table: the columns of the target: checked ones.
 
     Attributes:
         start: int64 N, where each item begins in the file.
@@ -32,15 +35,15 @@ class Items:
         rows: int64, one more than there are rows: items ``rows[r]`` to ``rows[r + 1]`` belong to row r.
     """
 
-    def __init__(self, kept: Format, blob: mmap.mmap | bytes, table: dict[str, NDArray[Any]]) -> None:
-        self.blob, self.decode = blob, kept.decode
+    def __init__(self, path: str, kept: Format, blob: mmap.mmap | bytes, table: Mapping[str, NDArray[Any]]) -> None:
+        self.path, self.blob, self.decode = path, blob, kept.decode
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
         self._start, self._rows = self.start.data, self.rows.data
         same = len(self.start) > 0 and (self.shapes == self.shapes[0]).all() and (self.sample == self.sample[0]).all()
         self._shape = self._shape_of(0) if same else None
-        self._dtype = DTYPES[int(self.sample[0])] if same else None
+        self._dtype = DTYPES[self.sample[0]] if same else None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -51,33 +54,81 @@ class Items:
             raise IndexError(f"row {row}")
         return range(self._rows[row], self._rows[row + 1])
 
+    def row_of(self, item: int) -> int:
+        """The row that an item belongs to."""
+        return int(np.searchsorted(self.rows, item, side="right")) - 1
+
     def shape(self, item: int) -> tuple[int, ...]:
         """H×W×C of a picture, H×W of a mask."""
         return self._shape or self._shape_of(item)
 
     def array(self, item: int) -> NDArray[Any]:
         """One item: a read-only view of the file, or, where the format encodes, a new array."""
-        if self.decode is not None:
-            return self.decode(self.data(item))
-        if self._shape is not None:
+        if self._shape is not None and self.decode is None:
             return np.ndarray(self._shape, self._dtype, self.blob, self._start[item])
-        return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], self.blob, self._start[item])
+        if self.decode is None:
+            return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], self.blob, self._start[item])
+        try:
+            return self.decode(self.whole_data(item), int(self.shapes[item, 2]))
+        except ValueError as error:
+            raise self._damaged(item, f"cannot be decoded: {error}") from None
 
     def data(self, item: int) -> memoryview:
         """The bytes of one item, as they lie in the file."""
         start = self._start[item]
         return memoryview(self.blob)[start : start + int(self.size[item])]
 
+    def whole_data(self, item: int) -> memoryview:
+        """The same, compared with their checksum: next to decoding, that costs nothing. Raises StoreError."""
+        data = self.data(item)
+        if zlib.crc32(data) != self.checksum[item]:
+            raise self._damaged(item, "its bytes are not those that were written")
+        return data
+
     def block(self) -> NDArray[Any] | None:
         """All items as one read-only view, N×H×W×C or N×H×W, where they are equal in shape and lie in equal steps."""
-        if self.decode is not None or self._shape is None or self._dtype is None:
+        if self.decode is not None or self._shape is None:
             return None
         step = int(self.start[1] - self.start[0]) if len(self) > 1 else int(self.size[0])
         if (np.diff(self.start) != step).any():
             return None
-        inner = np.ndarray(self._shape, self._dtype, self.blob, self._start[0]).strides
+        inner = self.array(0).strides
         return np.ndarray((len(self), *self._shape), self._dtype, self.blob, self._start[0], (step, *inner))
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()
         return (height, width, channels) if channels else (height, width)
+
+    def _damaged(self, item: int, what: str) -> StoreError:
+        return StoreError(f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.path)
+
+
+def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int, head: int, end: int) -> None:
+    """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
+
+    Args:
+        table: the columns.
+        kept: the format of the file.
+        role: image or mask.
+        rows: number of rows.
+        head: where the first item begins, at the earliest.
+        end: where the last item ends.
+    """
+    if {name: column.dtype.str for name, column in table.items()} != _COLUMNS:
+        raise ValueError("other columns than a target has")
+    start, size, shape, sample, first = (table[name] for name in ("start", "size", "shape", "sample", "rows"))
+    lengths = {column.shape for name, column in table.items() if name not in ("shape", "rows")}
+    if lengths != {start.shape} or shape.shape != (*start.shape, 3) or first.shape != (rows + 1,):
+        raise ValueError("columns of other lengths than they should be")
+    if first[0] != 0 or first[-1] != len(start) or (np.diff(first) < 0).any():
+        raise ValueError("items that belong to no row")
+    if (size <= 0).any() or (start[1:] < start[:-1] + size[:-1]).any():
+        raise ValueError("items that lie within others")
+    if len(start) and (start[0] < head or start[-1] + size[-1] > end):
+        raise ValueError("items outside the file")
+    if (shape[:, :2] < 1).any() or ((shape[:, 2] < 1) != (role == "mask")).any() or (sample >= len(DTYPES)).any():
+        raise ValueError("items without a shape or dtype")
+    if kept.decode is None:
+        bytes_of = np.array([dtype.itemsize for dtype in DTYPES])[sample]
+        if (shape.astype(np.int64).clip(1).prod(axis=1) * bytes_of != size).any():
+            raise ValueError("items of another size than their shape")

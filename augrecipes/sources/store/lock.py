@@ -43,6 +43,7 @@ class Lock:
 def _locked(path: Path) -> BinaryIO:
     while True:
         with naming(path):
+            path.parent.mkdir(exist_ok=True)
             file = path.open("a+b")
         try:
             _take(file)

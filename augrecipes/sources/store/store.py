@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import columns, index
+from augrecipes.sources.store import columns, index, items
 from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.items import Items
 
+if TYPE_CHECKING:
+    from augrecipes.sources.store.verify import Fault
+
 
 class Store:
     """A published store, mapped. Made by `open_store`; pickles as its path, and is opened again where it arrives.
+
+    Safe to share between threads, and cheap to share with forked processes: tables are arrays in mapped files.
 
     Attributes:
         path: the folder.
@@ -32,7 +38,7 @@ class Store:
     """
 
     def __init__(self, path: Path, content: dict[str, Any]) -> None:
-        self.path = path
+        self.path = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
         self.version: int = content["version"]
         self.format: str = content["format"]
         self.kind: str = content["kind"]
@@ -40,13 +46,10 @@ class Store:
         self.about: dict[str, Any] = content["about"]
         self.digest: str = content["digest"]
         self.targets: dict[str, Role] = {name: about["role"] for name, about in content["targets"].items()}
-        blob = map_file(path / index.COLUMNS, content["columns"]["size"])
-        try:
-            found = columns.parse(blob, content["columns"])
-        except ValueError as error:
-            raise StoreError(f"damaged: {error}; pack the store again", path=str(path / index.COLUMNS)) from None
-        self.columns = {name: column for name, column in found.items() if not name.startswith("items/")}
-        self._items = {name: self._open(name, about, found) for name, about in content["targets"].items()}
+        self.index = content
+        table = columns.load(path / index.COLUMNS, content["columns"])
+        self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
+        self.tables = {name: self._open(name, about, table) for name, about in content["targets"].items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_store, (self.path,)
@@ -56,40 +59,83 @@ class Store:
 
     def items(self, target: str, row: int) -> range:
         """Numbers of the items that a row has of a target: one, many (bags) or none (could not be read)."""
-        return self._items[target].of_row(row)
+        return self.tables[target].of_row(row)
 
     def count(self, target: str) -> int:
         """Number of items of a target, in all rows."""
-        return len(self._items[target])
+        return len(self.tables[target])
 
     def shape(self, target: str, item: int) -> tuple[int, ...]:
         """Height, width and channels of a picture; height and width of a mask."""
-        return self._items[target].shape(item)
+        return self.tables[target].shape(item)
 
     def array(self, target: str, item: int) -> NDArray[Any]:
-        """One item: uint8 H×W×C, 0 to 255, or a mask H×W. Read-only view of the file; decoded from jpeg."""
-        return self._items[target].array(item)
+        """One item: uint8 H×W×C, 0 to 255, or a mask H×W. Read-only view of the file; decoded from jpeg.
+
+        A view holds no copy: copy what is to be changed, or kept for long. Raises StoreError where a JPEG is damaged.
+        """
+        return self.tables[target].array(item)
 
     def data(self, target: str, item: int) -> memoryview:
-        """The bytes of one item as they lie in the file."""
-        return self._items[target].data(item)
+        """The bytes of one item as they lie in the file: samples, or a JPEG file."""
+        return self.tables[target].data(item)
 
     def block(self, target: str) -> NDArray[Any] | None:
         """All items as one read-only N×H×W×C (masks N×H×W) view, where all are of one shape; else None."""
-        return self._items[target].block()
+        return self.tables[target].block()
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> list[Fault]:
+        """Reads the whole store from disk and lists what is not as it was written; empty where all is well.
+
+        Args:
+            progress: is told bytes and total.
+        """
+        from augrecipes.sources.store.verify import verify
+
+        return verify(self.path, progress)
+
+    def encoded(self, target: str, item: int) -> Any:
+        """A picture that is not decoded yet, where the format is jpeg (an `Encoded`: parts of it are read by `region`).
+
+        Of other formats, and of masks, the array: parts of a mapped one are read by slicing.
+        """
+        table = self.tables[target]
+        if table.decode is None:
+            return table.array(item)
+        from augrecipes.sources.encoded import encoded
+
+        height, width, channels = table.shape(item)
+        name = f"{table.path}: item {item}"
+        data = bytes(table.whole_data(item))
+        return encoded(data, name=name, channels=channels, exif="ignore", max_pixels=height * width)
 
     def _open(self, name: str, about: dict[str, Any], found: dict[str, Any]) -> Items:
         kept = FORMATS[self.format].of(about["role"])
-        prefix = f"items/{name}/"
+        path = self.path / kept.file_name(name)
+        prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
-        return Items(kept, map_file(self.path / kept.file_name(name), about["size"]), table)
+        blob = map_file(path, about["size"])
+        items.check(table, kept, about["role"], self.rows, about["head"], min(about["end"], about["size"]))
+        return Items(str(path), kept, blob, table)
 
 
 def open_store(path: str | os.PathLike[str]) -> Store:
     """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
 
+    A published store is never modified, and the process that does so regardless (cuts a file short under a running
+    reader) is beyond what can be caught. Replacing it by another is safe: a reader keeps the files that it opened.
+
     Raises:
         StoreError: not a store, a newer version, or not whole; names the file.
+
+    >>> open_store("nowhere")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: nowhere: no such store
     """
     place = Path(path)
-    return Store(place, index.load(place))
+    content = index.load(place)
+    try:
+        return Store(place, content)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        reason = f"it does not make sense ({type(error).__name__}: {error}); pack the store again"
+        raise StoreError(reason, path=str(place / index.NAME)) from None

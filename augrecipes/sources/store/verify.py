@@ -1,13 +1,26 @@
-"""Reads a whole store and says which bytes are not what was written."""
+"""Reads a whole store and says which bytes are not those that were written."""
 
 from __future__ import annotations
 
+import os
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.store.columns import Texts
+from augrecipes.sources.store.disk import naming
+from augrecipes.sources.store.items import Items
+from augrecipes.sources.store.store import Store, open_store
+
+_READ = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One place of a store that is not what was written.
+    """One place of a store that is not as it was written.
 
     Attributes:
         path: the file that is damaged.
@@ -24,3 +37,72 @@ class Fault:
     row: int | None = None
     item: int | None = None
     source: str | None = None
+
+
+def verify(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> list[Fault]:
+    """Everything in the store at `path` that is not as it was written; a store that cannot be opened is one fault.
+
+    Args:
+        path: the store.
+        progress: is told bytes and total.
+    """
+    try:
+        store = open_store(path)  # the index, the columns and all sizes
+        total = sum(about["size"] for about in store.index["targets"].values())
+        faults, done = [], 0
+        for name, items in store.tables.items():
+            for fault, size in _target(store, name, items):
+                faults += [fault] if fault else []
+                done += size
+                if progress is not None:
+                    progress(done, total)
+    except StoreError as error:
+        return [Fault(error.path or str(path), error.reason)]
+    return faults
+
+
+def _target(store: Store, name: str, items: Items) -> Iterator[tuple[Fault | None, int]]:
+    """Reads one file from beginning to end: what each piece has wrong with it, and its bytes."""
+    about, path = store.index["targets"][name], Path(items.path)
+    with naming(path), path.open("rb", buffering=0) as file:
+        frame = _checksum(file, about["head"])
+        yield None, about["head"]
+        end = about["head"]
+        for item, (start, size, checksum) in enumerate(
+            zip(items.start.tolist(), items.size.tolist(), items.checksum.tolist(), strict=True)
+        ):
+            gap = _read(file, start - end)
+            reason = "its bytes" if _checksum(file, size) != checksum else "the bytes before it" if any(gap) else ""
+            yield _fault(store, name, items, item, reason) if reason else None, start + size - end
+            end = start + size
+        tail = about["size"] - end
+        if _checksum(file, tail, frame) != about["frame"]:
+            reason = "the bytes around its items are not those that were written"
+            yield Fault(str(path), reason, name), tail
+        else:
+            yield None, tail
+
+
+def _fault(store: Store, name: str, items: Items, item: int, what: str) -> Fault:
+    row = items.row_of(item)
+    reason = f"{what} are not those that were written"
+    return Fault(items.path, reason, name, row, item, _source(store, name, row, item))
+
+
+def _source(store: Store, name: str, row: int, item: int) -> str | None:
+    for column in (store.columns.get(f"source/{name}"), store.columns.get("source")):
+        if isinstance(column, Texts) and len(column) == store.count(name) != store.rows:
+            return column[item]
+        if isinstance(column, Texts) and len(column) == store.rows:
+            return column[row]
+    return None
+
+
+def _read(file: Any, size: int) -> bytes:
+    return file.read(size) if size else b""
+
+
+def _checksum(file: Any, size: int, before: int = 0) -> int:
+    while size and (piece := file.read(min(size, _READ))):
+        before, size = zlib.crc32(piece, before), size - len(piece)
+    return before

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import columns, index, journal
-from augrecipes.sources.store.columns import Column
-from augrecipes.sources.store.disk import free_bytes, naming, sync, sync_folder, write_all, write_file
-from augrecipes.sources.store.format import Role
+from augrecipes.sources.store import index, journal
+from augrecipes.sources.store.columns import Column, Texts, tables_of
+from augrecipes.sources.store.disk import free_bytes
+from augrecipes.sources.store.format import DTYPES, Contents, Format, Role
 from augrecipes.sources.store.formats import FORMATS
-from augrecipes.sources.store.item import DTYPES, Item, item_of, pieces
+from augrecipes.sources.store.item import Item, bytes_item, item_of
 from augrecipes.sources.store.lock import Lock
+from augrecipes.sources.store.publish import Part, publish
+from augrecipes.sources.store.stage import Progress, Stage, remove, stage_folder
+
+SYNC_EVERY = 256 << 20
+"""Bytes after which staged rows are made to outlive a power failure."""
 
 
 class StoreWriter:
-    """Takes rows in order, then publishes the store. Made by `StoreWriter.open`; use it in a ``with``."""
+    """Takes rows in order, then publishes the store. Made by `StoreWriter.open`; use it in a ``with``.
 
-    def __init__(self, stage: Path, path: Path, plan: dict[str, Any], lock: Lock) -> None:
-        self.path, self._stage, self._plan, self._lock = path, stage, plan, lock
-        self._kept = {name: FORMATS[plan["format"]].of(role) for name, role in plan["targets"].items()}
-        self._names = list(self._kept)
-        self._paths = {name: stage / "store" / kept.file_name(name) for name, kept in self._kept.items()}
-        self._files: dict[str, BinaryIO] = {}
-        self._ends = {name: kept.head for name, kept in self._kept.items()}
-        self._records = bytearray()
-        self.done = 0
-        for name, file in self._paths.items():
-            self._files[name] = file.open("w+b", buffering=0)
+    Leaving the ``with`` before `finish`, by an error or not, keeps what is staged: the next writer with the same
+    arguments goes on behind it, and publishes the same bytes as if nothing had happened.
+
+    Attributes:
+        path: where the store will be.
+    """
+
+    def __init__(self, path: Path, stage: Stage, plan: Mapping[str, Any], kept: Mapping[str, Format]) -> None:
+        self.path, self._stage, self._plan, self._kept = path, stage, plan, kept
+        self._unsynced = 0
 
     @classmethod
     def open(
@@ -49,68 +52,137 @@ class StoreWriter:
         about: Mapping[str, Any] | None = None,
         quality: int = 95,
         expected_bytes: int | None = None,
+        progress: Progress | None = None,
     ) -> StoreWriter:
-        """Begins a store, or goes on with one that was interrupted."""
-        place = Path(path)
-        stage = place.parent / f".{place.name}.partial"
-        if os.path.lexists(place):
-            raise StoreError(
-                "exists already; a published store is never modified: remove it, or name another", str(place)
-            )
-        with naming(stage):
-            stage.mkdir(exist_ok=True)
-        lock = Lock(stage / "lock")
-        (stage / "store").mkdir(exist_ok=True)
+        """Begins a store, or goes on with one that was interrupted, after reading back and checking what is staged.
+
+        Args:
+            path: where the store will be; nothing may be there yet, and the folder around it must exist.
+            format: ``raw``, ``jpeg`` or ``hdf5``.
+            kind: what the caller calls its rows; kept.
+            targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
+                int32 H×W).
+            rows: how many there will be.
+            about: what else to keep in the index, as JSON; keys come back sorted.
+            quality: of jpeg, 1 to 100.
+            expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
+            progress: is told bytes and total while what is staged is read back.
+
+        Raises:
+            StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
+                disk is full, or the format needs a package that is missing.
+        """
+        place = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
+        kept = _kept(format, targets)
+        if not isinstance(rows, int) or rows < 0 or not 1 <= quality <= 100:
+            raise ValueError(f"rows must be a number from 0, quality one from 1 to 100: not {rows!r}, {quality!r}")
+        if not place.parent.is_dir():
+            raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
+        heads = {name: how.head(name) if how.head else 0 for name, how in kept.items()}
         plan = {
-            "format": format,
-            "kind": kind,
-            "targets": dict(targets),
-            "rows": rows,
             "about": index.as_json(about or {}),
-            "quality": quality,
+            "format": format,
+            "heads": heads,
+            "kind": kind,
+            "quality": quality if any(how.encode for how in kept.values()) else None,
+            "rows": rows,
+            "targets": [[name, role] for name, role in targets.items()],
+            "version": index.VERSION,
         }
-        if expected_bytes is not None and expected_bytes > free_bytes(stage):
-            raise StoreError("not enough room", str(stage))
-        return cls(stage, place, plan, lock)
+        stage = Stage(place, plan, {how.file_name(name): heads[name] for name, how in kept.items()}, progress)
+        writer = cls(place, stage, plan, kept)
+        try:
+            writer._check_room(expected_bytes)
+        except StoreError:
+            writer.close()
+            raise
+        return writer
 
-    def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | Item]]) -> None:
-        """Writes the next row."""
-        if row != self.done:
-            raise ValueError(f"row {row} was given where row {self.done} is next: rows are written in order")
+    @staticmethod
+    def discard(path: str | os.PathLike[str]) -> bool:
+        """Removes what an interrupted run staged for a store at `path`; whether there was any. Raises StoreError."""
+        root = stage_folder(Path(os.path.abspath(path)))  # noqa: PTH100
+        if not root.exists():
+            return False
+        lock = Lock(root / "lock")
+        try:
+            remove(root)
+        finally:
+            lock.release()
+        return True
+
+    @property
+    def done(self) -> int:
+        """Rows that are staged, those of an interrupted run included: the next row's number."""
+        return self._stage.rows
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """The notes of staged rows."""
+        return self._stage.notes()
+
+    def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | Item]], note: str = "") -> None:
+        """Writes the next row; all of it or, after an error, nothing.
+
+        Args:
+            row: its number: `done`.
+            items: a target's arrays, or what `make_item` made of them: one, many (a bag; written as they come, so an
+                iterator keeps memory small), or none. A target left out has none.
+            note: a text kept until `finish`, for the caller of an interrupted and resumed run; not published.
+
+        Raises:
+            StoreError: the disk is full, or an array is nothing that the store keeps.
+            ValueError: not the next row, or an unknown target.
+        """
+        if row != self.done or row >= self._plan["rows"]:
+            raise ValueError(f"row {row} of {self._plan['rows']} was given where row {self.done} is next")
+        if not items.keys() <= self._kept.keys():
+            raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
+        ends = [blob.end for blob in self._stage.blobs]
         records = bytearray()
-        for number, name in enumerate(self._names):
-            for given in items.get(name, ()):
-                records += self._put(row, number, name, given)
-        self._records += records + journal.end_of_row(row)
-        self.done += 1
+        try:
+            for number, (name, role) in enumerate(self._plan["targets"]):
+                for given in items.get(name, ()):
+                    records += self._put(row, number, given, self._kept[name], role)
+            if note:
+                item = bytes_item(note.encode("utf-8", "surrogateescape"))
+                start = self._stage.blobs[-1].put(item, 1)
+                records += journal.record(row, len(self._kept), start, item)
+            self._stage.append(bytes(records) + journal.end_of_row(row))
+        except BaseException:
+            if self.done == row:
+                self._stage.rewind(ends)
+            raise
+        self._unsynced += sum(blob.end for blob in self._stage.blobs) - sum(ends)
+        if self._unsynced >= SYNC_EVERY:
+            self._stage.sync()
+            self._unsynced = 0
 
-    def finish(self, extra: Mapping[str, Column]) -> None:
-        """Publishes the store."""
-        store = self._stage / "store"
-        records = np.frombuffer(bytes(self._records), journal.RECORD)
-        targets: dict[str, Any] = {}
-        tables: dict[str, Column] = dict(extra)
-        for number, (name, role) in enumerate(self._plan["targets"].items()):
-            tables.update({f"items/{name}/{key}": c for key, c in self._table(records, number).items()})
-            size = self._files[name].seek(0, 2)
-            targets[name] = {"role": role, "size": size}
-            sync(self._files[name], self._paths[name])
-        blob, described = columns.render(tables)
-        write_file(store / index.COLUMNS, blob)
-        content = {key: self._plan[key] for key in ("format", "kind", "rows", "about", "quality")}
-        write_file(store / index.NAME, index.render({**content, "targets": targets, "columns": described}))
-        sync_folder(store)
-        with naming(self.path):
-            store.rename(self.path)
-        sync_folder(self.path.parent)
+    def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
+        """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
+
+        Args:
+            columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
+                or ``source/TARGET`` (one a row, or one an item), names files in what `Store.verify` finds.
+            about: more of what `open` was told.
+
+        Raises:
+            StoreError: rows are missing, the disk is full, or a column cannot be kept. What is staged stays.
+        """
+        rows = self._plan["rows"]
+        if self.done != rows:
+            raise StoreError(f"only {self.done:,} of {rows:,} rows were written", path=str(self.path))
+        tables = tables_of(columns or {})
+        described = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
+        described["about"] = {**self._plan["about"], **index.as_json(about or {})}
+        parts = [self._part(number, name, role, tables) for number, (name, role) in enumerate(self._plan["targets"])]
+        publish(self._stage.folder, self.path, parts, tables, described)
+        remove(self._stage.root)
         self.close()
-        shutil.rmtree(self._stage, ignore_errors=True)
 
     def close(self) -> None:
-        """Lets go of the files and the lock; what is staged stays."""
-        for file in self._files.values():
-            file.close()
-        self._lock.release()
+        """Lets go of the store; what is staged stays. Done by leaving the ``with``."""
+        self._stage.close()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -120,21 +192,52 @@ class StoreWriter:
     ) -> None:
         self.close()
 
-    def _put(self, row: int, number: int, name: str, given: NDArray[Any] | Item) -> bytes:
-        kept, role = self._kept[name], self._plan["targets"][name]
-        item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"])
-        step = max(kept.alignment, DTYPES[item.sample].itemsize)
-        start = -(-self._ends[name] // step) * step
-        file = self._files[name]
-        file.seek(start)
-        for piece in pieces(item.data):
-            write_all(file, piece, self._paths[name])
-        self._ends[name] = start + item.size
-        return journal.record(row, number, start, item.size, item.shape, item.sample, item.checksum)
+    def _put(self, row: int, number: int, given: NDArray[Any] | Item, kept: Format, role: Role) -> bytes:
+        try:
+            item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"] or 0)
+        except StoreError as error:
+            raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
+        if isinstance(item.data, bytes) != (kept.encode is not None):
+            raise ValueError(f"row {row}: an item made for another format than {kept.name}")
+        start = self._stage.blobs[number].put(item, max(kept.alignment, DTYPES[item.sample].itemsize))
+        return journal.record(row, number, start, item)
 
-    def _table(self, records: NDArray[Any], number: int) -> dict[str, NDArray[Any]]:
+    def _part(self, number: int, name: str, role: Role, tables: Mapping[str, NDArray[Any] | Texts]) -> Part:
+        """What is published of one target."""
+        records = self._stage.table()
         mine = records[records["target"] == number]
-        rows = np.searchsorted(mine["row"], np.arange(self.done + 1)).astype("<i8")
-        shape = np.stack([mine["height"], mine["width"], mine["channels"]], axis=1)
-        plain = {name: np.ascontiguousarray(mine[name]) for name in ("start", "size", "checksum")}
-        return {**plain, "shape": shape, "sample": mine["sample"].astype("u1"), "rows": rows}
+        blob, kept = self._stage.blobs[number], self._kept[name]
+        table = {
+            "checksum": mine["checksum"],
+            "rows": np.searchsorted(mine["row"], np.arange(self.done + 1)).astype("<i8"),
+            "sample": mine["sample"].astype("u1"),
+            "shape": np.stack([mine["height"], mine["width"], mine["channels"]], axis=1),
+            "size": mine["size"],
+            "start": mine["start"],
+        }
+        frame = b"", b""
+        if kept.frame is not None:
+            frame = kept.frame(Contents(name, blob.head, blob.end, table, tables), self._stage.root)
+        return Part(name, role, blob, table, frame)
+
+    def _check_room(self, expected: int | None) -> None:
+        if expected is None:
+            return
+        staged = sum(blob.end for blob in self._stage.blobs)
+        free = free_bytes(self._stage.root)
+        if expected - staged > free:
+            raise StoreError(
+                f"needs {expected - staged:,} more bytes, and {free:,} are free; make room, or take another disk",
+                path=str(self.path),
+            )
+
+
+def _kept(format: str, targets: Mapping[str, Role]) -> dict[str, Format]:
+    if format not in FORMATS:
+        raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
+    for name, role in targets.items():
+        if not name.isidentifier() or role not in ("image", "mask"):
+            raise ValueError(f"target {name!r}: {role!r}; names are identifiers, roles are image and mask")
+    if not targets:
+        raise ValueError("a store has at least one target")
+    return {name: FORMATS[format].of(role) for name, role in targets.items()}
