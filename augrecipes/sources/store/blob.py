@@ -52,7 +52,9 @@ class Blob:
         return found
 
     def read(self, start: int, size: int) -> bytes:
-        """Bytes that are known to be there."""
+        """At most `size` bytes from `start`."""
+        if size <= 0:
+            return b""
         with naming(self.path):
             self._file.seek(start)
             return self._file.read(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ OWN = "items/"
 """What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
+_PART = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,11 @@ class Texts:
 
 Column = NDArray[Any] | Sequence[str] | Texts
 """What callers give: numbers or booleans, or text."""
+
+
+def everywhere(count: int, test: Callable[[slice], Any]) -> bool:
+    """Whether `test` holds for all of `count`, a small slice at a time: no worker's memory grows."""
+    return all(bool(np.all(test(slice(at, min(at + _PART, count))))) for at in range(0, count, _PART))
 
 
 def tables_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
@@ -108,14 +114,15 @@ def load(path: Path, index: Mapping[str, Any]) -> dict[str, Any]:
         raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=str(path))
 
     def get(entry: Mapping[str, Any]) -> NDArray[Any]:
-        dtype = np.dtype(entry["dtype"])
-        if dtype.kind not in "biuf" or entry["at"] < 0:
-            raise ValueError(f"a column of {dtype} at {entry['at']}")
-        return np.ndarray(tuple(entry["shape"]), dtype, blob, entry["at"])
+        dtype, shape, at = np.dtype(str(entry["dtype"])), tuple(entry["shape"]), entry["at"]
+        if dtype.kind not in "biuf" or min(at, *shape) < 0:
+            raise ValueError(f"a column of {dtype} {shape} at {at}")
+        return np.ndarray(shape, dtype, blob, at)
 
     def get_texts(entry: Mapping[str, Any]) -> Texts:
         text, offsets = get(entry["text"]), get(entry["offsets"])
-        if offsets[0] != 0 or offsets[-1] != len(text) or (np.diff(offsets) < 0).any():
+        ordered = everywhere(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
+        if offsets[0] != 0 or offsets[-1] != len(text) or not ordered:
             raise ValueError("texts that do not lie one behind another")
         return Texts(text, offsets)
 
@@ -134,8 +141,10 @@ def _texts(name: str, texts: Sequence[str] | Texts) -> Texts:
     if isinstance(texts, Texts):
         return texts
     try:
-        return Texts.of(texts)
+        table = Texts.of(texts)
     except (AttributeError, TypeError, UnicodeEncodeError) as error:
-        raise StoreError(
-            f"column {name!r} is neither an array nor a list of str that UTF-8 can hold: {error}"
-        ) from None
+        raise StoreError(f"column {name!r} is neither an array nor a list of str: {error}") from None
+    # File names come as text that is not quite Unicode, and back; other text may not, and none may hold a zero.
+    if b"\0" in table.blob.tobytes() or any(a != b for a, b in zip(texts, table, strict=True)):
+        raise StoreError(f"column {name!r} holds a text that cannot be kept: one with a zero, or with half a character")
+    return table

@@ -11,11 +11,17 @@ from typing import Any
 from augrecipes.errors import StoreError
 from augrecipes.sources.file_bytes import read_bytes
 from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.sources.store.disk import naming
 
 VERSION = 1
 NAME = "index.json"
 COLUMNS = "columns.arrays"
 _MARK = "augrecipes"
+
+
+def stage_folder(store: Path) -> Path:
+    """Where a store grows until it is published."""
+    return store.parent / f".{store.name}.partial"
 
 
 def render(content: Mapping[str, Any]) -> bytes:
@@ -27,10 +33,13 @@ def render(content: Mapping[str, Any]) -> bytes:
 def load(store: Path) -> dict[str, Any]:
     """The index of a store, checked; its "digest" included. Raises StoreError."""
     path = store / NAME
-    if not store.is_dir():
-        raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
-    if not path.exists():
-        raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
+    with naming(store):
+        if not store.exists() and stage_folder(store).exists():
+            raise StoreError("not finished: packing it was interrupted, or goes on; run it again", path=str(store))
+        if not store.is_dir():
+            raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
+        if not path.exists():
+            raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
     try:
         data = read_bytes(path)
         content = json.loads(data)

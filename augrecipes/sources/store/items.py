@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.store.columns import everywhere
 from augrecipes.sources.store.format import DTYPES, Format, Role
 
 _COLUMNS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
@@ -41,7 +42,9 @@ class Items:
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
         self._start, self._rows = self.start.data, self.rows.data
-        same = len(self.start) > 0 and (self.shapes == self.shapes[0]).all() and (self.sample == self.sample[0]).all()
+        same = len(self) > 0 and everywhere(
+            len(self), lambda part: (self.shapes[part] == self.shapes[0]) & (self.sample[part, None] == self.sample[0])
+        )
         self._shape = self._shape_of(0) if same else None
         self._dtype = DTYPES[self.sample[0]] if same else None
 
@@ -90,7 +93,7 @@ class Items:
         if self.decode is not None or self._shape is None:
             return None
         step = int(self.start[1] - self.start[0]) if len(self) > 1 else int(self.size[0])
-        if (np.diff(self.start) != step).any():
+        if not everywhere(len(self) - 1, lambda part: self.start[1:][part] - self.start[:-1][part] == step):
             return None
         inner = self.array(0).strides
         return np.ndarray((len(self), *self._shape), self._dtype, self.blob, self._start[0], (step, *inner))
@@ -120,15 +123,23 @@ def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int
     lengths = {column.shape for name, column in table.items() if name not in ("shape", "rows")}
     if lengths != {start.shape} or shape.shape != (*start.shape, 3) or first.shape != (rows + 1,):
         raise ValueError("columns of other lengths than they should be")
-    if first[0] != 0 or first[-1] != len(start) or (np.diff(first) < 0).any():
+    if (
+        first[0] != 0
+        or first[-1] != len(start)
+        or not everywhere(rows, lambda part: first[1:][part] >= first[:-1][part])
+    ):
         raise ValueError("items that belong to no row")
-    if (size <= 0).any() or (start[1:] < start[:-1] + size[:-1]).any():
-        raise ValueError("items that lie within others")
     if len(start) and (start[0] < head or start[-1] + size[-1] > end):
         raise ValueError("items outside the file")
-    if (shape[:, :2] < 1).any() or ((shape[:, 2] < 1) != (role == "mask")).any() or (sample >= len(DTYPES)).any():
-        raise ValueError("items without a shape or dtype")
-    if kept.decode is None:
-        bytes_of = np.array([dtype.itemsize for dtype in DTYPES])[sample]
-        if (shape.astype(np.int64).clip(1).prod(axis=1) * bytes_of != size).any():
-            raise ValueError("items of another size than their shape")
+    if not everywhere(len(start) - 1, lambda part: start[1:][part] - start[:-1][part] >= size[:-1][part]):
+        raise ValueError("items that lie within others")
+    bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
+
+    def possible(part: slice) -> NDArray[np.bool_]:
+        sizes, channels = shape[part].astype(np.int64), shape[part, 2]
+        known = (sizes[:, :2] >= 1).all(axis=1) & ((channels < 1) == (role == "mask")) & (sample[part] < len(DTYPES))
+        as_stored = sizes.clip(1).prod(axis=1) * bytes_of[sample[part].clip(0, len(DTYPES) - 1)]
+        return known & (size[part] > 0) & ((as_stored == size[part]) | (kept.decode is not None))
+
+    if not everywhere(len(start), possible):
+        raise ValueError("items of no shape, or of another size than their shape")

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,9 +30,9 @@ class Lock:
                 raise _refused(path, "this very process")
             self._file = _locked(path)
             _held.add(self._key)
-        self._file.truncate(0)
-        self._file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
-        self._file.flush()
+        with suppress(OSError):  # on a full disk it stays unknown who holds it
+            self._file.truncate(0)
+            self._file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def release(self) -> None:
         """Gives the right back; the file may be gone by then."""
@@ -44,7 +45,7 @@ def _locked(path: Path) -> BinaryIO:
     while True:
         with naming(path):
             path.parent.mkdir(exist_ok=True)
-            file = path.open("a+b")
+            file = path.open("a+b", buffering=0)
         try:
             _take(file)
         except OSError:

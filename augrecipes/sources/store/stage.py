@@ -27,14 +27,10 @@ from augrecipes.errors import StoreError
 from augrecipes.sources.store import journal
 from augrecipes.sources.store.blob import Blob
 from augrecipes.sources.store.disk import naming, sync, sync_folder, write_all, write_file
+from augrecipes.sources.store.index import stage_folder
 from augrecipes.sources.store.lock import Lock
 
 Progress = Callable[[int, int], None]
-
-
-def stage_folder(store: Path) -> Path:
-    """Where the store grows."""
-    return store.parent / f".{store.name}.partial"
 
 
 class Stage:
@@ -157,11 +153,14 @@ def remove(root: Path) -> None:
 
 def _whole(table: NDArray[Any], blobs: Sequence[Blob], progress: Progress | None) -> int:
     """How many records at the beginning belong to rows whose bytes are those that were written."""
-    done, total = 0, int(table["size"].sum())
+    done, total, ends = 0, int(table["size"].sum()), [blob.head for blob in blobs]
     fields = (table[name].tolist() for name in ("row", "start", "size", "target", "checksum"))
     for row, start, size, target, checksum in zip(*fields, strict=True):
-        if target != journal.END_OF_ROW and blobs[target].checksum(start, size) != checksum:
-            return int(np.searchsorted(table["row"], row))
+        if target != journal.END_OF_ROW:
+            gap = blobs[target].read(ends[target], start - ends[target])
+            if any(gap) or blobs[target].checksum(start, size) != checksum:
+                return int(np.searchsorted(table["row"], row))
+            ends[target] = start + size
         done += size
         if progress is not None:
             progress(done, total)

@@ -20,7 +20,7 @@ from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.item import Item, bytes_item, item_of
 from augrecipes.sources.store.lock import Lock
 from augrecipes.sources.store.publish import Part, publish
-from augrecipes.sources.store.stage import Progress, Stage, remove, stage_folder
+from augrecipes.sources.store.stage import Progress, Stage, remove
 
 SYNC_EVERY = 256 << 20
 """Bytes after which staged rows are made to outlive a power failure."""
@@ -101,7 +101,7 @@ class StoreWriter:
     @staticmethod
     def discard(path: str | os.PathLike[str]) -> bool:
         """Removes what an interrupted run staged for a store at `path`; whether there was any. Raises StoreError."""
-        root = stage_folder(Path(os.path.abspath(path)))  # noqa: PTH100
+        root = index.stage_folder(Path(os.path.abspath(path)))  # noqa: PTH100
         if not root.exists():
             return False
         lock = Lock(root / "lock")

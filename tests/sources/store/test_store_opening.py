@@ -1,0 +1,304 @@
+"""What is no whole store is refused when it is opened, by an error that names the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_stores
+
+from augrecipes.errors import AugrecipesError, StoreError
+from augrecipes.sources.store import StoreWriter, index, open_store, store
+from augrecipes.sources.store.formats import FORMATS
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with small_stores.quick_folder() as folder:
+        small_stores.write(folder / "s", "raw")
+        yield folder / "s"
+
+
+def refused(path: Path, reason: str | None) -> StoreError:
+    with pytest.raises(StoreError, match=reason) as caught:
+        open_store(path)
+    assert str(caught.value.path).startswith(str(path))
+    assert pickle.loads(pickle.dumps(caught.value)).path == caught.value.path
+    assert isinstance(caught.value, AugrecipesError)
+    return caught.value
+
+
+def test_what_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for name, reason in {
+        "folder": "no index.json",
+        "file": "it is a file",
+        "gone": "no such store",
+        "file/s": "no such store",
+        "loop": "no such store",
+        "x" * 300: "no such store|too long",
+    }.items():
+        refused(tmp_path / name, reason)
+
+
+def test_a_store_that_is_not_finished(tmp_path: Path) -> None:
+    with small_stores.opened(tmp_path / "s", "raw", small_stores.rows()) as writer:
+        writer.add(0, {})
+    refused(tmp_path / "s", "not finished.*run it again")
+    refused(tmp_path / ".s.partial", "no index.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"[]", b"\0\1", b"7", b"{" * 100_000, b"[" * 100_000, b'{"store": "other", "version": 1}', b"\xff"],
+)
+def test_an_index_of_something_else(content: bytes, place: Path) -> None:
+    (place / "index.json").chmod(0o644)
+    (place / "index.json").write_bytes(content)
+    assert refused(place, "not the index of a store").path == str(place / "index.json")
+
+
+def test_a_newer_version(place: Path) -> None:
+    (place / "index.json").chmod(0o644)
+    (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": 7, "what": ["is", "new"]}))
+    refused(place, "version 7; this augrecipes reads up to version 1")
+
+
+def test_an_edited_index(place: Path) -> None:
+    path = place / "index.json"
+    path.chmod(0o644)
+    text = path.read_text()
+    for edited in (text.replace('"rows": 5', '"rows": 4'), text + " ", text.replace(" ", "  ", 1), text[:-20]):
+        assert edited != text
+        path.write_text(edited)
+        refused(place, "edited or damaged|not the index")
+
+
+def crafted(place: Path, **changes: Any) -> None:
+    """An index with a digest that fits, of another content."""
+    content = index.load(place)
+    del content["digest"]
+    (place / "index.json").chmod(0o644)
+    (place / "index.json").write_bytes(index.render({**content, **changes}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rows": 4},
+        {"rows": "five"},
+        {"rows": 10**30},
+        {"format": "hdf5"},
+        {"format": "zip"},
+        {"targets": []},
+        {"targets": {"image": {}}},
+        {"targets": {"../image": {"role": "image", "size": 1, "head": 0, "end": 1}}},
+        {"columns": {}},
+        {"columns": {"size": -1, "checksum": 0, "entries": {}}},
+    ],
+)
+def test_an_index_that_makes_no_sense(changes: dict[str, Any], place: Path) -> None:
+    crafted(place, **changes)
+    refused(place, None)
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**12, "x", None, 0.5])
+def test_columns_that_make_no_sense(wrong: Any, place: Path) -> None:
+    good = index.load(place)["columns"]
+    for name, entry in good["entries"].items():
+        for key in ("at", "shape", "dtype"):
+            if key in entry:
+                bad = {**entry, key: [wrong] if key == "shape" else wrong}
+                crafted(place, columns={**good, "entries": {**good["entries"], name: bad}})
+                refused(place, None)
+
+
+@pytest.mark.parametrize("name", ["start", "size", "shape", "sample", "rows"])
+@pytest.mark.parametrize("value", [-1, 3, 255, 2**31 - 1])
+def test_tables_that_make_no_sense(name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that is wrong: nothing that it published is read from outside the file."""
+    part = StoreWriter._part
+
+    def wrong(self: StoreWriter, *arguments: Any) -> Any:
+        made = part(self, *arguments)
+        table = {key: column.copy() for key, column in made.table.items()}
+        table[name].flat[1] = value if table[name].dtype.kind == "i" else value % 256
+        if np.array_equal(table[name], made.table[name]):
+            table[name].flat[1] ^= 4
+        object.__setattr__(made, "table", table)
+        return made
+
+    monkeypatch.setattr(StoreWriter, "_part", wrong)
+    with pytest.raises(StoreError, match="does not make sense"):
+        small_stores.write(tmp_path / "s", "raw")
+
+
+def cut_at_any_size(folder: Path) -> None:
+    """The law: a store of which any file was cut, or grew, is refused."""
+    for format in FORMATS:
+        whole = small_stores.write(folder / format, format).path
+        for file in sorted(whole.iterdir()):
+            data = file.read_bytes()
+            file.chmod(0o644)
+            sizes = {0, 1, len(data) // 2, len(data) - 1, len(data) + 1, len(data) + 5000}
+            for size in sorted(sizes - {len(data)}):
+                file.write_bytes((data + bytes(6000))[:size])
+                refused(whole, None)
+            file.write_bytes(data)
+        open_store(whole)
+
+
+def test_a_store_that_was_cut() -> None:
+    with small_stores.quick_folder() as folder:
+        cut_at_any_size(folder)
+
+
+def test_opening_without_a_look_at_sizes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "map_file", lambda path, size: path.read_bytes().ljust(size, b"\0"))
+    with small_stores.quick_folder() as folder, pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        cut_at_any_size(folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes and links")
+def test_files_that_are_not_what_they_should_be(place: Path) -> None:
+    for name in ("image.bin", "columns.arrays", "index.json"):
+        file, kept = place / name, place.parent / name
+        file.rename(kept)
+        refused(place, "no such file|no index.json")
+        file.mkdir()
+        refused(place, "folder|not a regular file")
+        file.rmdir()
+        os.mkfifo(file)
+        refused(place, "not a regular file")
+        file.unlink()
+        file.symlink_to(file)
+        refused(place, "no index.json|the system says|cannot be read")
+        file.unlink()
+        file.symlink_to(kept)
+        open_store(place)  # where files are linked from elsewhere, they are the same files
+        file.unlink()
+        kept.rename(file)
+    open_store(place)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom permissions bind")
+def test_no_permission(place: Path) -> None:
+    for name in ("image.bin", "index.json"):
+        (place / name).chmod(0)
+        refused(place, "no permission")
+        (place / name).chmod(0o444)
+
+
+def test_published_files_are_read_only(place: Path) -> None:
+    assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o444}
+
+
+def test_a_store_travels_as_its_path(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place.parent)
+    found = open_store("s")
+    sent = pickle.dumps(found)
+    monkeypatch.chdir("/")
+    assert len(sent) < 300
+    assert list(small_stores.differences(pickle.loads(sent))) == []
+    with pytest.raises(StoreError):
+        shutil.rmtree(place)
+        pickle.loads(sent)
+    assert list(small_stores.differences(found)) == []  # its files are open
+
+
+def test_a_store_may_be_replaced_under_a_reader(place: Path) -> None:
+    before = open_store(place)
+    place.rename(place.with_name("old"))
+    shutil.rmtree(place.with_name("old"))
+    other = small_stores.rows(seed=1)
+    after = small_stores.write(place, "raw", other)
+    assert list(small_stores.differences(before)) == []
+    assert list(small_stores.differences(after, other)) == []
+    assert before.digest != after.digest
+
+
+def test_many_threads_read_one_store(place: Path) -> None:
+    found = open_store(place)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: tuple(small_stores.differences(found)), range(64))) == {()}
+
+
+def test_what_is_asked_for_must_be_there(place: Path) -> None:
+    found = open_store(place)
+    with pytest.raises(KeyError):
+        found.array("picture", 0)
+    with pytest.raises(IndexError):
+        found.array("image", found.count("image"))
+    for row in (-1, found.rows):
+        with pytest.raises(IndexError):
+            found.items("image", row)
+    assert "5 rows of image, mask" in repr(found)
+
+
+PRIVATE = """
+import re, sys, time
+import numpy as np
+from augrecipes.sources.store import open_store
+
+def private():
+    text = open("/proc/self/smaps_rollup").read()
+    return int(re.search(r"Private_Dirty:\\s+(\\d+)", text)[1]) / 1024
+
+open_store(sys.argv[2])
+before, start = private(), time.perf_counter()
+store = open_store(sys.argv[1])
+seconds = time.perf_counter() - start
+for item in range(0, store.count("image"), 7):
+    store.array("image", item)
+print(seconds, private() - before)
+"""
+
+
+def many(folder: Path, items: int) -> tuple[float, float]:
+    """Seconds to open a store of so many items, and MiB of private memory after reading it."""
+    tiny = np.zeros((1, 2, 3), np.uint8)
+    per_row = 1000
+    for name, rows in (("many", items // per_row), ("few", 1)):
+        with StoreWriter.open(folder / name, format="raw", kind="bag", targets={"image": "image"}, rows=rows) as writer:
+            for row in range(rows):
+                writer.add(row, {"image": [tiny] * per_row})
+            columns = {
+                "label": np.arange(rows * per_row),
+                "source": [f"class/{i:07}.jpg" for i in range(rows * per_row)],
+            }
+            writer.finish(columns)
+    done = subprocess.run(
+        [sys.executable, "-c", PRIVATE, str(folder / "many"), str(folder / "few")], capture_output=True, check=True
+    )
+    seconds, mebibytes = done.stdout.split()
+    return float(seconds), float(mebibytes)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="reads Linux's account of memory")
+def test_opening_costs_little() -> None:
+    with small_stores.quick_folder() as folder:
+        seconds, mebibytes = many(folder, 50_000)
+        assert seconds < 1
+        assert mebibytes < 1.5
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="reads Linux's account of memory")
+def test_opening_a_million_costs_little() -> None:
+    with small_stores.quick_folder() as folder:
+        seconds, mebibytes = many(folder, 1_000_000)
+        print(f"{seconds:.3f} s, {mebibytes:.1f} MiB")
+        assert seconds < 1
+        assert mebibytes < 5
