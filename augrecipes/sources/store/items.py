@@ -123,11 +123,8 @@ def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int
     lengths = {column.shape for name, column in table.items() if name not in ("shape", "rows")}
     if lengths != {start.shape} or shape.shape != (*start.shape, 3) or first.shape != (rows + 1,):
         raise ValueError("columns of other lengths than they should be")
-    if (
-        first[0] != 0
-        or first[-1] != len(start)
-        or not everywhere(rows, lambda part: first[1:][part] >= first[:-1][part])
-    ):
+    ordered = everywhere(rows, lambda part: first[1:][part] >= first[:-1][part])
+    if first[0] != 0 or first[-1] != len(start) or not ordered:
         raise ValueError("items that belong to no row")
     if len(start) and (start[0] < head or start[-1] + size[-1] > end):
         raise ValueError("items outside the file")
@@ -136,10 +133,11 @@ def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int
     bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
 
     def possible(part: slice) -> NDArray[np.bool_]:
-        sizes, channels = shape[part].astype(np.int64), shape[part, 2]
-        known = (sizes[:, :2] >= 1).all(axis=1) & ((channels < 1) == (role == "mask")) & (sample[part] < len(DTYPES))
-        as_stored = sizes.clip(1).prod(axis=1) * bytes_of[sample[part].clip(0, len(DTYPES) - 1)]
-        return known & (size[part] > 0) & ((as_stored == size[part]) | (kept.decode is not None))
+        height, width, channels = shape[part].T.astype(np.int64)
+        known = (height > 0) & (width > 0) & ((channels < 1) == (role == "mask")) & (sample[part] < len(DTYPES))
+        if kept.decode is not None:
+            return known & (size[part] > 0)
+        return known & (height * width * np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)] == size[part])
 
     if not everywhere(len(start), possible):
         raise ValueError("items of no shape, or of another size than their shape")

@@ -120,7 +120,7 @@ def test_mistakes_of_callers(tmp_path: Path) -> None:
         {"rows": -1},
         {"quality": 0},
     ):
-        with pytest.raises(ValueError, match="zip|names are identifiers|roles are|at least one|rows must|quality one"):
+        with pytest.raises(ValueError, match=r"zip|names are identifiers|roles are|at least one|rows must|quality one"):
             small_stores.opened(tmp_path / "s", content=ROWS, **{"format": "raw", **wrong})
     with small_stores.opened(tmp_path / "s", "raw", ROWS) as writer:
         with pytest.raises(ValueError, match="row 1 of 5 was given where row 0"):
@@ -204,7 +204,7 @@ def test_a_full_disk(format: str, size: int, small_disk: Path) -> None:
     rng = np.random.default_rng(0)
     content = [{"image": [rng.integers(0, 256, (100, 100, 3), np.uint8)], "mask": []} for _ in range(5)]
     (small_disk / "ballast").write_bytes(bytes(size))
-    with pytest.raises(StoreError, match="the disk is full.*are free"):
+    with pytest.raises(StoreError, match=r"the disk is full.*are free"):
         small_stores.write(small_disk / "s", format, content)
     (small_disk / "ballast").unlink()
     with small_stores.opened(small_disk / "s", format, content) as writer:
