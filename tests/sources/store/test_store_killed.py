@@ -39,7 +39,7 @@ def test_killed_at_any_call(format: str) -> None:
 
 @needs_fork
 def test_a_rename_before_the_index_is_caught() -> None:
-    found = killed("raw", 3, 0, "early")
+    found = killed("raw", 5, 1, "early")
     assert any("cannot be opened" in wrong for wrong in found["wrong"])
 
 

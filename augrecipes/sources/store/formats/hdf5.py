@@ -6,7 +6,7 @@
     /shapes           int32 N×3, height, width, channels (0 for a mask),
     /dtypes           text N: uint8, uint16 or int32
     /rows             int64 rows + 1: items rows[r] to rows[r + 1] belong to row r
-    /columns/NAME     what is known of each row: labels, sources …
+    /columns/NAME     what is known of each row: labels, sources … (a slash in a name is a dot here)
 
 `augrecipes` itself maps /data into memory: h5py is needed to write, not to read. The items are written while the file
 is no HDF5 file yet: HDF5 is asked where it would put such data, that much is left free at the beginning, and what it
@@ -102,11 +102,11 @@ def _describe(file: h5py.File, contents: Contents, *, flat: bool) -> None:
         put("dtypes", np.array([DTYPES[sample].name for sample in table["sample"].tolist()], object), text)
     put("rows", table["rows"])
     for name, column in contents.columns.items():
+        place = f"columns/{name.replace('/', '.')}"
         if isinstance(column, Texts):
-            values = np.array([value.encode("utf-8", "surrogateescape") for value in column], object)
-            put(f"columns/{name}", values, text)
+            put(place, np.array([value.encode("utf-8", "surrogateescape") for value in column], object), text)
         else:
-            put(f"columns/{name}", column)
+            put(place, column)
 
 
 FORMAT = Format(name="hdf5", suffix=".h5", alignment=1, head=_head, frame=_frame)
