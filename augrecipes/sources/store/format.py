@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -52,7 +51,7 @@ class Format:
         decode: bytes and number of channels to an array; None as in `encode`.
         head: bytes to leave free at the beginning of a target's file, for `frame`. Raises StoreError where the format
             cannot be written here.
-        frame: what is written before and behind the items once all are there, given a folder for scratch files.
+        frame: what is written before and behind the items once all are there.
         masks: the format that masks are kept in, where this one cannot keep them.
     """
 
@@ -62,7 +61,7 @@ class Format:
     encode: Callable[[NDArray[Any], int], bytes] | None = None
     decode: Callable[[memoryview, int], NDArray[np.uint8]] | None = None
     head: Callable[[str], int] | None = None
-    frame: Callable[[Contents, Path], Frame] | None = None
+    frame: Callable[[Contents], Frame] | None = None
     masks: Format | None = None
 
     def of(self, role: Role) -> Format:

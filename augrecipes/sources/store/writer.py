@@ -217,7 +217,7 @@ class StoreWriter:
         }
         frame = b"", b""
         if kept.frame is not None:
-            frame = kept.frame(Contents(name, blob.head, blob.end, table, tables), self._stage.root)
+            frame = kept.frame(Contents(name, blob.head, blob.end, table, tables))
         return Part(name, role, blob, table, frame)
 
     def _check_room(self, expected: int | None) -> None:

@@ -80,10 +80,8 @@ def test_hdf5_of_many_shapes_is_read_by_others(tmp_path: Path) -> None:
         arrays = [array for row in ROWS for array in row.get(target, [])]
         with h5py.File(tmp_path / "s" / f"{target}.h5") as file:
             assert file["data"].ndim == 1
-            for at, shape, dtype, array in zip(
-                file["offsets"], file["shapes"], file["dtypes"].asstr(), arrays, strict=True
-            ):
-                found = file["data"][at : at + array.nbytes].view(np.dtype(dtype).newbyteorder("<"))
+            for at, shape, dtype, array in zip(file["offsets"], file["shapes"], file["dtypes"], arrays, strict=True):
+                found = file["data"][at : at + array.nbytes].view(np.dtype(dtype.decode()).newbyteorder("<"))
                 assert np.array_equal(found.reshape([n for n in shape if n]), array)
 
 

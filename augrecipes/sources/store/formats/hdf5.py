@@ -10,13 +10,13 @@
 
 `augrecipes` itself maps /data into memory: h5py is needed to write, not to read. The items are written while the file
 is no HDF5 file yet: HDF5 is asked where it would put such data, that much is left free at the beginning, and what it
-writes around the data is added at the end. So a run that was interrupted can go on, which HDF5 itself does not survive.
+writes around the data is added at the end. So a run that was interrupted can go on; a file that HDF5 was writing could
+not be saved.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,38 +31,84 @@ if TYPE_CHECKING:
 _PAGE = 4096
 
 
+class _Around(io.RawIOBase):
+    """A file in memory with a hole: what is written between `start` and `end` is dropped, and reads as zeros.
+
+    HDF5 is not let near the disk: where that is full, it takes the whole process down.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self.head, self.tail = bytearray(start), bytearray()
+        self._end, self._at, self._size = end, 0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset if whence == io.SEEK_SET else self._size + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        view[:] = bytes(len(view))
+        for part, start in ((self.head, 0), (self.tail, self._end)):
+            low, high = max(self._at, start), min(self._at + len(view), start + len(part))
+            if low < high:
+                view[low - self._at : high - self._at] = part[low - start : high - start]
+        return len(view)
+
+    def write(self, data: Any) -> int:
+        end = self._at + len(data)
+        self.truncate(max(self._size, end))
+        for part, start in ((self.head, 0), (self.tail, self._end)):
+            low, high = max(self._at, start), min(end, start + len(part))
+            if low < high:
+                part[low - start : high - start] = data[low - self._at : high - self._at]
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        self._size = self._at if size is None else size
+        length = max(0, self._size - self._end)
+        del self.tail[length:]
+        self.tail.extend(bytes(length - len(self.tail)))
+        return self._size
+
+
 def _head(target: str) -> int:
     """Where HDF5 puts the first data of a file, whatever their shape."""
-    with TemporaryDirectory() as folder, _created(Path(folder, "probe.h5"), target) as file:
+    with _created(_Around(0, 0), target) as file:
         return int(_contiguous(file, (1,), "u1").id.get_offset())
 
 
-def _frame(contents: Contents, folder: Path) -> Frame:
-    """Lets HDF5 write the file without its data (a hole), and returns what it wrote around them."""
-    path = folder / "frame.h5"
-    try:
-        with _created(path, contents.target) as file:
-            shape, dtype = _layout(contents)
-            offset = _contiguous(file, shape, dtype).id.get_offset()
-            if contents.end > contents.head and offset != contents.head:
-                raise StoreError(f"HDF5 puts data at {offset}, not at {contents.head}; discard it and pack again")
-            _describe(file, contents, flat=len(shape) == 1)
-        with path.open("rb") as written:
-            head = written.read(contents.head)
-            written.seek(contents.end)
-            return head.ljust(contents.head, b"\0"), written.read()
-    finally:
-        path.unlink(missing_ok=True)
+def _frame(contents: Contents) -> Frame:
+    """Lets HDF5 write the file without its data, and returns what it wrote around them."""
+    around = _Around(contents.head, contents.end)
+    with _created(around, contents.target) as file:
+        shape, dtype = _layout(contents)
+        offset = _contiguous(file, shape, dtype).id.get_offset()
+        if contents.end > contents.head and offset != contents.head:
+            raise StoreError(f"HDF5 puts data at {offset}, not at {contents.head}; discard it and pack again")
+        _describe(file, contents, flat=len(shape) == 1)
+    return bytes(around.head), bytes(around.tail)
 
 
-def _created(path: Path, target: str) -> h5py.File:
+def _created(around: _Around, target: str) -> h5py.File:
     try:
         import h5py
     except ImportError:
         raise StoreError("writing hdf5 needs h5py: pip install 'augrecipes[hdf5]'") from None
     # One fixed version of the layout (HDF5 1.8, of 2008), and every block at a page: nothing depends on sizes.
     v18 = ("v108", "v108")
-    file = h5py.File(path, "w", libver=v18, alignment_threshold=1, alignment_interval=_PAGE, track_order=False)
+    file = h5py.File(around, "w", libver=v18, alignment_threshold=1, alignment_interval=_PAGE, track_order=False)
     file.attrs["target"] = target
     return file
 
@@ -99,7 +145,7 @@ def _describe(file: h5py.File, contents: Contents, *, flat: bool) -> None:
     if flat:
         put("offsets", table["start"] - contents.head)
         put("shapes", table["shape"])
-        put("dtypes", np.array([DTYPES[sample].name for sample in table["sample"].tolist()], object), text)
+        put("dtypes", np.array([dtype.name for dtype in DTYPES], "S")[table["sample"]])
     put("rows", table["rows"])
     for name, column in contents.columns.items():
         place = f"columns/{name.replace('/', '.')}"
