@@ -48,7 +48,9 @@ def load(store: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("store") != _MARK:
         raise StoreError("not the index of a store", path=str(path))
     version = content.get("version")
-    if isinstance(version, int) and version > VERSION:
+    if not isinstance(version, int) or version < VERSION:
+        raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
+    if version > VERSION:
         message = f"a store of version {version}; this augrecipes reads up to version {VERSION}: install a newer one"
         raise StoreError(message, path=str(path))
     body = {key: value for key, value in content.items() if key != "digest"}

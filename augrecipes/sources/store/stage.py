@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,21 +52,23 @@ class Stage:
     ) -> None:
         self.root = stage_folder(store)
         self.folder = self.root / "store"
-        self._lock = Lock(self.root / "lock")
-        try:
+        self._path = self.root / "journal"
+        with ExitStack() as opened:
+            opened.callback(Lock(self.root / "lock").release)
             if os.path.lexists(store):
                 if not self.folder.exists():
                     remove(self.root)
                 raise StoreError("exists already, and a published store is never modified; remove it first", str(store))
             self._begin(plan)
-            self.blobs = [Blob(self.folder / name, head) for name, head in files.items()] + [Blob(self.root / "notes")]
-            self._path = self.root / "journal"
+            self.blobs = [
+                opened.enter_context(closing(Blob(path, head)))
+                for path, head in [(self.folder / name, head) for name, head in files.items()]
+                + [(self.root / "notes", 0)]
+            ]
             with naming(self._path):
-                self._journal = self._path.open("a+b", buffering=0)
+                self._journal = opened.enter_context(self._path.open("a+b", buffering=0))
             self._resume(progress)
-        except BaseException:
-            self._lock.release()
-            raise
+            self._opened = opened.pop_all()
 
     def append(self, records: bytes) -> None:
         """Writes down one more row."""
@@ -79,8 +81,8 @@ class Stage:
         return journal.last_row(self._records) + 1
 
     def table(self) -> NDArray[Any]:
-        """The records of all rows."""
-        return np.frombuffer(bytes(self._records), journal.RECORD)
+        """The records of all rows; no row can be added while it is held."""
+        return np.frombuffer(self._records, journal.RECORD)
 
     def notes(self) -> dict[int, str]:
         """What the caller noted of rows."""
@@ -104,10 +106,7 @@ class Stage:
 
     def close(self) -> None:
         """Lets go of the files and the lock; what is staged stays."""
-        for blob in self.blobs:
-            blob.close()
-        self._journal.close()
-        self._lock.release()
+        self._opened.close()
 
     def _begin(self, plan: dict[str, Any]) -> None:
         path, wanted = self.root / "plan.json", json.dumps(plan, sort_keys=True)
@@ -144,7 +143,7 @@ class Stage:
 def remove(root: Path) -> None:
     """Removes all that is staged, for the holder of its lock; the lock last, so that nobody else begins meanwhile."""
     shutil.rmtree(root / "store", ignore_errors=True)
-    for name in ("plan.json", "journal", "notes", "lock"):
+    for name in ("plan.json", "plan.new", "journal", "notes", "lock"):
         with suppress(OSError):
             (root / name).unlink()
     with suppress(OSError):

@@ -35,6 +35,8 @@ class Store:
         about: what the caller said about the store, as JSON gives it back.
         columns: the caller's columns: read-only arrays, and `Texts`.
         digest: stands for everything in the store (sha256 of its index).
+        tables: where each target's items lie, as arrays: `augrecipes.sources.store.items.Items`.
+        index: what index.json says.
     """
 
     def __init__(self, path: Path, content: dict[str, Any]) -> None:

@@ -175,7 +175,8 @@ class StoreWriter:
         tables = tables_of(columns or {})
         described = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
         described["about"] = {**self._plan["about"], **index.as_json(about or {})}
-        parts = [self._part(number, name, role, tables) for number, (name, role) in enumerate(self._plan["targets"])]
+        records = self._stage.table()
+        parts = [self._part(records[records["target"] == number], number, tables) for number in range(len(self._kept))]
         publish(self._stage.folder, self.path, parts, tables, described)
         remove(self._stage.root)
         self.close()
@@ -202,18 +203,17 @@ class StoreWriter:
         start = self._stage.blobs[number].put(item, max(kept.alignment, DTYPES[item.sample].itemsize))
         return journal.record(row, number, start, item)
 
-    def _part(self, number: int, name: str, role: Role, tables: Mapping[str, NDArray[Any] | Texts]) -> Part:
-        """What is published of one target."""
-        records = self._stage.table()
-        mine = records[records["target"] == number]
+    def _part(self, records: NDArray[Any], number: int, tables: Mapping[str, NDArray[Any] | Texts]) -> Part:
+        """What is published of one target, given the records of its items."""
+        name, role = self._plan["targets"][number]
         blob, kept = self._stage.blobs[number], self._kept[name]
         table = {
-            "checksum": mine["checksum"],
-            "rows": np.searchsorted(mine["row"], np.arange(self.done + 1)).astype("<i8"),
-            "sample": mine["sample"].astype("u1"),
-            "shape": np.stack([mine["height"], mine["width"], mine["channels"]], axis=1),
-            "size": mine["size"],
-            "start": mine["start"],
+            "checksum": records["checksum"],
+            "rows": np.searchsorted(records["row"], np.arange(self.done + 1)).astype("<i8"),
+            "sample": records["sample"].astype("u1"),
+            "shape": np.stack([records["height"], records["width"], records["channels"]], axis=1),
+            "size": records["size"],
+            "start": records["start"],
         }
         frame = b"", b""
         if kept.frame is not None:

@@ -76,6 +76,13 @@ def test_a_newer_version(place: Path) -> None:
     refused(place, "version 7; this augrecipes reads up to version 1")
 
 
+@pytest.mark.parametrize("version", [0, -1, "1", None, 1.0])
+def test_a_version_that_never_was(version: Any, place: Path) -> None:
+    (place / "index.json").chmod(0o644)
+    (place / "index.json").write_text(json.dumps({"store": "augrecipes", "version": version}))
+    refused(place, "which never was")
+
+
 def test_an_edited_index(place: Path) -> None:
     path = place / "index.json"
     path.chmod(0o644)
