@@ -50,6 +50,9 @@ def sync_folder(folder: Path) -> None:
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems keep names by themselves
+                raise
         finally:
             os.close(handle)
 

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,19 +43,16 @@ class Lock:
 
 def _locked(path: Path) -> BinaryIO:
     while True:
-        with naming(path):
-            path.parent.mkdir(exist_ok=True)
-            file = path.open("a+b", buffering=0)
-        try:
-            _take(file)
-        except OSError:
-            file.seek(0)
-            holder = file.read(200).decode(errors="replace") or "another process"
-            file.close()
-            raise _refused(path, holder) from None
-        if _same(file, path):
-            return file
-        file.close()  # the one before removed it when done
+        with ExitStack() as opened:
+            with naming(path):
+                path.parent.mkdir(exist_ok=True)
+                file = opened.enter_context(path.open("a+b", buffering=0))
+                if not _taken(file):
+                    file.seek(0)
+                    raise _refused(path, file.read(200).decode(errors="replace") or "another process")
+            if _same(file, path):  # else the one before removed it when done
+                opened.pop_all()
+                return file
 
 
 def _same(file: BinaryIO, path: Path) -> bool:
@@ -65,16 +62,20 @@ def _same(file: BinaryIO, path: Path) -> bool:
         return False
 
 
-def _take(file: BinaryIO) -> None:
-    if sys.platform == "win32":
-        import msvcrt
+def _taken(file: BinaryIO) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
 
-        file.seek(1 << 30)  # beyond what is written: on Windows locked bytes cannot be read
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
+            file.seek(1 << 30)  # beyond what is written: on Windows locked bytes cannot be read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
 
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def _refused(path: Path, holder: str) -> StoreError:

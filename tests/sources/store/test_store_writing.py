@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +83,30 @@ def test_one_process_at_a_time_and_no_lock_outlives_it(tmp_path: Path) -> None:
         other.kill()
         other.communicate()
     assert list(small_stores.differences(small_stores.write(tmp_path / "s", "raw"))) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no fcntl")
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def lockf(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with pytest.raises(StoreError, match="lock: the system says: No locks available"):
+        small_stores.opened(tmp_path / "s", "raw", ROWS)
+
+
+def test_a_file_system_that_does_not_sync_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def files_only(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", files_only)
+    assert small_stores.write(tmp_path / "s", "raw").rows == 5
 
 
 @pytest.mark.parametrize(
