@@ -56,9 +56,11 @@ def test_every_flipped_byte_is_found(format: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_single_byte(format: str) -> None:
+def test_nearly_every_byte(format: str) -> None:
     with small_stores.quick_folder() as folder:
-        flipped(small_stores.write(folder / "s", format).path, 1, lambda file, at, faults: None)
+        path = small_stores.write(folder / "s", format).path
+        sizes = sum(file.stat().st_size for file in path.iterdir())
+        flipped(path, max(1, sizes // 15_000), lambda file, at, faults: None)
 
 
 def test_bytes_between_items_that_are_not_read_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
