@@ -46,7 +46,8 @@ class BagPipeline(ImagePipeline):
 
     Targets in: `images`, tiles as a list of H×W×C arrays or as one N×H×W×C array, uint8 (0..255) or float32 (0..1);
     or `image`, one tile. Targets out: `image`, all tiles as one array (n, C, H, W), as the recipe's `output` says.
-    `out`, an array or a torch tensor of that very shape and dtype, is written to and comes out as `image`.
+    `out`, an array or a torch tensor of that very shape and dtype, is written to and comes out as `image`; or a
+    function (shape, dtype) → array.
 
     Draws: tile k of a bag draws at the key (index, epoch, k), so `at(index, epoch, k)(image=tile)` replays it; steps
     with `share: bag` draw at the bag's own key, the same for every tile.
@@ -75,7 +76,7 @@ class BagPipeline(ImagePipeline):
             epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, _Slots(len(numbers), allocate)
         )
         bag = self._run(work, self.compiled.threads)
-        rest["image"] = bag.image if out is None else out
+        rest["image"] = bag.image if out is None or callable(out) else out
         if bag.applied is not None:
             rest["applied"] = bag.applied
         return rest

@@ -35,7 +35,8 @@ class ImagePipeline(Pipeline):
     Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
     them shares memory with what went in.
 
-    `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`.
+    `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
+    be a function (shape, dtype) → array; then that array comes out.
     """
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
@@ -61,7 +62,7 @@ class ImagePipeline(Pipeline):
         if out is not None:
             allocate = into(out, "the image", (targets.get("image"),))
         done = self.sample(epoch, index, tile, targets, allocate)
-        if out is not None:
+        if out is not None and not callable(out):
             done["image"] = out
         return done
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,12 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import DataError
 
 
-def into(out: Any, what: str, sources: Iterable[Any], name: str = "out") -> Allocate:
+def into(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
     """Gives the memory of `out` to a result that fits it exactly.
 
     Args:
-        out: a writable array, or whatever numpy can see as one without a copy, such as a torch tensor on the CPU.
+        out: a writable array, or whatever numpy can see as one without a copy, such as a torch tensor on the CPU; or a
+            function (shape, dtype) → array, for who does not know the size beforehand.
         what: is to be written, for errors.
         sources: arrays that are still to be read when the result is written.
         name: of `out`, for errors.
@@ -27,6 +28,8 @@ def into(out: Any, what: str, sources: Iterable[Any], name: str = "out") -> Allo
     >>> np.shares_memory(into(batch[1], "the image", ())((3, 4, 4), np.dtype(np.float32)), batch)
     True
     """
+    if callable(out):
+        return lambda shape, dtype: into(out(shape, dtype), what, sources, name)(shape, dtype)
     array = _seen(out, name)
     if not array.flags.writeable:
         raise DataError(f"{name} is read-only")

@@ -36,7 +36,8 @@ class PairPipeline(Pipeline):
     Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
-    padded or resampled. `out={target: array}` is written to, and its arrays come out.
+    padded or resampled. `out={target: array}` is written to, and its arrays come out; functions (shape, dtype) → array
+    will do in their place.
 
     Draws: windows, flips and turns once, on the coarsest grid that all targets have in common, and scaled to each
     target. Shared colour steps draw once.
@@ -69,7 +70,7 @@ class PairPipeline(Pipeline):
         self._steps(scene, epoch, index, tile)
         for name in self.outputs:
             made = self.sinks[name](scene.moved(name), out[name][1] if name in out else np.empty)
-            rest[name] = out[name][0] if name in out else made
+            rest[name] = out[name][0] if name in out and not callable(out[name][0]) else made
         if self.compiled.save_applied_params:
             rest["applied"] = self.applied()
             region = scene.region

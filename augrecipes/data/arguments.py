@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from augrecipes.data.collate import RAGGED_KEYS, collate_for
 from augrecipes.data.epoch import leaves
 from augrecipes.data.order import check_weights
+
+_log = logging.getLogger("augrecipes")
 
 
 def length(dataset: Any) -> int:
@@ -51,3 +55,21 @@ def choose_collate(choice: Any, dataset: Any) -> Callable[[list[Any]], Any]:
     layouts = {getattr(leaf, "image_layout", "chw") for leaf in leaves(dataset)}
     keys = RAGGED_KEYS.union(*(getattr(leaf, "ragged_keys", ()) for leaf in leaves(dataset)))
     return collate_for(choice, layout="hwc" if layouts == {"hwc"} else "chw", ragged_keys=keys)
+
+
+def choose_pinned(pin_memory: Any) -> bool:
+    """Whether batches are put into memory that a GPU can read by itself: where there is one, unless it is said."""
+    if pin_memory not in (True, False, "auto"):
+        raise ValueError(f"pin_memory must be True, False or 'auto', got {pin_memory!r}")
+    if not pin_memory:
+        return False
+    there = torch.cuda.is_available()
+    if pin_memory is True and not there:
+        _log.warning("pin_memory=True does nothing: there is no GPU")
+    return there
+
+
+def start_method(context: Any) -> str:
+    """How processes are started: what was given as `multiprocessing_context`, or torch's own."""
+    method = context or torch.multiprocessing.get_start_method()
+    return method if isinstance(method, str) else str(method.get_start_method())

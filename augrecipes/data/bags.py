@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.compiler.bag import Bag, BagPipeline
+from augrecipes.compiler.bag import Bag, BagPipeline, default_threads
 from augrecipes.data.arguments import count
 from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.epoch import current
-from augrecipes.data.memory import Result
+from augrecipes.data.memory import Result, room
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
 from augrecipes.data.problems import listed
 from augrecipes.data.skips import Skipped, reason_of
@@ -192,7 +192,7 @@ class TileBags(SampleDataset):
         how = "stride" if self.pick == "random" and self.mode == "eval" else self.pick
         picked = pick_tiles(stop - start, self.max_tiles, how, seed=self.seed, epoch=epoch, index=virtual)
         files = (start + picked).tolist()
-        name, result = table.bags.name(row), Result()
+        name, result = table.bags.name(row), Result(room("image"))
         unread: dict[int, DataError] = {}
 
         def read(k: int) -> npt.NDArray[np.uint8]:
@@ -208,6 +208,7 @@ class TileBags(SampleDataset):
                 epoch,
                 picked.tolist(),
                 read,
+                threads=self._threads(),
                 skip=self.on_error == "skip",
                 allocate=result.allocate,
                 name=lambda k: table.tiles[files[k]],
@@ -227,6 +228,13 @@ class TileBags(SampleDataset):
         if bag.applied is not None:
             sample["applied"] = bag.applied
         return sample
+
+    def _threads(self) -> int | None:
+        """How many threads share a bag: fewer where other threads read other bags."""
+        now = current()
+        if now is None or now.readers == 1 or self._compile["threads"] is not None:
+            return None
+        return max(1, default_threads() // now.readers)
 
     def _check_enough(self, bag: Bag) -> None:
         if len(bag.kept) < self.min_tiles:

@@ -19,6 +19,7 @@ import torch
 from torch.utils.data import default_collate
 
 from augrecipes.data.memory import empty
+from augrecipes.data.rows import Rows
 from augrecipes.errors import CollateError
 
 Ragged = Literal["default", "list", "pad"]
@@ -66,8 +67,8 @@ class Collate:
     layout: Layout = "chw"
     ragged_keys: frozenset[str] = RAGGED_KEYS
 
-    def __call__(self, samples: list[Any]) -> Any:
-        """The batch; CollateError where samples do not fit together."""
+    def __call__(self, samples: list[Any], rows: Rows | None = None) -> Any:
+        """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
         if not samples or not isinstance(samples[0], Mapping):
             return _other(samples)
         _check_keys(samples)
@@ -77,12 +78,30 @@ class Collate:
             if key in self.ragged_keys:
                 batch[key] = values
             elif isinstance(values[0], torch.Tensor | np.ndarray):
-                self._tensors(key, [torch.as_tensor(v) for v in values], samples, batch)
+                tensors = [torch.as_tensor(v) for v in values]
+                whole = None if rows is None else rows.whole(key, tensors)
+                if whole is None:
+                    self._tensors(key, tensors, samples, batch)
+                else:
+                    self._whole(key, whole, samples, batch)
             elif all(isinstance(v, bool | int | float | np.number | np.bool_) for v in values):
                 batch[key] = torch.as_tensor(values)
             else:
                 batch[key] = values
         return batch
+
+    def _whole(self, key: str, whole: torch.Tensor, samples: list[Any], batch: dict[str, Any]) -> None:
+        """Samples of one size, which lie in their batch: nothing is enlarged, so the padding is empty."""
+        batch[key] = whole
+        if self.ragged != "pad" or whole.ndim < 4:
+            return
+        if _is_bag(samples[0]):
+            if key == "image":
+                batch["padding"] = torch.zeros(whole.shape[:2], dtype=torch.bool)
+            return
+        top = 1 if self.layout == "hwc" else whole.ndim - 2
+        name = "padding" if key == "image" else f"padding_{key}"
+        batch[name] = torch.zeros((len(whole), *whole.shape[top : top + 2]), dtype=torch.bool)
 
     def _tensors(self, key: str, values: list[torch.Tensor], samples: list[Any], batch: dict[str, Any]) -> None:
         if self.ragged == "list":

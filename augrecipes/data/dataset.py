@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import copy
-import logging
 from abc import abstractmethod
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch.utils.data import Dataset
 
 from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
 from augrecipes.data.epoch import Clock, check_epoch, current
+from augrecipes.data.gathered import samples_at_once
 from augrecipes.data.order import Indices, number_repeats
-from augrecipes.data.skips import SkipError, candidates, nothing_left
+from augrecipes.data.rows import Rows, Take
+from augrecipes.data.skips import SkipError, candidates, in_its_place
 from augrecipes.data.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_log = logging.getLogger("augrecipes")
 
 
 class SampleDataset(Dataset[dict[str, Any]]):
@@ -101,6 +102,23 @@ class SampleDataset(Dataset[dict[str, Any]]):
         `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `_path`.
         """
 
+    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+        """What `_sample` gives for several rows at once; None where they have to be read one after another.
+
+        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them.
+
+        Args:
+            rows: of the table, int64 (n,).
+            epoch: of the draws.
+            virtual: keys of the draws, int64 (n,).
+            take: gives the memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
+
+        Returns:
+            By key an array or tensor of n rows, or a list of n, as `Collate` makes of n samples.
+        """
+        del rows, epoch, virtual, take
+        return None
+
     @abstractmethod
     def _path(self, row: int) -> str:
         """What stands for row `row` in samples, messages and records: a file, or a folder."""
@@ -108,6 +126,11 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def _marks(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
         return {}
+
+    @property
+    def gathers(self) -> bool:
+        """Whether this kind can read several samples at once."""
+        return type(self)._batch is not SampleDataset._batch
 
     @property
     def image_layout(self) -> str:
@@ -234,21 +257,35 @@ class SampleDataset(Dataset[dict[str, Any]]):
             if now and now.defer:
                 # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
                 raise SkipError(error, self.seed, virtual) from error
-            return self._instead(error, epoch, position, repeat)
+            others = (k for k in candidates(self.seed, epoch, virtual, len(self)) if k != position)
+            return in_its_place(error, others, lambda other: self._read(epoch, self._virtual(other, repeat)))
 
-    def _instead(self, error: DataError, epoch: int, position: int, repeat: int) -> dict[str, Any]:
-        tried = 0
-        for other in candidates(self.seed, epoch, self._virtual(position, repeat), len(self)):
-            if other == position:
-                continue
-            try:
-                sample = self._read(epoch, self._virtual(other, repeat))
-            except DataError:
-                tried += 1
-                continue
-            _log.warning("%s; %s is read in its place", error, sample["path"])
-            return sample
-        raise nothing_left(error, tried) from error
+    def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
+        """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
+        at_once = samples_at_once(self, keys) if self.gathers and current() is None else None
+        return [self[key] for key in keys] if at_once is None else at_once
+
+    def read_batch(self, epoch: int, indices: Sequence[int], take: Take | None = None) -> dict[str, Any] | None:
+        """The samples `ds[epoch, i]` as one batch, or None where they have to be read one after another.
+
+        Args:
+            epoch: of the draws.
+            indices: not negative; `len(ds)` and more stand for repeats.
+            take: gives the memory, see `_batch`; None: memory of its own.
+
+        Raises:
+            DataError: one of them cannot be read.
+        """
+        repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
+        virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
+        rows = virtual % len(self._table)
+        batch = self._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
+        if batch is None:
+            return None
+        if self._table.labels is not None:
+            batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
+        batch["index"], batch["path"] = torch.from_numpy(virtual), [self._path(row) for row in rows.tolist()]
+        return batch
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         row = virtual % len(self._table)

@@ -7,7 +7,7 @@ ConcatDataset, a user's own wrapper) passes plain integers through and need not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from augrecipes.compiler.kernels.sink import Allocate
+
 if TYPE_CHECKING:
     from augrecipes.data.skips import Skipped
+
+# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.rows`.
+Room = Callable[[str], Allocate]
 
 
 class Clock:
@@ -66,12 +71,16 @@ class Reading:
         repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
         defer: a broken file is reported to the loader (`SkipError`), which chooses the replacement.
         lost: where a dataset notes the parts of a sample that are left out; None: nobody collects them.
+        room: memory that the sample's arrays may be written to; None: the sample has to bring its own.
+        readers: how many threads of this process read at the same time.
     """
 
     epoch: int
     repeat: int = 0
     defer: bool = False
     lost: list[Skipped] | None = None
+    room: Room | None = None
+    readers: int = 1
 
 
 _current: ContextVar[Reading | None] = ContextVar("augrecipes_reading", default=None)
@@ -83,9 +92,9 @@ def current() -> Reading | None:
 
 
 @contextmanager
-def reading(epoch: int, repeat: int = 0, *, defer: bool = False, lost: list[Skipped] | None = None) -> Iterator[None]:
-    """Read samples of `epoch` inside the block, whatever the datasets' own epoch is."""
-    token = _current.set(Reading(epoch, repeat, defer, lost))
+def reading(what: Reading) -> Iterator[None]:
+    """Read samples as `what` says inside the block, whatever the datasets' own epoch is."""
+    token = _current.set(what)
     try:
         yield
     finally:

@@ -1,31 +1,32 @@
-"""Reading one batch: what runs in a worker, or in the user's process when there are no workers."""
+"""Reading one batch: what runs in a worker, in a thread, or in the user's own thread when there are neither."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.data._utils.pin_memory import pin_memory
 
-from augrecipes.data.epoch import clocks, reading
+from augrecipes.data.collate import Collate
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.epoch import Reading, Room, clocks, reading
+from augrecipes.data.gathered import joined, split
+from augrecipes.data.memory import empty, empty_pinned
+from augrecipes.data.rows import Rows
 from augrecipes.data.sampler import Order
 from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left, reason_of
+from augrecipes.data.views import Concat
 from augrecipes.errors import AugrecipesError, DataError
 
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """The samples of one batch on their way to be collated."""
-
-    number: int
-    samples: list[Any]
-    skipped: tuple[Skipped, ...] = ()
-    error: AugrecipesError | None = None
+# Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
+_PIECES_A_READER = 8
 
 
 class Delivery(NamedTuple):
-    """What a worker sends back. A named tuple, because torch pins the memory of those member by member.
+    """A batch on its way to the user. A named tuple, because torch pins the memory of those member by member.
 
     Attributes:
         number: which batch of the epoch.
@@ -40,57 +41,172 @@ class Delivery(NamedTuple):
     error: AugrecipesError | None
 
 
-class Fetcher(Dataset[Any]):
+class Reader(Dataset[Any]):
     """A dataset as our loader reads it: by `Order`, under the epoch that the order names.
 
     Works on anything with `len` and integer indices. What is inside may wrap our datasets in any way.
+
+    Args:
+        dataset: to read.
+        collate: turns a list of samples into a batch.
+        readers: threads that will read at the same time.
+        pin: put batches into memory that a GPU can read by itself.
     """
 
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+    def __init__(
+        self, dataset: Any, collate: Callable[[list[Any]], Any], *, readers: int = 1, pin: bool = False
+    ) -> None:
+        self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
-        self._whole = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
+        self.whole = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
+        ours = isinstance(collate, Collate) and collate.ragged != "list"
+        self.has_rows = ours and _hands_on(dataset)
+        stacks = isinstance(collate, Collate) and collate.ragged == "default"
+        self.gathers = stacks and self.has_rows and isinstance(dataset, SampleDataset) and dataset.gathers
+        self.uneven: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitems__(self, order: Order) -> Fetched:
+    def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
-        samples: list[Any] = []
-        skipped: list[Skipped] = []
-        n = len(self.dataset)
-        try:
-            if self._whole:
-                with reading(order.epoch, defer=True):
-                    samples = list(self.dataset.__getitems__([int(v) % n for v in order.indices]))
-            else:
-                for virtual in order.indices:
-                    samples.append(self._sample(order.epoch, int(virtual), n, skipped))
-        except DataError as error:
-            return Fetched(order.number, [], tuple(skipped), error)
-        return Fetched(order.number, samples, tuple(skipped))
+        draft = Draft(self, order)
+        for piece in draft.pieces:
+            draft.work(piece)
+        return draft.delivery()
 
-    def _sample(self, epoch: int, virtual: int, n: int, skipped: list[Skipped]) -> Any:
-        repeat, position = divmod(virtual, n)
+
+def as_it_is(delivery: Any) -> Any:
+    """What torch is given to collate with: the reader has done it."""
+    return delivery
+
+
+def _hands_on(dataset: Any, depth: int = 32) -> bool:
+    """Whether the dataset is ours, or hands on unchanged what ours give: then samples may lie in their batch's memory.
+
+    A wrapper of the user's may keep a sample, or read two to make one.
+    """
+    if isinstance(dataset, SampleDataset):
+        return type(dataset).__getitem__ is SampleDataset.__getitem__
+    if type(dataset) is Subset and depth:
+        return _hands_on(dataset.dataset, depth - 1)
+    if type(dataset) in (ConcatDataset, Concat) and depth:
+        return all(_hands_on(member, depth - 1) for member in dataset.datasets)
+    return False
+
+
+class Draft:
+    """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
+
+    Attributes:
+        pieces: ranges of positions in the batch.
+        number: which batch of the epoch.
+    """
+
+    def __init__(self, reader: Reader, order: Order) -> None:
+        self.number, self._reader, self._order = order.number, reader, order
+        count = len(order.indices)
+        self.pieces = _pieces(count, reader)
+        self._rows = Rows(count, empty_pinned if reader.pin else empty)
+        self._samples: dict[int, Any] = {}
+        self._parts: dict[range, dict[str, Any]] = {}
+        self._skipped: dict[int, list[Skipped]] = {}
+        self._failed: dict[int, Exception] = {}
+        self._left, self._lock = len(self.pieces), threading.Lock()
+
+    def work(self, piece: range) -> bool:
+        """Read one piece; True when it was the last one that was missing.
+
+        Pieces are begun in order, so when a sample fails, all before it have been begun: the first is always found.
+        """
+        if not any(k < piece.start for k in self._failed.copy()):
+            k = piece.start
+            try:
+                if not self._at_once(piece):
+                    for k in piece:
+                        self._samples[k] = self._sample(k)
+            except Exception as error:
+                self._failed[k] = error
+        with self._lock:
+            self._left -= 1
+            return not self._left
+
+    def delivery(self) -> Delivery:
+        """The batch, when all pieces are worked on; raises what is not an error of augrecipes."""
+        error = self._failed[min(self._failed)] if self._failed else None
+        skipped = tuple(record for k in sorted(self._skipped) for record in self._skipped[k])
+        if error is None:
+            try:
+                batch = self._collated()
+                pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
+                return Delivery(self.number, pinned, skipped, None)
+            except AugrecipesError as misfit:
+                error = misfit
+            finally:
+                self._reader.uneven |= self._rows.uneven
+        if isinstance(error, AugrecipesError):
+            return Delivery(self.number, None, skipped, error)
         try:
-            with reading(epoch, repeat, defer=True, lost=skipped):
-                return self.dataset[position]
+            raise error
+        finally:
+            # An error whose traceback holds the error is a cycle.
+            self._failed.clear()
+            del error
+
+    def _collated(self) -> Any:
+        if self._parts:
+            parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
+            if len(parts) == len(self.pieces):
+                return joined(parts, self._rows)
+            for piece, part in self._parts.items():
+                self._samples |= zip(piece, split(part), strict=True)
+        samples = [self._samples[k] for k in range(len(self._samples))]
+        collate = self._reader.collate
+        return collate(samples, self._rows) if isinstance(collate, Collate) else collate(samples)
+
+    def _at_once(self, piece: range) -> bool:
+        """Read the piece where the dataset reads several samples at once; False where it does not."""
+        reader, order = self._reader, self._order
+        if reader.whole:
+            n = len(reader.dataset)
+            with reading(Reading(order.epoch, defer=True)):
+                self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
+            return True
+        return reader.gathers and self._gather(piece)
+
+    def _gather(self, piece: range) -> bool:
+        indices = self._order.indices[piece.start : piece.stop]
+        try:
+            part = self._reader.dataset.read_batch(self._order.epoch, indices, self._rows.take(piece))
+        except DataError:
+            return False  # reading one after another will tell which it is
+        if part is not None:
+            self._parts[piece] = part
+        return part is not None
+
+    def _sample(self, k: int) -> Any:
+        dataset, n = self._reader.dataset, len(self._reader.dataset)
+        repeat, position = divmod(int(self._order.indices[k]), n)
+        skipped = self._skipped.setdefault(k, [])
+        try:
+            with reading(self._now(k, repeat, skipped)):
+                return dataset[position]
         except SkipError as skip:
-            sample = self._instead(skip, epoch, repeat, position, n, skipped)
+            sample = self._instead(k, skip, repeat, position, skipped)
             where = sample.get("path") if isinstance(sample, dict) else None
-            record = Skipped(skip.error.path or "", reason_of(skip.error), epoch, skip.index)
+            record = Skipped(skip.error.path or "", reason_of(skip.error), self._order.epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
 
-    def _instead(self, skip: SkipError, epoch: int, repeat: int, position: int, n: int, skipped: list[Skipped]) -> Any:
-        tried = 0
-        for other in candidates(skip.seed, epoch, skip.index, n):
+    def _instead(self, k: int, skip: SkipError, repeat: int, position: int, skipped: list[Skipped]) -> Any:
+        dataset, tried = self._reader.dataset, 0
+        for other in candidates(skip.seed, self._order.epoch, skip.index, len(dataset)):
             if other == position:
                 continue
             lost: list[Skipped] = []
             try:
-                with reading(epoch, repeat, defer=True, lost=lost):
-                    sample = self.dataset[other]
+                with reading(self._now(k, repeat, lost)):
+                    sample = dataset[other]
             except SkipError:
                 tried += 1
                 continue
@@ -98,19 +214,22 @@ class Fetcher(Dataset[Any]):
             return sample
         raise nothing_left(skip.error, tried) from skip.error
 
+    def _now(self, k: int, repeat: int, lost: list[Skipped]) -> Reading:
+        return Reading(self._order.epoch, repeat, True, lost, self._room(k), self._reader.readers)
 
-@dataclass(frozen=True)
-class Collator:
-    """Calls the chosen collate function and sends its outcome on with the batch's records."""
+    def _room(self, k: int) -> Room | None:
+        reader = self._reader
+        # A single sample becomes a batch without being moved, or is moved cheaply.
+        if not reader.has_rows or reader.uneven or len(self._order.indices) == 1:
+            return None
+        return self._rows.room(k)
 
-    collate: Callable[[list[Any]], Any]
 
-    def __call__(self, fetched: Fetched) -> Delivery:
-        """Collate; a CollateError becomes part of the answer, too."""
-        if fetched.error is not None:
-            return Delivery(fetched.number, None, fetched.skipped, fetched.error)
-        try:
-            batch = self.collate(fetched.samples)
-        except AugrecipesError as error:
-            return Delivery(fetched.number, None, fetched.skipped, error)
-        return Delivery(fetched.number, batch, fetched.skipped, None)
+def _pieces(count: int, reader: Reader) -> list[range]:
+    if reader.whole:
+        size = count
+    elif reader.gathers:
+        size = -(-count // reader.readers)
+    else:
+        size = max(1, count // (_PIECES_A_READER * reader.readers)) if reader.readers > 1 else 1
+    return [range(start, min(start + size, count)) for start in range(0, count, size)]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.memory import room
 from augrecipes.data.sample import as_torch, read_targets
 from augrecipes.data.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
@@ -124,7 +125,8 @@ class ImageFolder(SampleDataset):
         targets = read_targets(
             self._table, row, self._channels, self.recipe.inputs, undecoded=self.pipeline.reads, **self._decode
         )
-        return as_torch(self.pipeline.at(index=virtual, epoch=epoch)(**targets), self.ragged_keys)
+        out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=room("image"))
+        return as_torch(out, self.ragged_keys)
 
     @property
     def ragged_keys(self) -> frozenset[str]:

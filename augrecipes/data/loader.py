@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
-import torch
 from torch.utils.data import DataLoader
 
-from augrecipes.compiler.seeds import mix
-from augrecipes.data import allocator
-from augrecipes.data.arguments import choose_collate, choose_weights, count, length
-from augrecipes.data.epoch import check_epoch, clocks
-from augrecipes.data.fetch import Collator, Fetcher
+from augrecipes.data.arguments import choose_collate, choose_pinned, choose_weights, count, length, start_method
+from augrecipes.data.backends import Readers
+from augrecipes.data.budget import Budget, default_bytes
+from augrecipes.data.choice import Backend, Choice, asked
 from augrecipes.data.passes import Pass
-from augrecipes.data.sampler import Batches, EpochSampler, Plan
+from augrecipes.data.place import Place
+from augrecipes.data.sampler import EpochSampler, Plan, orders
 from augrecipes.data.skips import Skipped, told
 from augrecipes.data.state import Progress, fingerprint, restore, save
+from augrecipes.data.trial import measured
 from augrecipes.data.worker import WorkerInit
 
 _log = logging.getLogger("augrecipes")
+# Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
+_AHEAD = 2
 _OURS = {
     "sampler": "weights=, shuffle= or ds.subset(indices)",
     "batch_sampler": "batch_size=",
@@ -35,16 +37,22 @@ class Loader(DataLoader[Any]):
         skipped: records of samples of the pass under way, or of the last one, that could not be read and were
             replaced, and of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a
             pass begins.
+        choice: which backend reads, with how many workers, why, and what was measured.
+        backend: `batches`, `threads` or `processes`.
+        num_workers: how many threads or processes; 0 with `batches`.
     """
 
     skipped: list[Skipped]
+    choice: Choice
+    backend: Backend
 
     def __init__(
         self,
         dataset: Any,
         batch_size: int = 1,
         *,
-        num_workers: int = 0,
+        num_workers: int | Literal["auto"] | None = None,
+        backend: Backend | None = None,
         shuffle: bool = False,
         seed: int = 0,
         drop_last: bool = False,
@@ -54,7 +62,8 @@ class Loader(DataLoader[Any]):
         weights: Any = None,
         samples_per_epoch: int | None = None,
         in_order: bool = True,
-        pin_memory: bool = False,
+        pin_memory: bool | Literal["auto"] = "auto",
+        prefetch_bytes: int | None = None,
         persistent_workers: bool | None = None,
         multiprocessing_context: Any = None,
         prefetch_factor: int | None = None,
@@ -79,113 +88,95 @@ class Loader(DataLoader[Any]):
         )
         if plan.rank >= plan.world_size:
             raise ValueError(f"rank must be below world_size, got rank {rank} of {world_size}")
-        if timeout < 0 or num_workers < 0:
-            raise ValueError(f"timeout and num_workers must not be negative, got {timeout} and {num_workers}")
-        workers: dict[str, Any] = {"worker_init_fn": WorkerInit(tune_allocator, worker_init_fn)}
-        if num_workers:
+        if timeout < 0:
+            raise ValueError(f"timeout must not be negative, got {timeout}")
+        merge = choose_collate(collate, dataset)
+        method = start_method(multiprocessing_context)
+        choice = asked(backend, num_workers) or measured(dataset, merge, plan, only=backend, method=method)
+        pin = choose_pinned(pin_memory)
+        ahead = count("prefetch_factor", prefetch_factor or _AHEAD, 1)
+        shared: dict[str, Any] = {"pin_memory": pin, "num_workers": 0}
+        if choice.backend == "processes":
             # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
-            method = multiprocessing_context or torch.multiprocessing.get_start_method()
-            name = method if isinstance(method, str) else method.get_start_method()
-            workers |= {
-                "persistent_workers": name != "fork" if persistent_workers is None else persistent_workers,
-                "multiprocessing_context": method,
-                "prefetch_factor": prefetch_factor,
+            stay = method != "fork" if persistent_workers is None else persistent_workers
+            shared |= {
+                "num_workers": choice.workers,
+                "worker_init_fn": WorkerInit(tune_allocator, worker_init_fn),
+                "in_order": in_order,
+                "persistent_workers": stay,
+                "multiprocessing_context": multiprocessing_context or method,
+                "prefetch_factor": ahead,
                 "timeout": timeout,
             }
-        self._plan, self._sampler = plan, EpochSampler.of(plan)
-        self._tune = tune_allocator
-        # A generator of its own: reading must neither use nor disturb the user's random numbers.
-        self._generator = torch.Generator()
-        self._clocks = clocks(dataset)
-        self._clock_marks = self._marks()
-        self._progress = self._start = Progress(max((c.epoch for c in self._clocks), default=0))
-        self._inner: tuple[DataLoader[Any], Batches] | None = None
+        self._plan, self._sampler, self._place = plan, EpochSampler.of(plan), Place(dataset)
+        budget = Budget(
+            default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),
+            most=ahead * max(1, choice.workers),
+            # Nothing is known of a batch that others may overtake, and they do not wait for it.
+            first=1 if in_order else max(1, choice.workers),
+            shared=choice.backend == "processes",
+        )
+        options = {**shared, **torch_options}
+        self._readers = Readers(
+            choice,
+            dataset,
+            merge,
+            plan,
+            budget,
+            tune=tune_allocator,
+            in_order=in_order,
+            timeout=timeout,
+            options=options,
+        )
         self.skipped = []
-        shared = {"num_workers": num_workers, "pin_memory": pin_memory, "in_order": in_order, **workers}
         super().__init__(
             dataset,
             batch_size=plan.batch_size,
             sampler=self._sampler,
             drop_last=plan.drop_last,
-            collate_fn=choose_collate(collate, dataset),
-            generator=self._generator,
-            **shared,
-            **torch_options,
+            collate_fn=merge,
+            **options,
         )
-        self._options = {**shared, **torch_options}
-
-    # -- epochs -------------------------------------------------------------------------------------------------------
+        self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
 
     @property
     def epoch(self) -> int:
         """The epoch of the pass under way, or of the next pass when none is."""
-        self._look_at_clocks()
-        return self._progress.epoch
+        self._place.look()
+        return self._place.progress.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""
-        epoch = check_epoch(epoch)
-        if self._start is not self._progress or self._start.epoch != epoch:
-            self._start = self._progress = Progress(epoch)
-        self._clock_marks = self._marks()
-
-    def _marks(self) -> list[int]:
-        return [clock.changes for clock in self._clocks]
-
-    def _look_at_clocks(self) -> None:
-        """Follow a `set_epoch` of a dataset that came after the loader's own last one."""
-        now = self._marks()
-        for clock, seen, before in zip(self._clocks, now, self._clock_marks, strict=True):
-            if seen != before:
-                self.set_epoch(clock.epoch)
-        self._clock_marks = now
-
-    # -- passes -------------------------------------------------------------------------------------------------------
+        self._place.set_epoch(epoch)
 
     def __len__(self) -> int:
         """Batches in a whole epoch of this rank."""
         return self._plan.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        self._look_at_clocks()
-        start = self._start
+        self._place.look()
+        start = self._place.start
         self._sampler.epoch = start.epoch
-        inner, batches = self._inner or self._build()
-        batches.begin(start.epoch, start.done, start.ahead)
-        if self.persistent_workers:
-            self._inner = inner, batches
-        elif not self.num_workers and self._tune:
-            allocator.tune()
-        # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
-        self._generator.manual_seed(mix(self._plan.seed, start.epoch, self._plan.rank) >> 1)
-        return Pass(self, iter(inner), start)
+        wanted = orders(self._plan, start.epoch, start.done, start.ahead)
+        return Pass(self, self._readers.read(wanted, start.epoch), start)
 
-    def _build(self) -> tuple[DataLoader[Any], Batches]:
-        batches = Batches(self._plan)
-        inner: DataLoader[Any] = DataLoader(
-            Fetcher(self.dataset),
-            batch_sampler=batches,
-            collate_fn=cast("Any", Collator(self.collate_fn)),  # it gets what Fetcher returns
-            generator=self._generator,
-            **self._options,
-        )
-        return inner, batches
+    # -- what a pass tells --------------------------------------------------------------------------------------------
 
     def _begun(self, progress: Progress) -> None:
-        """The first batch is being asked for: the pass counts from here, and the next `iter` runs the next epoch."""
         self.skipped = []
-        self._progress = progress
-        self._start = Progress(progress.epoch + 1)
+        self._place.begun(progress)
+
+    def _handed_out(self, before: Progress, now: Progress, skipped: Sequence[Skipped]) -> None:
+        if self._place.advanced(before, now):
+            self.skipped.extend(skipped)
 
     def _finished(self, progress: Progress) -> None:
-        if self._progress == progress and self._start == Progress(progress.epoch + 1):
-            self._progress = self._start
+        self._place.finished(progress)
         if self.skipped:
             _log.warning("epoch %d: %s", progress.epoch, told(self.skipped))
 
-    def _give_up_workers(self) -> None:
-        """Leave a broken set of workers; the next pass starts new ones."""
-        self._inner = None
+    def _broken(self) -> None:
+        self._readers.give_up()
 
     # -- states -------------------------------------------------------------------------------------------------------
 
@@ -194,8 +185,8 @@ class Loader(DataLoader[Any]):
 
         Plain numbers and text, for `torch.save` or JSON.
         """
-        self._look_at_clocks()
-        return save(self._progress, fingerprint(self._plan, self.dataset))
+        self._place.look()
+        return save(self._place.progress, fingerprint(self._plan, self.dataset))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on where `state` was taken; batches before it are not read again.
@@ -203,15 +194,15 @@ class Loader(DataLoader[Any]):
         Raises:
             LoaderError: the state was taken from a loader of other samples, order or batches; names what differs.
         """
-        self._start = self._progress = restore(state, fingerprint(self._plan, self.dataset), self._plan.batches)
-        self._clock_marks = self._marks()
+        self._place.move(restore(state, fingerprint(self._plan, self.dataset), self._plan.batches))
 
 
 def loader(
     dataset: Any,
     batch_size: int = 1,
     *,
-    num_workers: int = 0,
+    num_workers: int | Literal["auto"] | None = None,
+    backend: Backend | None = None,
     shuffle: bool = False,
     seed: int = 0,
     drop_last: bool = False,
@@ -232,7 +223,12 @@ def loader(
         dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
             with a length.
         batch_size: samples in a batch.
-        num_workers: processes that read; 0 reads in this process. Options about workers are ignored then.
+        num_workers: how many processes read, or threads with `backend="threads"`; 0: this thread. `"auto"` measures
+            for a second or two which backend reads the most, and says so in the log and in `.choice`; nothing that
+            follows depends on it. The environment variable AUGRECIPES_LOADER settles it unmeasured: `threads:4`.
+        backend: `batches`: in this thread, when a batch is asked for. `threads`: in threads of this process, all of
+            which work on the batch that is due first; the dataset must be made for threads, as all of ours are.
+            `processes`: in workers, each of which makes whole batches. None: what num_workers says.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
         drop_last: leave out incomplete batches. With several ranks every rank then has equally many batches; without,
@@ -246,10 +242,12 @@ def loader(
             A dataset's own weight column is `ds.weights`; it is used when it is given here.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
-        options: `in_order=False` hands out a batch as soon as it is ready, so that no bag waits for a larger one;
-            `persistent_workers=None` keeps workers that were not forked; `tune_allocator=False` leaves glibc's
-            allocator as it is; `pin_memory`, `multiprocessing_context`, `prefetch_factor`, `timeout`,
-            `worker_init_fn` are torch's.
+        options: `prefetch_bytes`: how much may be read ahead; unless it is said, 1 GiB, or a sixteenth of the memory
+            where that is less. As many batches are under way as fit into it, were each as large as the largest so
+            far, but at least one, and at most `prefetch_factor` (2) a worker. `pin_memory="auto"` pins where there is a
+            GPU. `in_order=False` hands out a batch as soon as it is ready, so that no bag waits for a larger one;
+            `persistent_workers=None` keeps processes that were not forked; `tune_allocator=False` leaves glibc's
+            allocator as it is; `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
 
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
@@ -268,6 +266,7 @@ def loader(
         dataset,
         batch_size,
         num_workers=num_workers,
+        backend=backend,
         shuffle=shuffle,
         seed=seed,
         drop_last=drop_last,

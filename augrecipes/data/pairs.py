@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.memory import rooms
 from augrecipes.data.pair_checks import Cropped
 from augrecipes.data.pair_find import find, wanted_by
 from augrecipes.data.pair_report import report
@@ -164,7 +165,7 @@ class PairedImages(SampleDataset):
         read: Callable[..., Any] = open_encoded if self.pipeline.reads else read_image
         images = {name: read(path, **self._decode) for name, path in paths.items()}
         try:
-            out = self.pipeline.at(index=virtual, epoch=epoch)(**images)
+            out = self.pipeline.at(index=virtual, epoch=epoch)(**images, out=rooms(self.pipeline.outputs))
         except DataError as error:
             raise _naming(error, paths) from error.__cause__
         return as_torch(out, self.ragged_keys)

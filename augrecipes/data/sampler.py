@@ -70,26 +70,8 @@ class Order(NamedTuple):
     indices: Indices
 
 
-class Batches(Sampler[list[int]]):
-    """The batches that are left of one epoch: torch's batch sampler, which yields `Order`s."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.begin(0)
-
-    def begin(self, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> None:
-        """Say what the next `iter` runs: `epoch`, without its first `done` batches and without those in `ahead`."""
-        self._epoch, self._done, self._ahead = epoch, done, ahead
-
-    def __iter__(self) -> Iterator[Order]:  # type: ignore[override]  # torch calls any batch a list
-        # Not itself a generator: the epoch is read now, not when the first batch is asked for.
-        return _orders(self.plan, self._epoch, self._done, self._ahead)
-
-    def __len__(self) -> int:
-        return self.plan.batches
-
-
-def _orders(plan: Plan, epoch: int, done: int, ahead: frozenset[int]) -> Iterator[Order]:
+def orders(plan: Plan, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:
+    """The batches of `epoch` in order, without its first `done` ones and without those in `ahead`."""
     if done >= plan.batches:
         return
     size, indices = plan.batch_size, plan.order(epoch)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 from augrecipes.compiler.seeds import mix
 from augrecipes.errors import DataError
+
+_log = logging.getLogger("augrecipes")
 
 # So many broken files in a row mean that the data set is broken, not a file.
 MAX_TRIES = 1000
@@ -101,3 +105,17 @@ def nothing_left(first: DataError, tried: int) -> DataError:
         first.path,
         first.step,
     )
+
+
+def in_its_place(error: DataError, others: Iterator[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """The first of `others` that can be read, where no loader keeps records: the log tells of it."""
+    tried = 0
+    for other in others:
+        try:
+            sample = read(other)
+        except DataError:
+            tried += 1
+            continue
+        _log.warning("%s; %s is read in its place", error, sample["path"])
+        return sample
+    raise nothing_left(error, tried) from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from torch.utils.data import ConcatDataset
 
-from augrecipes.data.epoch import clocks, current, reading
+from augrecipes.data.epoch import Reading, clocks, current, reading
 
 
 class Concat(ConcatDataset[Any]):
@@ -31,7 +32,7 @@ class Concat(ConcatDataset[Any]):
         if isinstance(key, tuple):
             epoch, virtual = key
             repeat, position = divmod(int(virtual), len(self))
-            with reading(int(epoch), repeat):
+            with reading(Reading(int(epoch), repeat)):
                 return self[position]
         position = key.__index__()
         if not -len(self) <= position < len(self):
@@ -42,10 +43,8 @@ class Concat(ConcatDataset[Any]):
         if self._times[member] == 1:
             return dataset[inner]
         # The same dataset more than once: every occurrence makes draws of its own.
-        outer = current()
-        epoch = outer.epoch if outer else self.epoch
-        repeat = (outer.repeat if outer else 0) * self._times[member] + self._earlier[member]
-        with reading(epoch, repeat, defer=bool(outer and outer.defer), lost=outer.lost if outer else None):
+        now = current() or Reading(self.epoch)
+        with reading(replace(now, repeat=now.repeat * self._times[member] + self._earlier[member])):
             return dataset[inner]
 
     @property

@@ -100,13 +100,48 @@ def workers_and_batches_do_not_matter(make: Make) -> None:
         assert run(make(), batch_size, num_workers=workers, shuffle=True) == shuffled
 
 
+# Every way of reading; `processes` are forked here.
+BACKENDS: tuple[dict[str, Any], ...] = (
+    {"backend": "batches"},
+    *({"backend": "threads", "num_workers": n} for n in (1, 2, 4)),
+    *({"backend": "processes", "num_workers": n} for n in (1, 2)),
+)
+
+
+@law
+def backends_do_not_matter(make: Make) -> None:
+    """Batches that were all kept until the end hold what was read one by one, whoever read them and how far ahead."""
+    ds = make()
+    expected = [sorted(direct(ds, epoch)) for epoch in (0, 1)]
+    order = [s["index"] for s in samples(listing(ds, shuffle=True))]
+    for options in (*BACKENDS, {**BACKENDS[2], "prefetch_bytes": 1}, {**BACKENDS[5], "prefetch_factor": 5}):
+        made = loader(make(), 5, shuffle=True, multiprocessing_context="fork", **options)
+        kept = [list(made), list(made)]
+        assert [[pixels(s) for s in sorted(samples(p), key=pixels)] for p in kept] == expected
+        assert [s["index"] for s in samples(kept[0])] == order
+
+
+@law
+def batches_belong_to_the_user(make: Make) -> None:
+    """What the user writes into a batch is seen nowhere else."""
+    ds = make()
+    expected = direct(ds)
+    for options in BACKENDS:
+        found = []
+        for batch in loader(ds, 3, multiprocessing_context="fork", **options):
+            found += [pixels(sample) for sample in samples([batch])]
+            for value in arrays(batch).values():
+                value[...] = 0
+        assert found == expected
+
+
 @law
 def passes_can_be_resumed_at_any_batch(make: Make) -> None:
     ds = make()
     reference = run(ds, shuffle=True)
-    for workers in (0, 1):
+    for options in (BACKENDS[0], BACKENDS[2], BACKENDS[4]):
         for taken in range(4):
-            first = listing(ds, 5, shuffle=True, num_workers=workers)
+            first = listing(ds, 5, shuffle=True, **options)
             passing = iter(first)
             head = samples(next(passing) for _ in range(min(taken, len(first))))
             resumed = listing(make(), 5, shuffle=True)

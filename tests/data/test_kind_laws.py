@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from kinds import KINDS, Kind, N, pixels, samples
 
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.loader import loader
+from augrecipes.data.rows import Rows
 from augrecipes.errors import DataError, LoaderError
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -36,7 +38,7 @@ def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
 @by_kind
 def test_a_spawned_worker_reads_alike(roots: dict[str, Path], kind: Kind) -> None:
     ds = kind.open(roots[kind.name], seed=3)
-    made = loader(ds, 5, collate="list", num_workers=1, shuffle=True, multiprocessing_context="spawn")
+    made = loader(ds, 5, num_workers=1, shuffle=True, multiprocessing_context="spawn")
     reference = listing(ds, shuffle=True)
     for _ in range(2):
         assert [pixels(s) for s in samples(made)] == [pixels(s) for s in samples(reference)]
@@ -60,6 +62,22 @@ def test_states_know_their_dataset(roots: dict[str, Path], kind: Kind, tmp_path:
     for name, other in others.items():
         with pytest.raises(LoaderError, match=f"{name}: saved"):
             loader(other).load_state_dict(state)
+
+
+class Again(Rows):
+    """Hands the memory of one batch to the next."""
+
+    kept: ClassVar[dict[Any, Any]] = {}
+
+    def __init__(self, count: int, empty: Any) -> None:
+        super().__init__(count, lambda *what: self.kept.setdefault(what, empty(*what)))
+
+
+def test_a_batch_that_is_written_to_again_is_noticed(roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augrecipes.data.fetch.Rows", Again)
+    for kind in KINDS:
+        with pytest.raises(AssertionError):
+            LAWS["backends_do_not_matter"](lambda **options: kind.open(roots[kind.name], seed=3, **options))  # noqa: B023
 
 
 class TestBroken:
@@ -182,6 +200,26 @@ class SaysNothing(Fault):
         return {**sample, "applied": []} if "applied" in sample else sample
 
 
+class SharesItsState(Fault):
+    """Keeps what it is reading where other threads find it, as steps do that belong to one thread."""
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        self._key = (row, epoch, virtual)
+        time.sleep(0.002)
+        return super()._sample(*self._key)
+
+
+class ReadsIntoOneBuffer(Fault):
+    """Writes all samples to the same memory."""
+
+    def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
+        sample, buffers = super()._read(epoch, virtual), self.__dict__.setdefault("_buffers", {})
+        for key, value in sample.items():
+            if isinstance(value, torch.Tensor):
+                sample[key] = buffers.setdefault(key, value).copy_(value)
+        return sample
+
+
 class LeavesOneOut(Fault):
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         return super()._read(epoch, 0 if virtual == 5 else virtual)
@@ -194,6 +232,8 @@ FAULTS = {
     "no_two_samples_share_their_draws": KnowsNoEpochs,
     "repeats_are_the_same_file_with_other_draws": ForgetsItsIndex,
     "workers_and_batches_do_not_matter": DrawsFromAStream,
+    "backends_do_not_matter": SharesItsState,
+    "batches_belong_to_the_user": ReadsIntoOneBuffer,
     "passes_can_be_resumed_at_any_batch": DrawsFromAStream,
     "shards_share_the_samples_out": DrawsFromAStream,
     "epochs_are_shuffled_differently": LeavesOneOut,

@@ -1,0 +1,86 @@
+"""The three ways of reading a pass, by one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from augrecipes.compiler.seeds import mix
+from augrecipes.data import allocator
+from augrecipes.data.budget import Budget
+from augrecipes.data.choice import Choice
+from augrecipes.data.fetch import Reader, as_it_is
+from augrecipes.data.in_process import InProcess
+from augrecipes.data.passes import Deliveries
+from augrecipes.data.processes import Orders, Processes
+from augrecipes.data.sampler import Order, Plan
+from augrecipes.data.threads import Threads
+
+
+class Readers:
+    """Those who read the passes of a loader, as its `Choice` says.
+
+    Args:
+        choice: which backend, with how many workers.
+        dataset: to read.
+        collate: makes batches.
+        plan: of the loader.
+        budget: how far they read ahead.
+        tune: the allocator, where batches are read in this process.
+        in_order: hand out batches in order.
+        timeout: seconds to wait for a batch; 0: for ever.
+        options: of the DataLoader that keeps processes.
+    """
+
+    def __init__(
+        self,
+        choice: Choice,
+        dataset: Any,
+        collate: Callable[[list[Any]], Any],
+        plan: Plan,
+        budget: Budget,
+        *,
+        tune: bool,
+        in_order: bool,
+        timeout: float,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._choice, self._plan, self._budget, self._tune = choice, plan, budget, tune
+        self._in_order, self._timeout, self._options = in_order, timeout, options
+        # A process reads alone, and what it sends is pinned by torch.
+        threads = choice.workers if choice.backend == "threads" else 1
+        pin = options["pin_memory"] and choice.backend != "processes"
+        self._reader = Reader(dataset, collate, readers=threads, pin=pin)
+        # A generator of its own: reading must neither use nor disturb the user's random numbers.
+        self._generator = torch.Generator()
+        self._processes: tuple[DataLoader[Any], Orders] | None = None
+
+    def read(self, wanted: Iterator[Order], epoch: int) -> Deliveries:
+        """The batches that `wanted` names, of a pass over `epoch`."""
+        if self._choice.backend == "processes":
+            inner, handed = self._processes or self._started()
+            handed.begin(wanted)
+            # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
+            self._generator.manual_seed(mix(self._plan.seed, epoch, self._plan.rank) >> 1)
+            return Processes(inner, handed)
+        if self._tune:
+            allocator.tune()
+        if self._choice.backend == "threads":
+            return Threads(self._reader, wanted, self._budget, in_order=self._in_order, timeout=self._timeout)
+        return InProcess(self._reader, wanted)
+
+    def give_up(self) -> None:
+        """Leave a broken set of processes; the next pass starts new ones."""
+        self._processes = None
+
+    def _started(self) -> tuple[DataLoader[Any], Orders]:
+        handed = Orders(self._budget, self._plan.batches)
+        inner: DataLoader[Any] = DataLoader(
+            self._reader, batch_sampler=handed, collate_fn=as_it_is, generator=self._generator, **self._options
+        )
+        if inner.persistent_workers:
+            self._processes = inner, handed
+        return inner, handed

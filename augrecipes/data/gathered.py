@@ -1,0 +1,68 @@
+"""Batches that a dataset reads at once: their parts joined, or taken apart into samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from augrecipes.data.checks import as_index
+from augrecipes.data.epoch import check_epoch
+from augrecipes.data.rows import Rows
+from augrecipes.errors import DataError
+
+if TYPE_CHECKING:
+    from augrecipes.data.dataset import SampleDataset
+
+# Plain integers in a sample, tensors in a batch.
+_NUMBERS = ("label", "index")
+
+
+def joined(parts: Sequence[Mapping[str, Any]], rows: Rows) -> dict[str, Any]:
+    """One batch of parts that follow each other: tensors and arrays of some rows each, or lists.
+
+    >>> joined([{"label": torch.tensor([3]), "path": ["a"]}, {"label": torch.tensor([4]), "path": ["b"]}], Rows(2))
+    {'label': tensor([3, 4]), 'path': ['a', 'b']}
+    """
+    batch: dict[str, Any] = {}
+    for key, first in parts[0].items():
+        values = [part[key] for part in parts]
+        if isinstance(first, torch.Tensor | np.ndarray):
+            tensors = [torch.as_tensor(value) for value in values]
+            whole = rows.whole(key, tensors)
+            batch[key] = whole if whole is not None else tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+        else:
+            batch[key] = [entry for value in values for entry in value]
+    return batch
+
+
+def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The samples of a batch.
+
+    >>> split({"label": torch.tensor([3, 4]), "path": ["a", "b"]})
+    [{'label': 3, 'path': 'a'}, {'label': 4, 'path': 'b'}]
+    """
+    columns = {}
+    for key, values in batch.items():
+        if key in _NUMBERS:
+            columns[key] = values.tolist()
+        else:
+            columns[key] = [*torch.as_tensor(values)] if isinstance(values, np.ndarray) else [*values]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def samples_at_once(dataset: SampleDataset, keys: Sequence[Any]) -> list[dict[str, Any]] | None:
+    """`[dataset[key] for key in keys]`, or None where that has to be done one after another."""
+    pairs = [key if isinstance(key, tuple) else (dataset.epoch, key) for key in keys]
+    if not pairs or any(len(pair) != 2 for pair in pairs) or len({check_epoch(epoch) for epoch, _ in pairs}) != 1:
+        return None
+    indices = [as_index(index) for _, index in pairs]
+    if not all(0 <= index < len(dataset) for index in indices):
+        return None
+    try:
+        batch = dataset.read_batch(check_epoch(pairs[0][0]), indices)
+    except DataError:
+        return None
+    return None if batch is None else split(batch)

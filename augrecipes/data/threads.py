@@ -1,0 +1,168 @@
+"""Batches read by threads of the user's own process. All threads work on the batch that is due first."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+
+import torch
+
+from augrecipes.data.budget import Budget
+from augrecipes.data.fetch import Delivery, Draft, Reader
+from augrecipes.data.sampler import Order
+from augrecipes.data.worker import quiet
+from augrecipes.errors import LoaderError
+
+# How long an ending program, or one that has met an error, waits for samples that are being read.
+_PATIENCE_SECONDS = 5.0
+
+
+class Crew:
+    """Threads that work on pieces of batches, in the order in which they are handed in.
+
+    Threads know the crew and nothing else, so whatever drops the iterator that the user holds ends them. OpenCV's
+    threads are off while a crew lives, and torch's in its threads.
+
+    Args:
+        count: of threads.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
+        self._stopped, self._process = False, os.getpid()
+        ready = threading.Barrier(count + 1)
+        self._threads = [
+            threading.Thread(target=self._live, args=(ready,), name=f"augrecipes-reader-{k}", daemon=True)
+            for k in range(count)
+        ]
+        of_torch = torch.get_num_threads()
+        quiet.hold()
+        for thread in self._threads:
+            thread.start()
+        ready.wait()
+        # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
+        torch.set_num_threads(of_torch)
+        _crews.add(self)
+
+    def add(self, draft: Draft) -> None:
+        """Hand in a batch; its number and its delivery come to `done`, or what was raised instead."""
+        for piece in draft.pieces:
+            self._pieces.put((draft, piece))
+
+    def stop(self) -> None:
+        """Let the threads end after the samples that they are reading. May be called again, and from anywhere."""
+        # After a fork the threads are the other process's.
+        if self._stopped or os.getpid() != self._process:
+            return
+        self._stopped = True
+        for _ in self._threads:
+            self._pieces.put(None)
+        quiet.release()
+
+    def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
+        """Wait for stopped threads; not for ever, since reading a sample may."""
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            if os.getpid() == self._process and thread is not threading.current_thread():
+                thread.join(max(0.0, until - time.monotonic()))
+
+    def _live(self, ready: threading.Barrier) -> None:
+        torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
+        torch.set_num_threads(1)
+        ready.wait()
+        while (job := self._pieces.get()) is not None and not self._stopped:
+            draft, piece = job
+            try:
+                if draft.work(piece):
+                    self.done.put((draft.number, draft.delivery()))
+            except BaseException as error:  # whatever it is, the user's own thread is to have it
+                self.done.put((draft.number, error))
+            del draft, job  # else the thread keeps a batch in memory until it gets the next
+
+
+_crews: weakref.WeakSet[Crew] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    crews = list(_crews)
+    for crew in crews:
+        crew.stop()
+    for crew in crews:
+        crew.join()
+
+
+class Threads(Iterator[Delivery]):
+    """The deliveries of a pass, read by threads.
+
+    Args:
+        reader: reads the batches.
+        orders: names them.
+        budget: says how many may be under way.
+        in_order: hand them out in the order of `orders`; else as they are done.
+        timeout: seconds to wait for a batch; 0: for ever.
+    """
+
+    def __init__(
+        self, reader: Reader, orders: Iterator[Order], budget: Budget, *, in_order: bool = True, timeout: float = 0
+    ) -> None:
+        self._reader, self._orders, self._budget = reader, orders, budget
+        self._in_order, self._timeout = in_order, timeout or None
+        self._under_way: list[int] = []
+        self._done: dict[int, Delivery | BaseException] = {}
+        self._crew = Crew(reader.readers)
+        self._end = weakref.finalize(self, self._crew.stop)
+        self._end.atexit = False  # _end_all does that, and waits
+
+    def __next__(self) -> Delivery:
+        self._hand_in()
+        if not self._under_way:
+            self.close()
+            raise StopIteration
+        number = self._wait()
+        self._under_way.remove(number)
+        outcome = self._done.pop(number)
+        if isinstance(outcome, BaseException):
+            self.close()
+            try:
+                raise outcome
+            finally:
+                del outcome  # its traceback holds this frame
+        self._budget.saw(outcome.batch)
+        if outcome.error is None:
+            self._hand_in()  # they read on while the user works with this batch
+        return outcome
+
+    def close(self) -> None:
+        """End the threads."""
+        self._end()
+        self._crew.join()
+
+    def _hand_in(self) -> None:
+        while len(self._under_way) < self._budget.allowed():
+            order = next(self._orders, None)
+            if order is None:
+                return
+            self._under_way.append(order.number)
+            self._crew.add(Draft(self._reader, order))
+
+    def _wait(self) -> int:
+        """The number of the batch to hand out."""
+        while True:
+            if self._in_order and self._under_way[0] in self._done:
+                return self._under_way[0]
+            if not self._in_order and self._done:
+                return next(iter(self._done))
+            try:
+                number, outcome = self._crew.done.get(timeout=self._timeout)
+            except queue.Empty:
+                raise LoaderError(
+                    f"timed out after {self._timeout} seconds; a sample took longer than timeout= allows, or hangs"
+                ) from None
+            self._done[number] = outcome

@@ -1,0 +1,276 @@
+"""Reading in threads: however a pass ends, its threads end with it, and the process is left as it was."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+import torch
+from counting import Counting, indices, values
+from torch.utils.data import TensorDataset
+
+from augrecipes.data.loader import Loader, loader
+from augrecipes.errors import LoaderError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def settings_and_threads() -> Iterator[None]:
+    """Every test leaves no thread behind, and OpenCV and torch as the user had set them."""
+    before = cv2.getNumThreads(), torch.get_num_threads()
+    cv2.setNumThreads(2)
+    torch.set_num_threads(2)
+    try:
+        yield
+        wait_until(lambda: not readers())
+        assert (cv2.getNumThreads(), torch.get_num_threads(), _of_a_new_thread()) == (2, 2, 2)
+    finally:
+        cv2.setNumThreads(before[0])
+        torch.set_num_threads(before[1])
+
+
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("augrecipes")]
+
+
+def wait_until(fact: Any, seconds: float = 5.0) -> None:
+    until = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def _of_a_new_thread() -> int:
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def threaded(ds: Any, batch_size: int = 1, workers: int = 2, **options: Any) -> Loader:
+    return loader(ds, batch_size, backend="threads", num_workers=workers, **options)
+
+
+class Settings(Counting):
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"image": torch.tensor([cv2.getNumThreads(), torch.get_num_threads()]), "index": index}
+
+
+class Slow(Counting):
+    """Takes a while for the samples in `slow`."""
+
+    def __init__(self, n: int, slow: dict[int, float]) -> None:
+        super().__init__(n)
+        self.slow = slow
+        self.begun: list[int] = []
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        self.begun.append(index)
+        time.sleep(self.slow.get(index, 0.0))
+        return super().__getitem__(index)
+
+
+class Buggy(Counting):
+    def __init__(self, error: type[BaseException]) -> None:
+        super().__init__(20)
+        self.error = error
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index == 7:
+            raise self.error("a bug of the user's")
+        return super().__getitem__(index)
+
+
+def test_libraries_use_one_thread_while_threads_read() -> None:
+    made = threaded(Settings(8))
+    passing = iter(made)
+    assert next(passing)["image"].tolist() == [[1, 1]]
+    assert torch.get_num_threads() == 2
+    assert {v for batch in passing for v in batch["image"].flatten().tolist()} == {1}
+
+
+def test_passes_beside_each_other_share_the_setting() -> None:
+    first, second = iter(threaded(Settings(4))), iter(threaded(Settings(4)))
+    next(first), next(second)
+    list(first)
+    assert [b["image"].tolist() for b in second] == [[[1, 1]]] * 3
+
+
+def test_a_whole_pass_ends_its_threads() -> None:
+    made = threaded(Counting(20), 3)
+    for _ in range(2):
+        list(made)
+        assert not readers()
+
+
+def test_a_break_ends_them() -> None:
+    for k, _ in enumerate(threaded(Counting(20), 3)):
+        if k == 2:
+            break
+    wait_until(lambda: not readers())
+
+
+def test_a_half_read_iterator_that_is_dropped_ends_them() -> None:
+    passing = iter(threaded(Counting(20), 3))
+    next(passing)
+    assert len(readers()) == 2
+    cycle = [passing]
+    cycle.append(cycle)  # type: ignore[arg-type]
+    del passing, cycle
+    gc.collect()
+    wait_until(lambda: not readers())
+
+
+def test_an_exception_of_the_consumer_ends_them() -> None:
+    def train() -> None:
+        for _ in threaded(Counting(20), 3):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        train()
+    wait_until(lambda: not readers())
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, SystemExit, KeyboardInterrupt, StopIteration])
+def test_whatever_is_raised_in_a_thread_is_raised_to_the_user(error: type[BaseException]) -> None:
+    passing = iter(threaded(Buggy(error), 2))
+    assert [next(passing)["index"].tolist() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises((error, RuntimeError), match="a bug of the user's"):
+        next(passing)
+    assert not readers()
+    assert list(passing) == []
+
+
+def test_the_first_broken_sample_is_told_even_if_a_later_one_is_sooner() -> None:
+    class Both(Slow):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            found = super().__getitem__(index)
+            if index in (0, 1):
+                raise RuntimeError(f"sample {index}")
+            return found
+
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="sample 0"):
+            list(threaded(Both(8, {0: 0.02}), 8))
+
+
+def test_a_sample_that_hangs_times_out_and_holds_nobody_up() -> None:
+    begin = time.monotonic()
+    with pytest.raises(LoaderError, match=r"timed out after 0\.1 seconds"):
+        list(threaded(Slow(8, {3: 1.0}), 2, timeout=0.1))
+    assert time.monotonic() - begin < 3
+
+
+def test_finished_batches_may_overtake() -> None:
+    slow = {0: 0.3}
+    order = indices(threaded(Slow(10, slow), in_order=False))
+    assert sorted(order) == list(range(10))
+    assert order.index(0) > 4
+    assert indices(threaded(Slow(10, slow))) == list(range(10))
+
+
+def test_what_overtook_is_in_the_state() -> None:
+    made = threaded(Slow(10, {0: 0.3}), in_order=False)
+    passing = iter(made)
+    taken = [int(next(passing)["index"]) for _ in range(3)]
+    state = made.state_dict()
+    assert state["batches"] == 0
+    assert state["ahead"] == sorted(taken)
+    del passing
+    resumed = threaded(Slow(10, {}))
+    resumed.load_state_dict(state)
+    assert sorted([*taken, *indices(resumed)]) == list(range(10))
+
+
+def test_it_reads_ahead_as_far_as_it_may_and_no_further() -> None:
+    ds = Slow(40, {})
+    passing = iter(threaded(ds, 2, prefetch_factor=2))
+    next(passing)
+    wait_until(lambda: len(ds.begun) == 2 + 2 * 2 * 2)  # one handed out, and two for each thread
+    time.sleep(0.05)
+    assert len(ds.begun) == 10
+    next(passing)
+    wait_until(lambda: len(ds.begun) == 12)
+
+
+def test_bytes_bound_how_far_it_reads_ahead() -> None:
+    class Large(Slow):
+        def __getitem__(self, index: int) -> dict[str, Any]:
+            return {**super().__getitem__(index), "image": torch.zeros(1000, dtype=torch.uint8)}
+
+    ds = Large(40, {})
+    passing = iter(threaded(ds, 2, prefetch_factor=8, prefetch_bytes=7000))
+    next(passing)
+    wait_until(lambda: len(ds.begun) == 2 + 3 * 2)  # 2,008 bytes a batch
+    time.sleep(0.05)
+    assert len(ds.begun) == 8
+
+
+def test_datasets_of_others_can_be_read_in_threads() -> None:
+    assert [b[0].tolist() for b in threaded(TensorDataset(torch.arange(5)), 2)] == [[0, 1], [2, 3], [4]]
+
+
+PROGRAM = """
+import sys, time
+sys.path.insert(0, "tests/data")
+from counting import Counting
+from augrecipes.data.loader import loader
+class Slow(Counting):
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return super().__getitem__(index)
+passing = iter(loader(Slow(1000), 2, backend="threads", num_workers=3))
+next(passing)
+print("begun", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("rest", "status"), [("", 0), ("1 / 0", 1)])
+def test_a_program_that_ends_is_not_held_up(rest: str, status: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + rest], cwd=ROOT, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == status
+
+
+def test_an_interrupt_ends_the_program() -> None:
+    command = [sys.executable, "-c", PROGRAM + "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+               "for _ in passing: pass"]  # fmt: skip
+    command[2] = "import signal\n" + command[2]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=30)
+    assert "KeyboardInterrupt" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_may_read_and_leave() -> None:
+    """A process that is forked in the middle of a pass drops its copy of the pass without touching the threads."""
+    passing = iter(threaded(Slow(60, dict.fromkeys(range(60), 0.002)), 2))
+    next(passing)
+    assert values(loader(Counting(9), 2, num_workers=1, multiprocessing_context="fork")) == values(
+        loader(Counting(9), 2)
+    )
+    pid = os.fork()
+    if not pid:
+        del passing
+        gc.collect()
+        os._exit(17)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 17
+    assert len(list(passing)) == 29
