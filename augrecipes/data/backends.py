@@ -15,6 +15,7 @@ from augrecipes.data.choice import Choice
 from augrecipes.data.fetch import Reader, as_it_is
 from augrecipes.data.in_process import InProcess
 from augrecipes.data.passes import Deliveries
+from augrecipes.data.pool import Pool
 from augrecipes.data.processes import Orders, Processes
 from augrecipes.data.sampler import Order, Plan
 from augrecipes.data.threads import Threads
@@ -50,13 +51,19 @@ class Readers:
     ) -> None:
         self._choice, self._plan, self._budget, self._tune = choice, plan, budget, tune
         self._in_order, self._timeout, self._options = in_order, timeout, options
-        # A process reads alone, and what it sends is pinned by torch.
-        threads = choice.workers if choice.backend == "threads" else 1
-        pin = options["pin_memory"] and choice.backend != "processes"
-        self._reader = Reader(dataset, collate, readers=threads, pin=pin)
+        self._pool = Pool()
+        if choice.backend == "processes":  # each reads alone, and what they send is pinned by torch
+            self._reader = Reader(dataset, collate)
+        else:
+            pin, threads = options["pin_memory"], max(1, choice.workers)
+            self._reader = Reader(dataset, collate, readers=threads, pin=pin, empty=self._pool.empty)
         # A generator of its own: reading must neither use nor disturb the user's random numbers.
         self._generator = torch.Generator()
         self._processes: tuple[DataLoader[Any], Orders] | None = None
+
+    def rest(self) -> None:
+        """A pass is over: keep no memory."""
+        self._pool.clear()
 
     def read(self, wanted: Iterator[Order], epoch: int) -> Deliveries:
         """The batches that `wanted` names, of a pass over `epoch`."""

@@ -14,7 +14,7 @@ from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.epoch import Reading, Room, clocks, reading
 from augrecipes.data.gathered import joined, split
-from augrecipes.data.memory import empty, empty_pinned
+from augrecipes.data.memory import Empty, empty, empty_pinned
 from augrecipes.data.rows import Rows
 from augrecipes.data.sampler import Order
 from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left, reason_of
@@ -51,12 +51,20 @@ class Reader(Dataset[Any]):
         collate: turns a list of samples into a batch.
         readers: threads that will read at the same time.
         pin: put batches into memory that a GPU can read by itself.
+        empty: makes the tensors of batches.
     """
 
     def __init__(
-        self, dataset: Any, collate: Callable[[list[Any]], Any], *, readers: int = 1, pin: bool = False
+        self,
+        dataset: Any,
+        collate: Callable[[list[Any]], Any],
+        *,
+        readers: int = 1,
+        pin: bool = False,
+        empty: Empty = empty,
     ) -> None:
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
+        self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.whole = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ours = isinstance(collate, Collate) and collate.ragged != "list"
@@ -107,7 +115,7 @@ class Draft:
         self.number, self._reader, self._order = order.number, reader, order
         count = len(order.indices)
         self.pieces = _pieces(count, reader)
-        self._rows = Rows(count, empty_pinned if reader.pin else empty)
+        self._rows = Rows(count, reader.empty)
         self._samples: dict[int, Any] = {}
         self._parts: dict[range, dict[str, Any]] = {}
         self._skipped: dict[int, list[Skipped]] = {}

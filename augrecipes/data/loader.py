@@ -172,6 +172,7 @@ class Loader(DataLoader[Any]):
 
     def _finished(self, progress: Progress) -> None:
         self._place.finished(progress)
+        self._readers.rest()
         if self.skipped:
             _log.warning("epoch %d: %s", progress.epoch, told(self.skipped))
 

@@ -6,7 +6,7 @@ import itertools
 import shutil
 import time
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from kinds import KINDS, Kind, N, pixels, samples
 
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.loader import loader
-from augrecipes.data.rows import Rows
+from augrecipes.data.pool import Pool
 from augrecipes.errors import DataError, LoaderError
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -27,6 +27,11 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for kind in KINDS:
         kind.fill(made[kind.name])
     return made
+
+
+@pytest.fixture(autouse=True)
+def small_batches_are_lent_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augrecipes.data.pool.LEAST_BYTES", 1)
 
 
 @by_kind
@@ -64,17 +69,17 @@ def test_states_know_their_dataset(roots: dict[str, Path], kind: Kind, tmp_path:
             loader(other).load_state_dict(state)
 
 
-class Again(Rows):
-    """Hands the memory of one batch to the next."""
+class TooSoon(Pool):
+    """Lends memory again that has not come back."""
 
-    kept: ClassVar[dict[Any, Any]] = {}
-
-    def __init__(self, count: int, empty: Any) -> None:
-        super().__init__(count, lambda *what: self.kept.setdefault(what, empty(*what)))
+    def _take(self, size: int) -> Any:
+        memory = super()._take(size)
+        self._free.append(memory)
+        return memory
 
 
 def test_a_batch_that_is_written_to_again_is_noticed(roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augrecipes.data.fetch.Rows", Again)
+    monkeypatch.setattr("augrecipes.data.backends.Pool", TooSoon)
     for kind in KINDS:
         with pytest.raises(AssertionError):
             LAWS["backends_do_not_matter"](lambda **options: kind.open(roots[kind.name], seed=3, **options))  # noqa: B023

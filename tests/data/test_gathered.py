@@ -1,0 +1,135 @@
+"""Datasets that read many samples at once give what they give one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gathering import Gathering
+from kinds import pixels, samples
+from torch.utils.data import DataLoader, Subset, default_collate
+
+from augrecipes.data.collate import Collate
+from augrecipes.data.loader import loader
+from augrecipes.data.sampler import EpochSampler
+from augrecipes.data.views import concat
+from augrecipes.errors import DataError
+
+N = 23
+BACKENDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"backend": "threads", "num_workers": 1},
+    {"backend": "threads", "num_workers": 3},
+    {"num_workers": 2, "multiprocessing_context": "fork"},
+)
+by_backend = pytest.mark.parametrize("options", BACKENDS, ids=lambda o: f"{o.get('backend')}-{o.get('num_workers', 0)}")
+
+
+class OneByOne(Gathering):
+    def _batch(self, *_: Any) -> None:
+        return None
+
+
+def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+    return type(a) is type(b) and bool(a == b)
+
+
+@by_backend
+@pytest.mark.parametrize("make", [lambda ds: ds, lambda ds: ds.subset([5, 5, 3, *range(9)])], ids=["all", "subset"])
+def test_batches_are_those_that_are_read_one_by_one(options: dict[str, Any], make: Any) -> None:
+    ds = Gathering(N)
+    made = loader(make(ds), 5, shuffle=True, samples_per_epoch=31, **options)
+    reference = loader(make(OneByOne(N)), 5, shuffle=True, samples_per_epoch=31)
+    for _ in range(2):
+        for batch, expected in zip(made, reference, strict=True):
+            assert list(batch) == list(expected)
+            assert all(equal(batch[key], expected[key]) for key in expected)
+
+
+def test_they_are_read_at_once() -> None:
+    ds = Gathering(N)
+    list(loader(ds, 10))
+    assert [n for _, n in ds.asked] == [10, 10, 3]
+    ds.asked.clear()
+    list(loader(ds, 10, backend="threads", num_workers=2))
+    assert [n for _, n in ds.asked] == [5, 5, 5, 5, 2, 1]
+
+
+@by_backend
+@pytest.mark.parametrize("collate", ["list", "pad", default_collate])
+def test_other_collates_get_samples(options: dict[str, Any], collate: Any) -> None:
+    for batch, expected in zip(
+        loader(Gathering(N), 5, collate=collate, **options), loader(OneByOne(N), 5, collate=collate), strict=True
+    ):
+        found, wanted = samples([batch]), samples([expected])
+        assert [pixels(s) for s in found] == [pixels(s) for s in wanted]
+
+
+@by_backend
+def test_a_broken_sample_is_blamed_and_replaced_as_one_by_one(options: dict[str, Any]) -> None:
+    broken = frozenset({3, 7})
+    with pytest.raises(DataError) as caught:
+        list(loader(Gathering(N, broken=broken), 5, **options))
+    assert caught.value.path == "3.png"
+    made = loader(Gathering(N, broken=broken, on_error="skip"), 5, **options)
+    reference = loader(OneByOne(N, broken=broken, on_error="skip"), 5)
+    assert [pixels(s) for s in samples(made)] == [pixels(s) for s in samples(reference)]
+    assert made.skipped == reference.skipped
+    assert len(made.skipped) == 2
+
+
+@by_backend
+def test_sizes_that_differ_are_padded(options: dict[str, Any]) -> None:
+    for batch in loader(Gathering(N, ragged=True), 5, collate="pad", **options):
+        assert batch["image"].shape[2:] == (9, 9)
+        assert [bool(p.any()) for p in batch["padding"]] == [int(i) % 2 == 0 for i in batch["index"]]
+
+
+def test_a_plain_torch_loader_asks_for_batches() -> None:
+    ds = Gathering(N)
+    expected = [pixels(ds[i]) for i in range(N)]
+    ds.asked.clear()
+    for view, n in ((ds, N), (Subset(ds, range(9)), 9)):
+        found = list(DataLoader(view, 5, collate_fn=list))
+        assert [pixels(sample) for batch in found for sample in batch] == expected[:n]
+        assert isinstance(found[0][0]["index"], int)
+    assert [n for _, n in ds.asked] == [5, 5, 5, 5, 3, 5, 4]
+    batch = next(iter(DataLoader(ds, 5, sampler=EpochSampler(ds), collate_fn=Collate())))
+    assert batch["image"].shape == (5, 3, 8, 8)
+
+
+def test_keys_of_any_sort_may_be_asked_for_at_once() -> None:
+    ds = Gathering(N)
+    for keys in ([0, -1, np.int64(3)], [(1, 0), (1, N + 2)], [(0, 1), (1, 1)], []):
+        assert [pixels(s) for s in ds.__getitems__(keys)] == [pixels(ds[key]) for key in keys]
+    with pytest.raises(IndexError):
+        ds.__getitems__([0, N])
+
+
+def test_repeats_in_views_are_read_one_by_one() -> None:
+    ds = Gathering(N)
+    both = concat([ds, ds])
+    found = [pixels(s) for s in samples(loader(both, 5))]
+    assert found[:N] == [pixels(ds[i]) for i in range(N)]
+    assert found[N:] == [pixels(ds[0, i + N]) for i in range(N)]
+
+
+def test_samples_lie_in_their_batch() -> None:
+    """Nothing is copied: a sample's memory is a row of its batch."""
+    kept: list[Any] = []
+
+    class Watching(OneByOne):
+        def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+            sample = super()._sample(row, epoch, virtual)
+            kept.append(sample["image"].data_ptr())
+            return sample
+
+    for options in BACKENDS[:3]:
+        kept.clear()
+        for batch in loader(Watching(10), 5, **options):
+            rows = {row.data_ptr() for row in batch["image"]}
+            assert len(rows & set(kept)) == 5
