@@ -76,11 +76,16 @@ class Processes(Iterator[Delivery]):
                 self._inner._try_put_index()
 
     def close(self) -> None:
-        """End the workers now, not when the garbage collector gets to them.
+        """End the workers."""
+        end_workers(self._inner)
 
-        An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any
-        later moment, because the collector has closed their queues.
-        """
-        # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
-        with suppress(RuntimeError):
-            self._inner._shutdown_workers()
+
+def end_workers(passing: Any) -> None:
+    """End the workers of an iterator of torch's DataLoader now, not when the garbage collector gets to them.
+
+    An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any later
+    moment, because the collector has closed their queues.
+    """
+    # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
+    with suppress(RuntimeError):
+        passing._shutdown_workers()

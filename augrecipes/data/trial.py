@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 
 from augrecipes.data.choice import Backend, Choice, best, cores, from_environment, named
 from augrecipes.data.fetch import Draft, Reader, as_it_is
+from augrecipes.data.processes import end_workers
 from augrecipes.data.sampler import Plan, orders
 from augrecipes.data.worker import WorkerInit, one_thread
 
@@ -145,12 +146,17 @@ def _processes(reader: Reader, plan: Plan, count: int) -> float | None:
         timeout=_PATIENCE_SECONDS,
     )
     arrived: list[tuple[int, float]] = []
-    with suppress(Exception):  # the pass will tell
-        for order, _ in zip(wanted, inner, strict=False):
-            now = perf_counter()
-            arrived.append((len(order.indices), now))
-            if len(arrived) > count and now - arrived[count - 1][1] > SECONDS:
+    passing = iter(inner)
+    try:
+        for order in wanted:
+            next(passing)
+            arrived.append((len(order.indices), perf_counter()))
+            if len(arrived) > count and arrived[-1][1] - arrived[count - 1][1] > SECONDS:
                 break
+    except Exception:  # the pass will tell
+        arrived.clear()
+    finally:
+        end_workers(passing)
     counted = arrived[count:]
     if not counted:
         return None

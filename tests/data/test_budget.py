@@ -1,0 +1,145 @@
+"""How far batches are read ahead is bounded in bytes, and shared memory that is full is told instead of fatal."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from counting import Counting, indices
+from hypothesis import given
+from hypothesis import strategies as st
+
+from augrecipes.data import budget as budget_module
+from augrecipes.data import memory
+from augrecipes.data.budget import Budget, default_bytes, size_of
+from augrecipes.data.loader import loader
+from augrecipes.errors import LoaderError
+
+
+class Sized(Counting):
+    """Sample i is `sizes[i]` bytes, and notes in a folder when it is read."""
+
+    def __init__(self, sizes: list[int], notes: Path) -> None:
+        super().__init__(len(sizes))
+        self.sizes, self.notes = sizes, notes
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        (self.notes / str(index)).touch()
+        return {"image": torch.zeros(self.sizes[index], dtype=torch.uint8), "index": index}
+
+
+def read(notes: Path) -> int:
+    """How many samples were begun, when no more are for a while."""
+    before = -1
+    while before != (now := len(list(notes.iterdir()))):
+        before = now
+        time.sleep(0.2)
+    return now
+
+
+BACKENDS = [
+    {"backend": "threads", "num_workers": 2},
+    {"num_workers": 2, "multiprocessing_context": "fork"},
+    {"num_workers": 2, "multiprocessing_context": "fork", "in_order": False},
+]
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=["threads", "processes", "any-order"])
+def test_no_more_is_under_way_than_fits(tmp_path: Path, options: dict[str, Any]) -> None:
+    passing = iter(loader(Sized([992] * 30, tmp_path), prefetch_bytes=3500, prefetch_factor=4, **options))
+    first = [int(next(passing)["index"])]
+    assert read(tmp_path) == 1 + 3  # one handed out, and three of 1,000 bytes
+    first.append(int(next(passing)["index"]))
+    assert read(tmp_path) == 2 + 3
+    assert sorted([*first, *indices(passing)]) == list(range(30))
+
+
+@pytest.mark.parametrize("options", BACKENDS[:2], ids=["threads", "processes"])
+def test_the_largest_batch_decides(tmp_path: Path, options: dict[str, Any]) -> None:
+    sizes = [92] * 4 + [9992] + [92] * 20
+    made = loader(Sized(sizes, tmp_path), prefetch_bytes=1000, prefetch_factor=2, **options)
+    passing = iter(made)
+    next(passing)
+    assert read(tmp_path) == 5
+    for _ in range(4):
+        next(passing)
+    assert read(tmp_path) == 8  # begun before the large one had come, and none since
+    for _ in range(3):
+        next(passing)
+        assert read(tmp_path) <= 10
+    assert indices(passing) == list(range(8, 25))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    again = iter(made)  # the next pass knows
+    next(again)
+    assert read(tmp_path) == 2
+
+
+@given(st.integers(1, 10**6), st.integers(1, 64), st.lists(st.integers(1, 10**6), min_size=1))
+def test_a_budget_keeps_its_bounds(limit: int, most: int, sizes: list[int]) -> None:
+    budget = Budget(limit, most)
+    assert budget.allowed() == 1
+    for k, size in enumerate(sizes):
+        budget.saw(torch.empty(size, dtype=torch.uint8))
+        largest = max(sizes[: k + 1])
+        assert 1 <= budget.allowed() <= most
+        assert budget.allowed() == 1 or budget.allowed() * largest <= limit
+
+
+def test_shared_memory_is_a_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "free_shared", lambda: 2500)
+    for shared, allowed in ((True, 2), (False, 8)):
+        budget = Budget(10**6, 8, shared=shared)
+        budget.saw({"image": torch.zeros(1000, dtype=torch.uint8), "path": ["a"]})
+        assert budget.allowed() == allowed
+
+
+def test_what_is_read_ahead_unasked_is_little() -> None:
+    assert 0 < default_bytes() <= 1 << 30
+    assert default_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 16
+
+
+def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "max").write_text("1600000\n")
+    (tmp_path / "none").write_text("max\n")
+    monkeypatch.setattr(budget_module, "_LIMITS", tuple(str(tmp_path / n) for n in ("missing", "none", "max")))
+    assert default_bytes() == 100_000
+
+
+def test_sizes_of_whatever_a_batch_is() -> None:
+    pair = namedtuple("pair", "a b")(torch.zeros(3), [torch.zeros(1)])
+    assert size_of(pair) == 16
+    assert size_of({"a": "text", "b": None, "c": 3}) == 0
+
+
+class Shared(Counting):
+    """Makes its samples of 3 MiB, so that a batch is made in shared memory."""
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"image": torch.zeros(3 << 20, dtype=torch.uint8), "index": index}
+
+
+def test_full_shared_memory_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_shared", lambda: 5 << 20)
+    monkeypatch.setattr(memory, "PATIENCE_SECONDS", 0.1)
+    made = loader(Shared(4), 2, num_workers=1, multiprocessing_context="fork")
+    with pytest.raises(LoaderError, match=r'6 MiB, and /dev/shm has 5 MiB free\. backend="threads"'):
+        list(made)
+    assert len(list(loader(Shared(4), 2, backend="threads", num_workers=1))) == 2
+
+
+def test_a_worker_waits_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = time.monotonic()
+    monkeypatch.setattr(memory, "free_shared", lambda: 0 if time.monotonic() < begin + 0.3 else 1 << 30)
+    assert len(list(loader(Shared(4), 2, num_workers=1, multiprocessing_context="fork"))) == 2
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "1G"])
+def test_senseless_bounds_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="prefetch_bytes must be"):
+        loader(Counting(3), prefetch_bytes=value)
