@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -33,12 +34,14 @@ class Delivery(NamedTuple):
         batch: the collated batch, or None with an error.
         skipped: samples of the batch that were replaced.
         error: raised in the user's process, where it keeps its type and what it carries.
+        seconds: from when it was begun to when it was done.
     """
 
     number: int
     batch: Any
     skipped: tuple[Skipped, ...]
     error: AugrecipesError | None
+    seconds: float
 
 
 class Reader(Dataset[Any]):
@@ -78,6 +81,8 @@ class Reader(Dataset[Any]):
 
     def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
+        if order.wait:
+            time.sleep(order.wait)
         draft = Draft(self, order)
         for piece in draft.pieces:
             draft.work(piece)
@@ -113,7 +118,7 @@ class Draft:
 
     def __init__(self, reader: Reader, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
-        count = len(order.indices)
+        self._begun, count = time.perf_counter(), len(order.indices)
         self.pieces = _pieces(count, reader)
         self._rows = Rows(count, reader.empty)
         self._samples: dict[int, Any] = {}
@@ -147,13 +152,13 @@ class Draft:
             try:
                 batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
-                return Delivery(self.number, pinned, skipped, None)
+                return Delivery(self.number, pinned, skipped, None, time.perf_counter() - self._begun)
             except AugrecipesError as misfit:
                 error = misfit
             finally:
                 self._reader.uneven |= self._rows.uneven
         if isinstance(error, AugrecipesError):
-            return Delivery(self.number, None, skipped, error)
+            return Delivery(self.number, None, skipped, error, time.perf_counter() - self._begun)
         try:
             raise error
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,9 @@ from augrecipes.data.fetch import Delivery
 from augrecipes.data.sampler import Order
 from augrecipes.data.worker import dead_worker
 
+# A pass of fewer batches than this for each worker is over before it matters when they begin.
+_WORTH_SPREADING = 10
+
 
 class Orders(Sampler[Any]):
     """The batch sampler of the DataLoader inside: says that there is nothing more while enough is under way.
@@ -20,27 +23,50 @@ class Orders(Sampler[Any]):
     torch asks it for an order whenever a batch has arrived. It takes StopIteration for "not now" as long as some batch
     is under way, and so can be held back.
 
-    Attributes:
-        given: orders handed to workers in this pass, less the batches that were handed to the user.
+    Workers that begin together are done together, and all through the pass batches would come in bursts of as many as
+    there are workers. So each begins its first batch a little after the one before.
+
+    Args:
+        budget: says how many may be under way.
+        batches: in a whole pass.
+        workers: that the orders go to, in turns.
     """
 
-    def __init__(self, budget: Budget, batches: int) -> None:
-        self.budget, self._batches = budget, batches
+    def __init__(self, budget: Budget, batches: int, workers: int) -> None:
+        self.budget, self._batches, self._workers = budget, batches, workers
+        self._worth = batches // _WORTH_SPREADING
         self._orders: Iterator[Order] = iter(())
-        self.given = 0
+        self._under_way = self._spread = 0
+        self._seconds = 0.0  # that the last batch took
 
     def begin(self, orders: Iterator[Order]) -> None:
         """What the next pass reads."""
-        self._orders, self.given = orders, 0
+        self._orders, self._under_way, self._spread = orders, 0, 0
+
+    def arrived(self, delivery: Delivery) -> None:
+        """A batch is handed to the user."""
+        self._under_way -= 1
+        self._seconds = delivery.seconds
+        self.budget.saw(delivery.batch)
+
+    def hand_out(self, ask: Callable[[], object]) -> None:
+        """Let torch ask for as many orders as may be under way."""
+        before = -1
+        while before != self._under_way < self.budget.allowed():
+            before = self._under_way
+            ask()
 
     def __iter__(self) -> Orders:
         return self
 
     def __next__(self) -> Order:
-        if self.given >= self.budget.allowed():
+        if self._under_way >= self.budget.allowed():
             raise StopIteration
         order = next(self._orders)
-        self.given += 1
+        self._under_way += 1
+        if self._seconds and self._spread < self._workers <= min(self._worth, self.budget.allowed()):
+            order = order._replace(wait=self._seconds * self._spread / self._workers)
+            self._spread += 1
         return order
 
     def __len__(self) -> int:
@@ -57,23 +83,14 @@ class Processes(Iterator[Delivery]):
     def __next__(self) -> Delivery:
         try:
             delivery: Delivery = next(self._inner)
-            self._orders.given -= 1
-            self._orders.budget.saw(delivery.batch)
-            self._hand_in()
+            self._orders.arrived(delivery)
+            self._orders.hand_out(self._inner._try_put_index)
         except (RuntimeError, EOFError, OSError) as error:
             known = dead_worker(error)
             if known is None:
                 raise
             raise known from error
         return delivery
-
-    def _hand_in(self) -> None:
-        """Let torch ask for as many orders as may be under way."""
-        given = -1
-        while given != self._orders.given:
-            given = self._orders.given
-            if given < self._orders.budget.allowed():
-                self._inner._try_put_index()
 
     def close(self) -> None:
         """End the workers."""

@@ -63,11 +63,19 @@ class Plan:
 
 
 class Order(NamedTuple):
-    """One batch as it is asked of a worker."""
+    """One batch as it is asked of a worker.
+
+    Attributes:
+        epoch: of the draws.
+        number: which batch of the epoch.
+        indices: of its samples, virtual.
+        wait: seconds before it is begun.
+    """
 
     epoch: int
     number: int
     indices: Indices
+    wait: float = 0.0
 
 
 def orders(plan: Plan, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:
