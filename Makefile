@@ -37,6 +37,7 @@ bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
 	@$(BIN)/python benchmarks/basics.py --write
 	@$(BIN)/python benchmarks/bags.py --write
 	@$(BIN)/python benchmarks/fast.py --write
+	@$(BIN)/python benchmarks/loading.py --write
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

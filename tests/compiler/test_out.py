@@ -73,6 +73,39 @@ def test_nothing_given_is_nothing_said() -> None:
     assert pipeline(image=picture(), out=np.empty((3, 8, 6), np.float32))["image"].shape == (3, 8, 6)
 
 
+def test_a_function_is_asked_for_memory_of_the_right_size() -> None:
+    lent: list[np.ndarray] = []
+
+    def lend(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        lent.append(np.empty(shape, dtype))
+        return lent[-1]
+
+    tiles = [picture(seed=k) for k in range(3)]
+    scene = {"lr": picture(10, 10), "hr": picture()}
+    for text, targets, out in (
+        (IMAGE, {"image": picture()}, lend),
+        (BAG, {"images": tiles}, lend),
+        (PAIR, scene, {"lr": lend, "hr": lend}),
+    ):
+        pipeline = of(text).compile()
+        expected, done = pipeline.at(1)(**targets), pipeline.at(1)(**targets, out=out)
+        for name in pipeline.outputs:
+            assert any(np.shares_memory(done[name], array) for array in lent)
+            assert np.array_equal(done[name], expected[name])
+
+
+def test_a_function_that_gives_the_wrong_memory_is_a_data_error() -> None:
+    wrong: list[tuple[Any, str]] = [
+        (lambda shape, dtype: np.empty((1, *shape), dtype), "out is float32 of shape"),
+        (lambda shape, dtype: np.empty(shape, np.float64), "out is float64"),
+        (lambda shape, dtype: read_only(), "out is read-only"),
+        (lambda shape, dtype: None, "share its memory with one"),
+    ]
+    for out, message in wrong:
+        with pytest.raises(DataError, match=message):
+            of(IMAGE).compile().at(0)(image=picture(), out=out)
+
+
 class Copies:
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.zeros((3, 8, 6), np.float32)
