@@ -59,8 +59,7 @@ class Readers:
             self._reader = Reader(dataset, collate, readers=threads, pin=pin, empty=self._pool.empty)
         # A generator of its own: reading must neither use nor disturb the user's random numbers.
         self._generator = torch.Generator()
-        self._orders = Orders(budget, plan.batches, max(1, choice.workers))
-        self._processes: DataLoader[Any] | None = None
+        self._processes: tuple[DataLoader[Any], Orders] | None = None
 
     def rest(self) -> None:
         """A pass is over: keep no memory."""
@@ -69,11 +68,11 @@ class Readers:
     def read(self, wanted: Iterator[Order], epoch: int) -> Deliveries:
         """The batches that `wanted` names, of a pass over `epoch`."""
         if self._choice.backend == "processes":
-            inner = self._processes or self._started()
-            self._orders.begin(wanted)
+            inner, handed = self._processes or self._started()
+            handed.begin(wanted)
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
             self._generator.manual_seed(mix(self._plan.seed, epoch, self._plan.rank) >> 1)
-            return Processes(inner, self._orders)
+            return Processes(inner, handed)
         if self._tune:
             allocator.tune()
         if self._choice.backend == "threads":
@@ -84,10 +83,11 @@ class Readers:
         """Leave a broken set of processes; the next pass starts new ones."""
         self._processes = None
 
-    def _started(self) -> DataLoader[Any]:
+    def _started(self) -> tuple[DataLoader[Any], Orders]:
+        handed = Orders(self._budget, self._plan.batches, self._choice.workers)
         inner: DataLoader[Any] = DataLoader(
-            self._reader, batch_sampler=self._orders, collate_fn=as_it_is, generator=self._generator, **self._options
+            self._reader, batch_sampler=handed, collate_fn=as_it_is, generator=self._generator, **self._options
         )
         if inner.persistent_workers:
-            self._processes = inner
-        return inner
+            self._processes = inner, handed
+        return inner, handed

@@ -31,6 +31,10 @@ class Budget:
         first: batches, while none has been seen.
         shared: they travel through shared memory, whose free space is a limit too.
 
+    Attributes:
+        largest: bytes of the largest batch so far.
+        seconds: that the last one took to be read.
+
     >>> budget = Budget(1000, most=8)
     >>> budget.allowed()
     1
@@ -42,6 +46,7 @@ class Budget:
     def __init__(self, limit: int, most: int, *, first: int = 1, shared: bool = False) -> None:
         self.limit, self.most, self.first, self.shared = limit, most, first, shared
         self.largest: int | None = None
+        self.seconds = 0.0
 
     def allowed(self) -> int:
         """Batches that may be under way now."""
@@ -52,9 +57,9 @@ class Budget:
             room = min(room, free)
         return max(1, min(self.most, room // max(self.largest, 1)))
 
-    def saw(self, batch: Any) -> None:
+    def saw(self, batch: Any, seconds: float = 0.0) -> None:
         """A batch has arrived."""
-        self.largest = max(self.largest or 0, size_of(batch))
+        self.largest, self.seconds = max(self.largest or 0, size_of(batch)), seconds
 
 
 def size_of(batch: Any) -> int:

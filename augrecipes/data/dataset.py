@@ -130,7 +130,11 @@ class SampleDataset(Dataset[dict[str, Any]]):
     @property
     def gathers(self) -> bool:
         """Whether this kind can read several samples at once."""
-        return type(self)._batch is not SampleDataset._batch
+        place = {name: k for k, kind in reversed([*enumerate(type(self).__mro__)]) for name in vars(kind)}
+        # Not where a class further down has changed what a sample is.
+        return type(self)._batch is not SampleDataset._batch and place["_batch"] <= min(
+            place["_sample"], place["_read"]
+        )
 
     @property
     def image_layout(self) -> str:

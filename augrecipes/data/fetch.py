@@ -55,6 +55,11 @@ class Reader(Dataset[Any]):
         readers: threads that will read at the same time.
         pin: put batches into memory that a GPU can read by itself.
         empty: makes the tensors of batches.
+
+    Attributes:
+        ours: the dataset and the collate function are, and so are made for threads.
+        has_rows: samples may be written straight into their batch.
+        gathers: samples are read many at once.
     """
 
     def __init__(
@@ -70,10 +75,10 @@ class Reader(Dataset[Any]):
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
         self.whole = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
-        ours = isinstance(collate, Collate) and collate.ragged != "list"
-        self.has_rows = ours and _hands_on(dataset)
-        stacks = isinstance(collate, Collate) and collate.ragged == "default"
-        self.gathers = stacks and self.has_rows and isinstance(dataset, SampleDataset) and dataset.gathers
+        ragged = collate.ragged if isinstance(collate, Collate) else None
+        self.ours = ragged is not None and _hands_on(dataset)
+        self.has_rows = self.ours and ragged != "list"
+        self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
         self.uneven: set[str] = set()
 
     def __len__(self) -> int:

@@ -37,7 +37,6 @@ class Orders(Sampler[Any]):
         self._worth = batches // _WORTH_SPREADING
         self._orders: Iterator[Order] = iter(())
         self._under_way = self._spread = 0
-        self._seconds = 0.0  # that the last batch took
 
     def begin(self, orders: Iterator[Order]) -> None:
         """What the next pass reads."""
@@ -46,8 +45,7 @@ class Orders(Sampler[Any]):
     def arrived(self, delivery: Delivery) -> None:
         """A batch is handed to the user."""
         self._under_way -= 1
-        self._seconds = delivery.seconds
-        self.budget.saw(delivery.batch)
+        self.budget.saw(delivery.batch, delivery.seconds)
 
     def hand_out(self, ask: Callable[[], object]) -> None:
         """Let torch ask for as many orders as may be under way."""
@@ -64,8 +62,8 @@ class Orders(Sampler[Any]):
             raise StopIteration
         order = next(self._orders)
         self._under_way += 1
-        if self._seconds and self._spread < self._workers <= min(self._worth, self.budget.allowed()):
-            order = order._replace(wait=self._seconds * self._spread / self._workers)
+        if self.budget.seconds and self._spread < self._workers <= min(self._worth, self.budget.allowed()):
+            order = order._replace(wait=self.budget.seconds * self._spread / self._workers)
             self._spread += 1
         return order
 

@@ -43,9 +43,14 @@ class Crew:
         ]
         of_torch = torch.get_num_threads()
         quiet.hold()
-        for thread in self._threads:
-            thread.start()
-        ready.wait()
+        try:
+            for thread in self._threads:
+                thread.start()
+            ready.wait()
+        except BaseException:
+            ready.abort()
+            quiet.release()
+            raise
         # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
         torch.set_num_threads(of_torch)
         _crews.add(self)
@@ -75,7 +80,10 @@ class Crew:
     def _live(self, ready: threading.Barrier) -> None:
         torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
         torch.set_num_threads(1)
-        ready.wait()
+        try:
+            ready.wait()
+        except threading.BrokenBarrierError:
+            return
         while (job := self._pieces.get()) is not None and not self._stopped:
             draft, piece = job
             try:

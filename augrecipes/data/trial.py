@@ -34,6 +34,8 @@ SECONDS = 0.4
 _BATCH_SECONDS = 0.02
 # Batches that are looked at, over and over where that takes no time.
 _BATCHES = 64
+# Where a sample takes longer than this, nothing but its time is measured.
+_SLOW_SECONDS = 0.5
 # Processes that have sent nothing for so long are given up.
 _PATIENCE_SECONDS = 3.0
 
@@ -49,6 +51,9 @@ def measured(
     if choice is None:
         found = rates(dataset, collate, plan, only=only, forks=method == "fork")
         choice = best(found, plan.batch_size, perf_counter() - begin)
+        if choice.measured.keys() == {"batches"} and found["batches"] < 1 / _SLOW_SECONDS:
+            backend: Backend = "threads" if Reader(dataset, collate).ours else "processes"
+            choice = replace(choice, backend=backend, workers=cores(), reason="samples take too long to try more")
     _log.info("the loader reads with %s", choice)
     return choice
 
@@ -71,8 +76,10 @@ def rates(
         alone = _threads(reader, plan, 1)
         if only is None:
             found["batches"] = alone
+            if alone < 1 / _SLOW_SECONDS:
+                return found
         # A dataset that is not ours may not be made for threads.
-        if only == "threads" or reader.has_rows:
+        if only == "threads" or reader.ours:
             for count in sorted({most, max(2, most // 2)} if most > 1 else {1}):
                 found[named("threads", count)] = _threads(Reader(dataset, collate, readers=count), plan, count)
         if only is None and most > 1 and forks:
@@ -90,15 +97,27 @@ def _threads(reader: Reader, plan: Plan, count: int) -> float:
     done: list[tuple[int, float]] = []
 
     def read() -> None:
-        jobs.work(0.0)
+        begin = perf_counter()
+        samples = jobs.work(0.0)
+        if count == 1 and (seconds := perf_counter() - begin) > _SLOW_SECONDS * samples:
+            done.append((samples, seconds))
+            return
         start.wait()
         begin = perf_counter()
         done.append((jobs.work(SECONDS), perf_counter() - begin))
 
-    others = [threading.Thread(target=read, daemon=True) for _ in range(count - 1)]
+    def help_along() -> None:
+        with suppress(threading.BrokenBarrierError):
+            read()
+
+    others = [threading.Thread(target=help_along, daemon=True) for _ in range(count - 1)]
     for thread in others:
         thread.start()
-    read()
+    try:
+        read()
+    except BaseException:
+        start.abort()
+        raise
     for thread in others:
         thread.join()
     return sum(samples / seconds for samples, seconds in done)
@@ -117,8 +136,8 @@ class _Jobs:
         while True:
             with self._lock:
                 draft, piece = next(self._pieces)
-            if draft.work(piece):
-                with suppress(Exception):  # the pass will tell
+            with suppress(Exception, SystemExit):  # the pass will tell
+                if draft.work(piece):
                     draft.delivery()
             count += len(piece)
             if perf_counter() >= until:

@@ -197,3 +197,21 @@ def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
         assert [b["index"].tolist() for b in made] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
         assert asked.pop() == ((3, 3, 8, 8), torch.uint8)
     assert loader(Gathering(9), pin_memory=False).pin_memory is False
+
+
+class VerySlow(Gathering):
+    def _sample(self, *key: int) -> dict[str, Any]:
+        time.sleep(0.06)
+        return super()._sample(*key)
+
+
+def test_slow_samples_are_not_tried_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_SLOW_SECONDS", 0.05)
+    made = loader(VerySlow(40), 8, num_workers="auto")
+    assert (made.backend, made.num_workers, set(made.choice.measured)) == ("threads", 2, {"batches"})
+    assert made.choice.seconds < 0.3
+
+
+def test_a_function_of_the_users_is_not_tried_in_threads() -> None:
+    assert "threads:2" not in loader(Gathering(40), 8, num_workers="auto", collate=list).choice.measured
+    assert "threads:2" in loader(Gathering(40), 8, num_workers="auto", collate="list").choice.measured

@@ -133,3 +133,13 @@ def test_samples_lie_in_their_batch() -> None:
         for batch in loader(Watching(10), 5, **options):
             rows = {row.data_ptr() for row in batch["image"]}
             assert len(rows & set(kept)) == 5
+
+
+def test_a_changed_sample_is_not_gathered() -> None:
+    class Brighter(Gathering):
+        def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+            return {"image": super()._sample(row, epoch, virtual)["image"] // 2}
+
+    assert Gathering(N).gathers
+    assert not Brighter(N).gathers
+    assert [pixels(s) for s in samples(loader(Brighter(N), 5))] == [pixels(Brighter(N)[i]) for i in range(N)]

@@ -374,3 +374,13 @@ class Ragged(Counting):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {"image": torch.zeros(index + 2), "index": index}
+
+
+@pytest.mark.parametrize("backend", [None, "threads", "processes"])
+def test_two_passes_of_one_loader_do_not_mix(backend: Any) -> None:
+    options = {"backend": backend, "num_workers": 1} if backend else {}
+    made = loader(Counting(N), 3, multiprocessing_context="fork", **options)
+    first, second = iter(made), iter(made)
+    pairs = list(zip(first, second, strict=True))
+    assert [a["index"].tolist() for a, _ in pairs] == [b["index"].tolist() for _, b in pairs]
+    assert sum(len(a["index"]) for a, _ in pairs) == N
