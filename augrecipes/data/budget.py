@@ -74,9 +74,11 @@ def size_of(batch: Any) -> int:
         return batch.nbytes
     if isinstance(batch, Mapping):
         return sum(map(size_of, batch.values()))
-    if isinstance(batch, Sequence) and not isinstance(batch, str | bytes):
-        return sum(map(size_of, batch))
-    return 0
+    if isinstance(batch, str | bytes | int | float) or not isinstance(batch, Sequence):
+        return 0
+    if batch and isinstance(batch[0], str) and isinstance(batch[-1], str):  # names of files: of a few bytes, but many
+        return 0
+    return sum(map(size_of, batch))
 
 
 def default_bytes() -> int:

@@ -30,9 +30,11 @@ class Crew:
 
     Args:
         count: of threads.
+        device: the GPU that they pin memory for, if any; else each would wake the first one.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, device: int | None = None) -> None:
+        self._device = device
         self._pieces: queue.SimpleQueue[tuple[Draft, range] | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[int, Delivery | BaseException]] = queue.SimpleQueue()
         self._stopped, self._process = False, os.getpid()
@@ -87,6 +89,8 @@ class Crew:
         while (job := self._pieces.get()) is not None and not self._stopped:
             draft, piece = job
             try:
+                if self._device is not None:
+                    torch.cuda.set_device(self._device)
                 if draft.work(piece):
                     self.done.put((draft.number, draft.delivery()))
             except BaseException as error:  # whatever it is, the user's own thread is to have it
@@ -124,7 +128,7 @@ class Threads(Iterator[Delivery]):
         self._in_order, self._timeout = in_order, timeout or None
         self._under_way: list[int] = []
         self._done: dict[int, Delivery | BaseException] = {}
-        self._crew = Crew(reader.readers)
+        self._crew = Crew(reader.readers, torch.cuda.current_device() if reader.pin else None)
         self._end = weakref.finalize(self, self._crew.stop)
         self._end.atexit = False  # _end_all does that, and waits
 

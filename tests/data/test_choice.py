@@ -186,6 +186,9 @@ def test_pinning_without_a_gpu_is_told(caplog: pytest.LogCaptureFixture, monkeyp
 
 def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, device=None: self.clone())
     asked = []
     monkeypatch.setattr(
@@ -196,6 +199,7 @@ def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
         assert made.pin_memory is True
         assert [b["index"].tolist() for b in made] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
         assert asked.pop() == ((3, 3, 8, 8), torch.uint8)
+    assert set(chosen) == {3}
     assert loader(Gathering(9), pin_memory=False).pin_memory is False
 
 
