@@ -283,9 +283,10 @@ class SampleDataset(Dataset[dict[str, Any]]):
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
-        batch = self._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
-        if batch is None:
+        found = self._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
+        if found is None:
             return None
+        batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
         if self._table.labels is not None:
             batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
         batch["index"], batch["path"] = torch.from_numpy(virtual), [self._path(row) for row in rows.tolist()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from augrecipes.data.checks import as_index
@@ -21,7 +20,7 @@ _NUMBERS = ("label", "index")
 
 
 def joined(parts: Sequence[Mapping[str, Any]], rows: Rows) -> dict[str, Any]:
-    """One batch of parts that follow each other: tensors and arrays of some rows each, or lists.
+    """One batch of parts that follow each other: tensors of some rows each, or lists.
 
     >>> joined([{"label": torch.tensor([3]), "path": ["a"]}, {"label": torch.tensor([4]), "path": ["b"]}], Rows(2))
     {'label': tensor([3, 4]), 'path': ['a', 'b']}
@@ -29,10 +28,9 @@ def joined(parts: Sequence[Mapping[str, Any]], rows: Rows) -> dict[str, Any]:
     batch: dict[str, Any] = {}
     for key, first in parts[0].items():
         values = [part[key] for part in parts]
-        if isinstance(first, torch.Tensor | np.ndarray):
-            tensors = [torch.as_tensor(value) for value in values]
-            whole = rows.whole(key, tensors)
-            batch[key] = whole if whole is not None else tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+        if isinstance(first, torch.Tensor):
+            whole = rows.whole(key, values)
+            batch[key] = whole if whole is not None else first if len(values) == 1 else torch.cat(values)
         else:
             batch[key] = [entry for value in values for entry in value]
     return batch
@@ -49,7 +47,7 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
         if key in _NUMBERS:
             columns[key] = values.tolist()
         else:
-            columns[key] = [*torch.as_tensor(values)] if isinstance(values, np.ndarray) else [*values]
+            columns[key] = [*values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -102,6 +102,15 @@ def test_a_plain_torch_loader_asks_for_batches() -> None:
     assert batch["image"].shape == (5, 3, 8, 8)
 
 
+def test_a_batch_is_read_without_a_loader() -> None:
+    ds = Gathering(N)
+    batch, expected = ds.read_batch(2, [4, N + 1]), Collate()([ds[2, 4], ds[2, N + 1]])
+    assert batch is not None
+    assert list(batch) == list(expected)
+    assert all(equal(batch[key], expected[key]) for key in expected)
+    assert OneByOne(N).read_batch(0, [1]) is None
+
+
 def test_keys_of_any_sort_may_be_asked_for_at_once() -> None:
     ds = Gathering(N)
     for keys in ([0, -1, np.int64(3)], [(1, 0), (1, N + 2)], [(0, 1), (1, 1)], []):
