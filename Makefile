@@ -37,6 +37,8 @@ bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
 	@$(BIN)/python benchmarks/basics.py --write
 	@$(BIN)/python benchmarks/bags.py --write
 	@$(BIN)/python benchmarks/fast.py --write
+	@$(BIN)/python benchmarks/decode.py --write
+	@$(BIN)/python benchmarks/stores.py --write
 	@$(BIN)/python benchmarks/loading.py --write
 
 clean:  ## remove .venv, caches and demo-out
