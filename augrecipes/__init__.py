@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from augrecipes.data.folder import ImageFolder as ImageFolder
     from augrecipes.data.loader import Loader as Loader
     from augrecipes.data.loader import loader as loader
+    from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.pairs import PairedImages as PairedImages
     from augrecipes.data.views import concat as concat
     from augrecipes.errors import AugrecipesError as AugrecipesError
@@ -44,6 +45,7 @@ _HOMES = {
     "LintError": "augrecipes.errors",
     "Loader": "augrecipes.data.loader",
     "LoaderError": "augrecipes.errors",
+    "Packed": "augrecipes.data.packed",
     "PairedImages": "augrecipes.data.pairs",
     "Pipeline": "augrecipes.compiler.pipeline",
     "Recipe": "augrecipes.recipe.model",

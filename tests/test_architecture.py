@@ -18,9 +18,9 @@ PACKAGE = ROOT / "augrecipes"
 LONGEST = 320
 
 # A part may import those on its right, never those on its left.
-LAYERS = ("cli", "demo", "verify", "preview", "data", "device", "compiler", "recipe", "ops", "flow", "errors")
+LAYERS = ("cli", "demo", "verify", "preview", "pack", "data", "device", "compiler", "recipe", "ops", "flow", "errors")
 # `sources` stands beside them: it imports only errors, and these read files through it.
-READERS = frozenset({"data", "preview", "verify"})
+READERS = frozenset({"data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
 DOORS = frozenset({("recipe/model.py", "compiler"), ("recipe/model.py", "device")})
 # Who may import what is heavy, or what must have a single place: paths that must begin so.

@@ -12,10 +12,12 @@ from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
 from augrecipes.cli.explain import explain
 from augrecipes.cli.list import list_gallery
+from augrecipes.cli.pack import pack
 from augrecipes.cli.preview import preview
 from augrecipes.cli.schema import schema
 from augrecipes.cli.terminal import complain, exit_status
 from augrecipes.cli.verify import verify
+from augrecipes.cli.verify_store import verify_store
 from augrecipes.errors import AugrecipesError
 
 
@@ -74,6 +76,8 @@ for name, command, about in (
     ("check-data", check_data, "Print every defect of the files of pairs."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
+    ("pack", pack, "Carry out a recipe's first steps once, into a store."),
+    ("verify-store", verify_store, "Compare a store with its checksums."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
     ("demo", demo, "See it work on pictures that it draws itself."),

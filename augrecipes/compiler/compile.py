@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
@@ -32,6 +32,22 @@ def compile_recipe(
     threads: int | None = None,
 ) -> Pipeline:
     """Compile: see `Recipe.compile`."""
+    steps_of(recipe, mode)
+    check(recipe)
+    return build(recipe, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
+
+
+def build(
+    recipe: Recipe,
+    mode: Mode,
+    optimize: Optimize | None,
+    seed: int,
+    *,
+    save_applied_params: bool = False,
+    threads: int | None = None,
+    **part: Any,
+) -> Pipeline:
+    """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
     from augrecipes.compiler.kinds import KINDS  # brings albumentations with it
 
     optimize = recipe.optimize if optimize is None else optimize
@@ -41,9 +57,8 @@ def compile_recipe(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     steps = steps_of(recipe, mode)
-    check(recipe)
     plans = {arrival: plan(recipe, steps, optimize, arrival) for arrival in ARRIVALS}
-    return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads))
+    return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads, **part))
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:

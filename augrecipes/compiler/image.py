@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.points import processors, take_points
+from augrecipes.compiler.points import as_they_are, as_they_come, processors, take_points
 from augrecipes.compiler.targets import arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -43,6 +43,16 @@ class ImagePipeline(Pipeline):
         transforms, sites = lower(compiled.plans[arrival].steps)
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output)}
+        for processor in self.processors.values():
+            if compiled.resumes:
+                as_they_come(processor)
+            if compiled.pauses:
+                as_they_are(processor)
+
+    def _set_keys(self) -> None:
+        # Albumentations warns of boxes that no step moves. Here a recipe, or a part of one, may well have no steps.
+        self._available_keys.update(self.processors)
+        super()._set_keys()
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -87,9 +97,10 @@ class ImagePipeline(Pipeline):
             data["mask"] = mask_in(mask, image)
         mask_dtype = None if mask is None else mask.dtype
         box_key = "bboxes" if "bboxes" in data else "boxes"
+        part = {"resumes": self.compiled.resumes, "pauses": self.compiled.pauses}
         points = (
-            take_points(data, box_key, "bboxes", inputs.boxes, 4),
-            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2),
+            take_points(data, box_key, "bboxes", inputs.boxes, 4, **part),
+            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2, **part),
         )
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from augrecipes.compiler.degrade import Degrade
 from augrecipes.compiler.grid import Region, unit
 from augrecipes.compiler.into import into
+from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 from augrecipes.compiler.lower import Sites, group, lower_step
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
@@ -23,6 +24,8 @@ from augrecipes.compiler.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Step
+
+Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 # What lies on one picture cannot lie on a scene of several.
 _FOREIGN = ("image", "images", "mask", "masks", "boxes", "bboxes", "keypoints")
@@ -54,8 +57,8 @@ class PairPipeline(Pipeline):
         super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if step.name == "Degrade"}
-        self.outputs = tuple(scales)
-        self.targets = tuple(name for name in scales if name not in made)
+        self.outputs = tuple(name for name in scales if name not in compiled.later)
+        self.targets = tuple(name for name in self.outputs if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
 
@@ -76,6 +79,39 @@ class PairPipeline(Pipeline):
             region = scene.region
             rest["window"] = {name: region and region.pixels(self.units[name]) for name in self.targets}
         return rest
+
+    def many(
+        self, epoch: int, indices: Sequence[int], scenes: Iterable[dict[str, np.ndarray]], take: Take
+    ) -> dict[str, np.ndarray] | None:
+        """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
+
+        Args:
+            epoch: of the draws.
+            indices: that key the draws.
+            scenes: the targets of each, uint8 H×W×C, as an earlier part of the recipe left them: not checked again.
+            take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
+        """
+        mine = self.for_this_thread()
+        found: dict[str, list[np.ndarray]] = {name: [] for name in self.outputs}
+        for index, arrays in zip(indices, scenes, strict=True):
+            scene = mine._whole_cells(arrays)
+            mine._steps(scene, epoch, index, 0)
+            for name, made in found.items():
+                made.append(_as_view(scene.moved(name)))
+        first = {name: arrays[0] for name, arrays in found.items()}
+        if any(a.shape != first[n].shape or a.dtype != np.uint8 for n, arrays in found.items() for a in arrays):
+            return None
+
+        def of(name: str) -> np.ndarray:
+            def fill(start: int, stop: int, into: np.ndarray) -> None:
+                for row, array in zip(into, found[name][start:stop], strict=True):
+                    row[...] = array
+
+            return mine.sinks[name].many(
+                len(indices), first[name].shape, fill, lambda shape, dtype: take(name, shape[1:], dtype)
+            )
+
+        return {name: of(name) for name in self.outputs}
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""
@@ -102,29 +138,31 @@ class PairPipeline(Pipeline):
         arrays: dict[str, np.ndarray | Undecoded] = {}
         for name in self.targets:
             arrays[name] = picture_in(rest.pop(name), self._inputs[name], name, lazily=self.takes_files)
-        first = self.targets[0]
-        channels, dtype = arrays[first].shape[2], arrays[first].dtype
-        for name, array in arrays.items():
-            for what, mine, its in (("channels", array.shape[2], channels), ("dtype", array.dtype, dtype)):
-                if mine != its:
-                    raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
+        if not self.compiled.resumes:  # what steps have left may differ
+            _check_alike(arrays)
+        return self._whole_cells(arrays), rest
+
+    def _whole_cells(self, arrays: Mapping[str, np.ndarray | Undecoded]) -> Scene:
+        """The scene of these targets, without what they have beyond their last whole cells."""
         scene = Scene(dict(arrays), self.units, None)
         rows, columns = scene.shape()
         scene.region = Region(0, 0, rows, columns)
         for name, array in arrays.items():
             scene.arrays[name] = array[: rows * self.units[name], : columns * self.units[name]]
-        return scene, rest
+        return scene
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        wanted = ", ".join(f"{name}=" for name in self.targets)
+        wrong = ""
         for name in self.outputs:
             if name in self.targets and given.get(name) is None:
-                raise DataError(f"{name} is missing; the recipe's targets are {wanted}")
+                wrong = wrong or f"{name} is missing"
             if name not in self.targets and name in given:
-                raise DataError(f"{name} is made by Degrade and cannot be given; the recipe's targets are {wanted}")
+                wrong = wrong or f"{name} is made by Degrade and cannot be given"
         for name in _FOREIGN:
             if given.get(name) is not None:
-                raise DataError(f"a pair has no {name!r}; the recipe's targets are {wanted}")
+                wrong = wrong or f"a pair has no {name!r}"
+        if wrong:
+            raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")
 
     def _steps(self, scene: Scene, epoch: int, index: int, tile: int) -> None:
         """Run the steps on the scene, every step at its key."""
@@ -143,6 +181,20 @@ class PairPipeline(Pipeline):
         for name, array in scene.arrays.items():
             if array.dtype not in (np.uint8, np.float32):
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+
+
+def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
+    """DataError unless all targets have the same channels and dtype."""
+    (first, one), *others = arrays.items()
+    for name, array in others:
+        for what, mine, its in (("channels", array.shape[2], one.shape[2]), ("dtype", array.dtype, one.dtype)):
+            if mine != its:
+                raise DataError(f"{first} and {name} must have the same {what}, got {its} and {mine}")
+
+
+def _as_view(image: np.ndarray | Moved) -> np.ndarray:
+    """The pixels of an image that may still be owed its moves: nothing is copied unless it has to be decoded."""
+    return image.symmetry.view(decoded(image.base)) if isinstance(image, Moved) else image
 
 
 def _named(out: Any) -> str:

@@ -42,6 +42,9 @@ class Compiled:
         save_applied_params: add `applied` to the samples.
         plans: by how images come: `uint8`, `float32`, `encoded`.
         threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
+        pauses: another part of the recipe follows: the targets come out as the steps have left them.
+        resumes: another part has run before: the targets come in as its steps have left them.
+        later: targets of a pair that the part that follows makes.
     """
 
     recipe: Recipe
@@ -51,6 +54,9 @@ class Compiled:
     save_applied_params: bool
     plans: dict[Arrival, Plan] = field(compare=False)
     threads: int | None = None
+    pauses: bool = False
+    resumes: bool = False
+    later: frozenset[str] = frozenset()
 
     def unoptimised(self) -> Compiled:
         """The same recipe with its steps as they were written."""

@@ -36,6 +36,21 @@ def processors(inputs: Inputs) -> dict[str, Any]:
     return made
 
 
+def as_they_come(processor: Any) -> None:
+    """Let an albumentations processor take what other steps have left, in its own terms, instead of a sample's."""
+    convert = processor.check_and_convert
+
+    def only_back(data: np.ndarray, shape: Any, direction: str = "to") -> Any:
+        return data if direction == "to" else convert(data, shape, direction)
+
+    processor.check_and_convert = only_back
+
+
+def as_they_are(processor: Any) -> None:
+    """Let an albumentations processor leave what the steps have left: not filtered once more, not converted."""
+    processor._process_single_field = lambda name, data, shape: data
+
+
 def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str] | None:
     return [declared.labels, _rows_of(inner)] if declared.labels else None
 
@@ -54,12 +69,14 @@ class Points:
         outer: the sample's key; None: the sample has none, and none may come out.
         label_key: key of the labels, or None.
         labels: as the sample gave them.
+        dtype: of what comes out; None: as the steps have left it.
     """
 
     inner: str
     outer: str | None
     label_key: str | None
     labels: Any
+    dtype: Any = np.float32
 
     def put_back(self, done: dict[str, Any]) -> None:
         """Turn albumentations' result into the sample's own: float32 arrays, and the labels that came in."""
@@ -69,7 +86,7 @@ class Points:
             done.pop(self.label_key, None)
         if self.outer is None:
             return
-        done[self.outer] = np.array(array, np.float32)
+        done[self.outer] = np.array(array, self.dtype)
         if self.label_key:
             kept = [int(row) for row in rows]
             labels = self.labels
@@ -77,9 +94,26 @@ class Points:
 
 
 def take_points(
-    data: dict[str, Any], key: str, inner: str, declared: Boxes | Keypoints | None, columns: int
+    data: dict[str, Any],
+    key: str,
+    inner: str,
+    declared: Boxes | Keypoints | None,
+    columns: int,
+    *,
+    resumes: bool = False,
+    pauses: bool = False,
 ) -> Points | None:
-    """Put a sample's boxes or keypoints where albumentations looks for them; None where the recipe has none."""
+    """Put a sample's boxes or keypoints where albumentations looks for them; None where the recipe has none.
+
+    Args:
+        data: the sample, changed in place.
+        key: the sample's.
+        inner: albumentations'.
+        declared: by the recipe's inputs.
+        columns: the least number of a point's columns.
+        resumes: the points are in albumentations' terms and keep their dtype.
+        pauses: they come out so.
+    """
     given = data.get(key) is not None
     if declared is None:
         if given:
@@ -90,7 +124,8 @@ def take_points(
     points = data.pop(key, None)
     if declared.presence == "absent":
         return None
-    data[inner] = array = _as_array(key, () if points is None else points, columns)
+    array = _as_array(key, () if points is None else points, columns, None if resumes else np.float32)
+    data[inner] = array
     labels: Any = ()
     if declared.labels:
         labels = data.get(declared.labels)
@@ -101,7 +136,7 @@ def take_points(
             raise DataError(f"the sample has {len(array)} {key} and {len(labels)} {declared.labels}")
         data[declared.labels] = _encodable(labels)
         data[_rows_of(inner)] = list(range(len(array)))
-    return Points(inner, key if given else None, declared.labels, labels)
+    return Points(inner, key if given else None, declared.labels, labels, None if pauses else np.float32)
 
 
 def _encodable(labels: Sequence[Any]) -> list[Any]:
@@ -111,9 +146,9 @@ def _encodable(labels: Sequence[Any]) -> list[Any]:
     return values if same else [0] * len(values)
 
 
-def _as_array(name: str, points: Any, columns: int) -> np.ndarray:
-    """Boxes or keypoints as a fresh float32 array (n, columns or more)."""
-    array = np.array(points, np.float32)
+def _as_array(name: str, points: Any, columns: int, dtype: Any) -> np.ndarray:
+    """Boxes or keypoints as a fresh array (n, columns or more) of `dtype`; None: of their own."""
+    array = np.array(points, dtype)
     if array.size == 0:
         return np.zeros((0, columns), np.float32)
     if array.ndim != 2 or array.shape[1] < columns:

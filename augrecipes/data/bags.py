@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from augrecipes.compiler.bag import Bag, BagPipeline, default_threads
-from augrecipes.data.arguments import count
+from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.epoch import current
-from augrecipes.data.memory import Result, room
-from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.picking import Pick
 from augrecipes.data.problems import listed
-from augrecipes.data.skips import Skipped, reason_of
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Bag as BagRule
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.paths import PathLike
-
-_log = logging.getLogger("augrecipes")
 
 
 class TileBags(SampleDataset):
@@ -71,11 +62,6 @@ class TileBags(SampleDataset):
         cache: keep the folder listing in a file, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
 
-    Attributes:
-        max_tiles: what is in force; None: all.
-        min_tiles: what is in force.
-        pick: what is in force in mode `train`.
-
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
         RecipeError: the recipe is not valid, not of kind bag, or has no section for `mode`.
@@ -94,7 +80,7 @@ class TileBags(SampleDataset):
     (2, 'slide-1', torch.Size([3, 3, 64, 64]), [[0, 0], [1, 0], [2, 0]])
     """
 
-    kind: ClassVar[Kind] = "bag"
+    kind: Kind = "bag"
     _table: BagTable
 
     def __init__(
@@ -130,11 +116,7 @@ class TileBags(SampleDataset):
             save_applied_params=save_applied_params,
             threads=threads,
         )
-        rule = self.recipe.bag or BagRule()
-        self.max_tiles = rule.max_tiles if max_tiles is None else max_tiles
-        self.min_tiles = rule.min_tiles if min_tiles is None else min_tiles
-        self.pick = cast("Pick", rule.pick if pick is None else pick)
-        self._check_rule()
+        self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
         check_source(root, files, split, labels=labels)
         if files is None:
             table = bags_of_folders(as_list(root), labels, cache=cache)
@@ -149,13 +131,20 @@ class TileBags(SampleDataset):
         }
         self._hold(table, weights, samples_per_epoch)
 
-    def _check_rule(self) -> None:
-        if self.pick not in PICKS:
-            raise ValueError(f"pick must be one of {', '.join(PICKS)}, got {self.pick!r}")
-        self.min_tiles = count("min_tiles", self.min_tiles, 1)
-        self.max_tiles = None if self.max_tiles is None else count("max_tiles", self.max_tiles, 1)
-        if self.max_tiles is not None and self.max_tiles < self.min_tiles:
-            raise ValueError(f"max_tiles={self.max_tiles} is below min_tiles={self.min_tiles}: no bag would do")
+    @property
+    def max_tiles(self) -> int | None:
+        """At most so many tiles of a bag are taken; None: all."""
+        return self._rule.max_tiles
+
+    @property
+    def min_tiles(self) -> int:
+        """Bags of fewer tiles are an error, or skipped."""
+        return self._rule.min_tiles
+
+    @property
+    def pick(self) -> Pick:
+        """Which tiles of a larger bag are taken, in mode `train`."""
+        return self._rule.pick
 
     def _check_sizes(self, table: BagTable) -> None:
         counts = table.counts()
@@ -179,75 +168,15 @@ class TileBags(SampleDataset):
         return [self._table.bags.name(row) for row in rows]
 
     def _marks(self) -> dict[str, Any]:
-        return {"max_tiles": self.max_tiles, "min_tiles": self.min_tiles, "pick": self.pick}
+        return self._rule.marks()
 
     def _path(self, row: int) -> str:
         return self._table.path(row)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        table = self._table
-        start, stop = table.offsets[row : row + 2].tolist()
-        if stop - start < self.min_tiles:
-            raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={self.min_tiles}")
-        how = "stride" if self.pick == "random" and self.mode == "eval" else self.pick
-        picked = pick_tiles(stop - start, self.max_tiles, how, seed=self.seed, epoch=epoch, index=virtual)
-        files = (start + picked).tolist()
-        name, result = table.bags.name(row), Result(room("image"))
-        unread: dict[int, DataError] = {}
+        files = self._table.tiles
 
-        def read(k: int) -> npt.NDArray[np.uint8]:
-            try:
-                return read_image(table.tiles.encoded(files[k]), **self._decode)
-            except DataError as error:
-                unread[k] = error
-                raise
+        def read(tile: int) -> npt.NDArray[np.uint8]:
+            return read_image(files.encoded(tile), **self._decode)
 
-        try:
-            bag = cast("BagPipeline", self.pipeline).bag(
-                virtual,
-                epoch,
-                picked.tolist(),
-                read,
-                threads=self._threads(),
-                skip=self.on_error == "skip",
-                allocate=result.allocate,
-                name=lambda k: table.tiles[files[k]],
-            )
-        except DataError:
-            if self.on_error == "skip" and unread:
-                _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
-            raise
-        if bag.dropped:
-            _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
-            self._check_enough(bag)
-        sample = {
-            "image": result.tensor(bag.image),
-            "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
-            "bag": name,
-        }
-        if bag.applied is not None:
-            sample["applied"] = bag.applied
-        return sample
-
-    def _threads(self) -> int | None:
-        """How many threads share a bag: fewer where other threads read other bags."""
-        now = current()
-        if now is None or now.readers == 1 or self._compile["threads"] is not None:
-            return None
-        return max(1, default_threads() // now.readers)
-
-    def _check_enough(self, bag: Bag) -> None:
-        if len(bag.kept) < self.min_tiles:
-            raise DataError(
-                f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
-                f"min_tiles={self.min_tiles}; the first that cannot: {bag.dropped[0][1]}"
-            )
-
-
-def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
-    """Tell the loader, or the log, which tiles were left out of a bag."""
-    now = current()
-    if now is not None and now.lost is not None:
-        now.lost.extend(Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors)
-    else:
-        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+        return read_bag(self, self._table, self._rule, row, epoch, virtual, read)

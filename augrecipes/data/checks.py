@@ -12,24 +12,25 @@ import numpy.typing as npt
 from augrecipes.data.order import check_weights
 from augrecipes.data.table import Columns, Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.recipe.model import Kind, Presence, Recipe
+from augrecipes.recipe.model import Inputs, Kind, Presence, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
 _DATASETS: dict[Kind, str] = {"image": "ImageFolder", "pair": "PairedImages", "bag": "TileBags"}
 
 
-def as_recipe(recipe: Any, kind: Kind) -> Recipe:
+def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
     """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
     if isinstance(recipe, str | os.PathLike):
         from augrecipes.recipe import load
 
         recipe = load(recipe)
     if recipe is None:
-        raise TypeError(f'a recipe is needed: {_DATASETS[kind]}(root, "a-recipe"), or recipe= a Recipe or a path')
+        example = f'{_DATASETS[kind]}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
+        raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
-    if recipe.kind != kind:
+    if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{_DATASETS[recipe.kind]}; "
             f"ar.{_DATASETS[kind]} takes recipes of kind {kind!r}"
@@ -78,11 +79,11 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
 
 def untaken(recipe: Recipe) -> frozenset[str]:
     """The targets that `recipe` does not take; a CSV file may have them for another recipe."""
-    return frozenset(name for name, presence in _presence(recipe).items() if presence == "absent")
+    return frozenset(name for name, presence in presence_of(recipe.inputs).items() if presence == "absent")
 
 
-def _presence(recipe: Recipe) -> dict[str, Presence]:
-    inputs = recipe.inputs
+def presence_of(inputs: Inputs) -> dict[str, Presence]:
+    """Whether a sample has a mask, boxes and keypoints, as a recipe's inputs say."""
     return {
         "mask": inputs.mask,
         "boxes": inputs.boxes.presence if inputs.boxes else "absent",
@@ -93,7 +94,7 @@ def _presence(recipe: Recipe) -> dict[str, Presence]:
 def check_targets(recipe: Recipe, table: Table) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
     given = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
-    for name, presence in _presence(recipe).items():
+    for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and given[name] is None:
             how = "masks= or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
             raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {how}")

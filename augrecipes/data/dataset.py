@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from augrecipes.recipe.model import Kind, Mode, Optimize
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from augrecipes.compiler.pipeline import Pipeline
 
 
 class SampleDataset(Dataset[dict[str, Any]]):
@@ -58,7 +60,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         RecipeError: the recipe is not valid, of another kind, or has no section for `mode`.
     """
 
-    kind: ClassVar[Kind]
+    kind: Kind
     _table: Columns
 
     def __init__(
@@ -78,7 +80,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         self.mode, self.seed, self.on_error = mode, int(seed), on_error
         self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **compile_options}
         # Compiled first: a recipe that cannot run is told before a folder is listed.
-        self.pipeline = self.recipe.compile(mode, seed=self.seed, **self._compile)
+        self.pipeline = self._compiled(mode)
         self.clock = Clock()
 
     def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
@@ -126,6 +128,10 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def _marks(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
         return {}
+
+    def _compiled(self, mode: Mode) -> Pipeline:
+        """The recipe's section for `mode`, or what is left of it to be done with what `_sample` reads."""
+        return self.recipe.compile(mode, seed=self.seed, **self._compile)
 
     @property
     def gathers(self) -> bool:
@@ -236,7 +242,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         made._span = self._span * (1 + int(made._order.max(initial=0)) // self._span)
         if mode is not None and mode != self.mode:
             made.mode = mode
-            made.pipeline = self.recipe.compile(mode, seed=self.seed, **self._compile)
+            made.pipeline = made._compiled(mode)
         return made
 
     # -- samples ------------------------------------------------------------------------------------------------------

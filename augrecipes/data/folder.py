@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.memory import room
-from augrecipes.data.sample import as_torch, read_targets
+from augrecipes.data.read import read_targets
+from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -73,7 +74,7 @@ class ImageFolder(SampleDataset):
     (2, ['cat', 'dog'], torch.Size([3, 128, 128]), 1)
     """
 
-    kind: ClassVar[Kind] = "image"
+    kind: Kind = "image"
     _table: Table
 
     def __init__(
@@ -131,6 +132,4 @@ class ImageFolder(SampleDataset):
     @property
     def ragged_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or point."""
-        inputs = self.recipe.inputs
-        names = [target.labels for target in (inputs.boxes, inputs.keypoints) if target and target.labels]
-        return frozenset({"boxes", "keypoints", *names})
+        return ragged_keys(self.recipe.inputs)

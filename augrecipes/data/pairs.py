@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
@@ -14,7 +13,8 @@ from augrecipes.data.pair_checks import Cropped
 from augrecipes.data.pair_find import find, wanted_by
 from augrecipes.data.pair_report import report
 from augrecipes.data.pair_table import Check, PairTable, checked
-from augrecipes.data.sample import as_torch
+from augrecipes.data.read import naming_all
+from augrecipes.data.sample import as_torch, layout_of
 from augrecipes.data.terminal_line import progress_line
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
@@ -95,7 +95,7 @@ class PairedImages(SampleDataset):
     (torch.Size([3, 8, 8]), torch.Size([3, 32, 32]), 'birdx4.png')
     """
 
-    kind: ClassVar[Kind] = "pair"
+    kind: Kind = "pair"
     _table: PairTable
 
     def __init__(
@@ -167,21 +167,10 @@ class PairedImages(SampleDataset):
         try:
             out = self.pipeline.at(index=virtual, epoch=epoch)(**images, out=rooms(self.pipeline.outputs))
         except DataError as error:
-            raise _naming(error, paths) from error.__cause__
+            raise naming_all(error, paths) from error.__cause__
         return as_torch(out, self.ragged_keys)
 
     @property
     def image_layout(self) -> str:
         """`chw` or `hwc`, for padding."""
-        outputs = self.recipe.outputs
-        layouts = {outputs.get(name, self.recipe.output).layout for name in self.recipe.scales}
-        return layouts.pop() if len(layouts) == 1 else "chw"
-
-
-def _naming(error: DataError, paths: Mapping[str, str]) -> DataError:
-    """The error with the file of the largest scale, and the names of the others."""
-    if error.path:
-        return error
-    first, *others = paths.values()
-    with_ = f" (with {', '.join(PurePath(path).name for path in others)})" if others else ""
-    return DataError(f"{error.reason}{with_}", first, error.step)
+        return layout_of(self.recipe)

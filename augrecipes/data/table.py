@@ -49,13 +49,14 @@ class Columns:
         """16 hex digits that name the list of samples."""
 
 
-def digest_of(*parts: bytes | npt.NDArray[Any] | None) -> str:
+def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
     """16 hex digits that name bytes and arrays, for a table's `digest`."""
     state = blake2b(digest_size=8)
     for part in parts:
-        state.update(
-            b"-" if part is None else part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes()
-        )
+        if isinstance(part, bytes | memoryview):
+            state.update(part)
+        else:
+            state.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return state.hexdigest()
 
 

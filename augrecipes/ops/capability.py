@@ -29,6 +29,8 @@ class Capability:
             table a channel, the same everywhere in the image. `matrix`: one 3×4 colour matrix. `pointwise`: each
             output pixel from its own input pixel. `opaque`: anything else; never moved, never joined.
         random: makes draws beyond the one behind `p`.
+        steady_when: the arguments (defaults merged) under which a step that is not `random` draws nothing indeed; None:
+            any.
         statistics: reads statistics of the whole image, so that a crop before it changes its result.
         resamples: interpolates between pixels.
         channels: channel counts it accepts, or None for any.
@@ -53,6 +55,7 @@ class Capability:
     name: str
     kind: Kind = "opaque"
     random: bool = True
+    steady_when: Callable[[Mapping[str, Any]], bool] | None = None
     statistics: bool = False
     resamples: bool = False
     channels: tuple[int, ...] | None = None
@@ -70,6 +73,15 @@ class Capability:
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
         return self.kind if self.when is None or self.when(arguments) else "opaque"
+
+    def is_steady(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 picture every time.
+
+        >>> Capability("Resize", random=False).is_steady({}), Capability("RandomCrop").is_steady({})
+        (True, False)
+        """
+        fixed = self.steady_when is None or self.steady_when(arguments)
+        return not self.random and not self.changes_dtype and fixed
 
     def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
         """`averages`, or None where `arguments` (defaults merged) do not allow it."""

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from augrecipes.ops import warps
 from augrecipes.ops.capability import EVERYTHING, Capability
 
 _geometric = partial(Capability, targets=EVERYTHING)
 _scaled_window = partial(_geometric, kind="warp", resamples=True, windowed=True, warp=warps.resized_crop)
+
+
+def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
+    """Whether padding, if there is any, goes to a fixed side."""
+    return arguments.get("position") != "random" and arguments.get("pad_position") != "random"
+
+
+def _one_size(arguments: Mapping[str, Any]) -> bool:
+    """Whether the size is no list to pick from."""
+    return not isinstance(arguments.get("max_size"), list | tuple)
+
 
 CAPABILITIES = (
     _geometric("NoOp", "identity", random=False),
@@ -21,8 +34,14 @@ CAPABILITIES = (
     _geometric("D4", "dihedral"),
     _geometric("SquareSymmetry", "dihedral"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
-    _geometric("Crop", "window", random=False, pixels=("x_min", "y_min", "x_max", "y_max")),
-    _geometric("CenterCrop", "window", random=False, pixels=("height", "width")),
+    _geometric(
+        "Crop",
+        "window",
+        random=False,
+        steady_when=_pads_in_place,
+        pixels=("x_min", "y_min", "x_max", "y_max"),
+    ),
+    _geometric("CenterCrop", "window", random=False, steady_when=_pads_in_place, pixels=("height", "width")),
     _geometric("RandomCrop", "window", pixels=("height", "width")),
     _geometric("RandomCropFromBorders", "window"),
     _geometric("AtLeastOneBBoxRandomCrop", "window", pixels=("height", "width")),
@@ -33,15 +52,27 @@ CAPABILITIES = (
     _geometric("RandomSizedBBoxSafeCrop", resamples=True),
     _geometric("CropAndPad", resamples=True),
     _geometric("Pad", random=False),
-    _geometric("PadIfNeeded", random=False),
+    _geometric("PadIfNeeded", random=False, steady_when=_pads_in_place),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
     _geometric("Resize", "warp", random=False, resamples=True, pixels=("height", "width"), warp=warps.resize),
     _geometric(
-        "SmallestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw"), warp=warps.by_scale
+        "SmallestMaxSize",
+        "warp",
+        random=False,
+        steady_when=_one_size,
+        resamples=True,
+        pixels=("max_size", "max_size_hw"),
+        warp=warps.by_scale,
     ),
     _geometric(
-        "LongestMaxSize", "warp", random=False, resamples=True, pixels=("max_size", "max_size_hw"), warp=warps.by_scale
+        "LongestMaxSize",
+        "warp",
+        random=False,
+        steady_when=_one_size,
+        resamples=True,
+        pixels=("max_size", "max_size_hw"),
+        warp=warps.by_scale,
     ),
     _geometric("RandomScale", "warp", resamples=True, warp=warps.by_scale),
     _scaled_window("RandomResizedCrop", pixels=("size",)),

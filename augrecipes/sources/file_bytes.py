@@ -17,11 +17,11 @@ MAX_BYTES = 2**30
 _FIRST = 4_096
 
 
-def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES) -> bytes:
-    """A whole file; of what is no picture only the beginning. Raises UnreadableError."""
+def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
+    """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError."""
     with _opened(path, max_bytes) as (file, size):
         first = file.read(min(size, _FIRST)) or b""
-        if len(first) == size or sniff(first) is None:
+        if len(first) == size or (picture and sniff(first) is None):
             return bytes(first)
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it

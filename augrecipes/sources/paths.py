@@ -26,7 +26,7 @@ class PathTable:
 
     Attributes:
         roots: the folders that names are relative to, as bytes; may be one empty root.
-        blob: the names, one after another.
+        blob: the names, one after another; of a store that is mapped, a view of the map (which does not pickle).
         offsets: int64, one more than there are names: name i is ``blob[offsets[i]:offsets[i + 1]]``.
         root_of: int32, the root of each name.
 
@@ -38,7 +38,7 @@ class PathTable:
     """
 
     roots: tuple[bytes, ...]
-    blob: bytes
+    blob: bytes | memoryview
     offsets: NDArray[np.int64]
     root_of: NDArray[np.int32]
 
@@ -135,4 +135,4 @@ class PathTable:
         return i % len(self)
 
     def _name(self, i: int) -> bytes:
-        return self.blob[self.offsets[i] : self.offsets[i + 1]]
+        return bytes(self.blob[self.offsets[i] : self.offsets[i + 1]])

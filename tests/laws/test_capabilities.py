@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +13,12 @@ from test_exact_equals_none import COMMON
 
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.kernels.moves import symmetry_of
+from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, names
-from augrecipes.recipe.model import Arguments, Step
+from augrecipes.recipe.model import Arguments, Recipe, Step
+from augrecipes.recipe.sites import label
 
 # Grey images make some colour steps warn on every call.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -78,3 +82,29 @@ def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str,
     else:
         with pytest.raises((ValueError, TypeError, NotImplementedError)):
             keyed(name, args, 1)(image=image)
+
+
+STEADY = [(n, a) for n, a in POOL if draws_nothing(Step(n, Arguments(a), p=1.0))]
+RANDOM = [
+    Step("PadIfNeeded", Arguments({"min_height": 90, "min_width": 80, "position": "random"}), p=1.0),
+    Step("CenterCrop", Arguments({"height": 90, "width": 80, "pad_if_needed": True, "pad_position": "random"}), p=1.0),
+    Step("SmallestMaxSize", Arguments({"max_size": [20, 30]}), p=1.0),
+    Step("LongestMaxSize", Arguments({"max_size": [20, 30]}), p=1.0),
+]
+
+
+def outcomes(step: Step) -> int:
+    """How many different pictures the step makes of one, with 16 seeds."""
+    image, recipe = picture(1, 3, "uint8", (64, 48)), Recipe("one", steps=label([step]))
+    return len({recipe.compile(seed=seed).at(0)(image=image)["image"].tobytes() for seed in range(16)})
+
+
+@pytest.mark.parametrize(("name", "args"), STEADY, ids=lambda v: v if isinstance(v, str) else "")
+def test_what_is_taken_for_steady_is(name: str, args: dict[str, Any]) -> None:
+    assert outcomes(Step(name, Arguments(args), p=1.0)) == 1
+
+
+@pytest.mark.parametrize("step", RANDOM, ids=lambda step: step.name)
+def test_arguments_that_draw_are_seen(step: Step) -> None:
+    assert outcomes(step) > 1
+    assert not draws_nothing(step)

@@ -41,7 +41,7 @@ def load(store: Path) -> dict[str, Any]:
         if not path.exists():
             raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
     try:
-        data = read_bytes(path)
+        data = read_bytes(path, picture=False)
         content = json.loads(data)
     except (UnreadableError, ValueError, RecursionError) as error:
         raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None

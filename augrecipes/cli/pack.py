@@ -1,0 +1,141 @@
+"""`augrecipes pack`: carry out a recipe's first steps once, and keep the pictures in a store."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from augrecipes.cli.folders import data_of
+from augrecipes.cli.options import Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.terminal import paint, progress
+from augrecipes.cli.units import in_bytes
+
+if TYPE_CHECKING:
+    from augrecipes.pack.run import Packing
+
+_TOLD = 6  # unreadable inputs that are named
+_UNITS = {"image": "images", "pair": "scenes", "bag": "tiles"}
+
+
+def pack(
+    recipe: Recipe,
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made.")],
+    format_: Annotated[
+        str, typer.Option("--format", metavar="raw|jpeg|hdf5", help="raw: mapped; jpeg: small; hdf5: for others.")
+    ] = "raw",
+    quality: Annotated[int, typer.Option("--quality", min=1, max=100, help="Of --format jpeg.")] = 95,
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", metavar="train|eval", help="For one section alone; without it the store serves both."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, metavar="K", help="Bake K epochs of the steps that draw, too.")
+    ] = None,
+    through: Annotated[
+        str | None, typer.Option("--through", metavar="STEP", help="The last step to bake, such as Rotate#1.")
+    ] = None,
+    seed: Seed = 0,
+    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=0, metavar="N", help="Processes; by default one a core, 0: none.")
+    ] = None,
+    on_error: Annotated[
+        str, typer.Option("--on-error", metavar="skip|raise", help="skip: list unreadable inputs and go on.")
+    ] = "skip",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be baked, and how large it is.")] = False,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Carry out the first steps of a recipe over all the data, once, and keep the pictures in a store for ar.Packed.
+
+    \b
+    Examples:
+      augrecipes pack folder-128 --data photos/ --out photos-128
+      augrecipes pack sr-x2 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X2 --out div2k
+      augrecipes pack stained-tissue --data tiles/ --out variants --epochs 8 --through RandomResizedCrop
+
+    Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
+    same command is given again.
+
+    Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
+    recipe, data or store that cannot be used, 130 interrupted.
+    """
+    form = one_of(format_, ("raw", "jpeg", "hdf5"), "--format")
+    section = one_of(mode, ("train", "eval"), "--mode")
+    policy = one_of(on_error, ("skip", "raise"), "--on-error")
+    sources = data_of(data)
+    from augrecipes.ops.albumentations import albumentations, without_torch
+
+    without_torch()
+    albumentations()  # before anything else imports it
+    from augrecipes.pack.run import prepare, write
+    from augrecipes.recipe import load
+
+    loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
+    packing = prepare(
+        loaded, sources, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
+        masks=masks, split=split, on_error=policy,
+    )  # fmt: skip
+    _describe(packing)
+    if dry_run:
+        return
+    start = time.monotonic()
+    try:
+        with progress("packing") as advance:
+            packing = write(packing, workers, policy, advance)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; what is done is kept: the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+    _report(packing, time.monotonic() - start)
+    if packing.unreadable or packing.given.left_out:
+        raise typer.Exit(1)
+
+
+def _describe(packing: Packing) -> None:
+    from augrecipes.cli.tables import render
+
+    plan, size = packing.plan, packing.size
+    units = f"{packing.rows // plan.times:,} {_UNITS[plan.recipe.kind]}"
+    times = f", each {plan.epochs} times" if plan.epochs else ""
+    room = shutil.disk_usage(packing.out.absolute().parent).free
+    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(size.bytes)} of {in_bytes(room)} free"
+    told = {
+        "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
+        "baked": " → ".join(plan.lines()) or "nothing",
+        "because": plan.why,
+        "digest": plan.about()["digest"],
+        "data": units + times,
+        "store": f"{packing.out} · {kept}",
+    }
+    typer.echo(render(told))
+    for note in packing.given.notes:
+        typer.echo(f"note: {note}")
+    for what in packing.given.left_out[:_TOLD]:
+        typer.echo(f"left out: {what}")
+    if len(packing.given.left_out) > _TOLD:
+        typer.echo(f"left out: {len(packing.given.left_out) - _TOLD} more")
+
+
+def _report(packing: Packing, seconds: float) -> None:
+    taken = sum(file.stat().st_size for file in packing.out.iterdir())
+    lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in packing.unreadable)  # once, not once an epoch
+    done = f"packed in {seconds:.0f} s, {in_bytes(taken)}"
+    typer.echo(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
+    for what in list(lost)[:_TOLD]:
+        typer.echo(f"unreadable: {what}")
+    if len(lost) > _TOLD:
+        typer.echo(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")

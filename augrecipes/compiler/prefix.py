@@ -1,0 +1,164 @@
+"""A recipe in two parts: leading steps that are carried out once, when a store is packed, and the steps behind them.
+
+Both parts keep the sites that the whole recipe gave its steps, so that cutting changes no draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from augrecipes.compiler.compile import build, check, steps_of
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Arguments, Mode, Optimize, Output, Recipe, Step
+
+if TYPE_CHECKING:
+    from augrecipes.compiler.pipeline import Pipeline
+
+_LIGHT = frozenset({"identity", "window", "dihedral", "lookup", "matrix", "pointwise"})
+_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+
+
+def draws_nothing(step: Step) -> bool:
+    """Whether the step acts on every sample, and in the same way; what is not known of a class is not assumed.
+
+    >>> draws_nothing(Step("Resize")), draws_nothing(Step("HorizontalFlip")), draws_nothing(Step("HorizontalFlip", p=1))
+    (True, False, True)
+    """
+    if step.name in ("Sequential", "Degrade"):
+        return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
+    record = capability(step.name)
+    if record is None:
+        return False
+    arguments = effective(step)
+    return arguments["p"] == 1 and record.is_steady(arguments)
+
+
+def is_light(step: Step) -> bool:
+    """Whether the step costs little: it cuts, flips or turns, or changes each pixel for itself."""
+    if step.is_group:
+        return all(is_light(child) for child in step.steps)
+    record = capability(step.name)
+    return record is not None and record.kind_for(effective(step)) in _LIGHT
+
+
+def leading(steps: Sequence[Step], keep: Callable[[Step], bool] = draws_nothing) -> int:
+    """How many steps at the beginning all satisfy `keep`."""
+    return next((i for i, step in enumerate(steps) if not keep(step)), len(steps))
+
+
+def shared(recipe: Recipe) -> int:
+    """How many leading steps draw nothing and are the same in both sections; without `eval`, those of `steps`."""
+    count = leading(recipe.steps)
+    if recipe.eval is None:
+        return count
+    pairs = zip(recipe.steps[:count], recipe.eval[: leading(recipe.eval)], strict=False)
+    same = [described(a) == described(b) for a, b in pairs]
+    return same.index(False) if False in same else len(same)
+
+
+def described(step: Step) -> dict[str, Any]:
+    """What decides what a step does, as plain data: its class, effective arguments and targets, and what it draws from.
+
+    >>> described(Step("CenterCrop", Arguments({"height": 8, "width": 8})))["height"]
+    8
+    """
+    told: dict[str, Any] = {"step": step.name}
+    if step.is_group or step.name == "Degrade":
+        told |= {**step.args.plain(), "p": 1.0 if step.p is None else step.p}
+        told["steps"] = [described(child) for child in step.steps]
+    else:
+        told |= effective(step)
+    told |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
+    if not draws_nothing(step):
+        told["site"] = step.site
+        told |= {"share": step.share} if step.share else {}
+    plain: dict[str, Any] = json.loads(json.dumps(told, default=str, sort_keys=True))
+    return plain
+
+
+def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
+    """12 hex digits that name steps, as `described`: their classes and the arguments that take effect.
+
+    >>> digest_of([]) == digest_of([]), digest_of([]) == digest_of([{"step": "Resize"}])
+    (True, False)
+    """
+    text = json.dumps(list(described_steps), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def brief(told: dict[str, Any]) -> str:
+    """A step, as `described`, in one line: what differs from its class's defaults.
+
+    >>> brief(described(Step("CenterCrop", Arguments({"height": 8, "width": 8}))))
+    'CenterCrop(height: 8, width: 8)'
+    """
+    name = told["step"]
+    defaults = json.loads(json.dumps(effective(Step(name)), default=str))
+    inner = [brief(child) for child in told.get("steps", ())]
+    given = [
+        f"{key}: {value}"
+        for key, value in told.items()
+        if key not in ("step", "steps", "site") and value != defaults.get(key)
+    ]
+    return f"{name}({', '.join(given + inner)})" if given or inner else str(name)
+
+
+def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
+    """The first `count` steps of a section, compiled.
+
+    The pipeline leaves uint8 H×W×C, and boxes and keypoints in the terms in which `compile_rest` takes them.
+    """
+    steps = steps_of(recipe, mode)
+    check(recipe)
+    later = frozenset(step.args["target"] for step in steps[count:] if step.name == "Degrade")
+    part = replace(_with_section(recipe, mode, steps[:count]), output=_AS_IT_IS, outputs=Arguments())
+    return build(part, mode, "exact", seed, pauses=True, later=later)
+
+
+def compile_rest(
+    recipe: Recipe,
+    mode: Mode,
+    count: int,
+    seed: int,
+    optimize: Optimize | None = None,
+    *,
+    channels: int | None = None,
+    save_applied_params: bool = False,
+    threads: int | None = None,
+) -> Pipeline:
+    """The steps of a section behind its first `count`, compiled: takes what the pipeline of the prefix has left.
+
+    Args:
+        recipe: the whole recipe.
+        mode: which section.
+        count: steps that were carried out.
+        seed: of the draws.
+        optimize: as in `Recipe.compile`.
+        channels: of the images that the prefix leaves, where it is known.
+        save_applied_params: add `applied` to every sample: of these steps.
+        threads: as in `Recipe.compile`.
+    """
+    steps = steps_of(recipe, mode)
+    check(recipe)
+    part = _with_section(recipe, mode, steps[count:])
+    if count:  # what the recipe's inputs say holds in front of its first step
+        part = replace(part, inputs=replace(recipe.inputs, channels=channels, min_size=None))
+    return build(
+        part,
+        mode,
+        optimize,
+        operator.index(seed),
+        resumes=True,
+        save_applied_params=save_applied_params,
+        threads=threads,
+    )
+
+
+def _with_section(recipe: Recipe, mode: Mode, steps: tuple[Step, ...]) -> Recipe:
+    return replace(recipe, steps=steps) if mode == "train" else replace(recipe, eval=steps)

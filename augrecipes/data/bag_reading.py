@@ -1,0 +1,146 @@
+"""One bag of tiles: which of them, read from wherever they lie, and what is said of those that are lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from augrecipes.compiler.bag import Bag, BagPipeline, default_threads
+from augrecipes.data.arguments import count
+from augrecipes.data.bag_table import BagTable
+from augrecipes.data.epoch import current
+from augrecipes.data.memory import Result, room
+from augrecipes.data.picking import PICKS, Pick, pick_tiles
+from augrecipes.data.problems import listed
+from augrecipes.data.skips import Skipped, reason_of
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Bag as BagRule
+from augrecipes.recipe.model import Recipe
+
+if TYPE_CHECKING:
+    from augrecipes.data.dataset import SampleDataset
+
+_log = logging.getLogger("augrecipes")
+Read = Callable[[int], npt.NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, slots=True)
+class Picking:
+    """Which tiles of a bag make up a sample.
+
+    Attributes:
+        max_tiles: at most so many; None: all.
+        min_tiles: bags of fewer tiles are an error, or skipped.
+        pick: which tiles of a larger bag, in mode `train`.
+    """
+
+    max_tiles: int | None
+    min_tiles: int
+    pick: Pick
+
+    def marks(self) -> dict[str, Any]:
+        """The same by name: what of it decides which samples there are."""
+        return asdict(self)
+
+
+def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Picking:
+    """What is in force: the arguments that are given, and otherwise what the recipe says; ValueError for nonsense."""
+    rule = recipe.bag or BagRule()
+    how = cast("Pick", rule.pick if pick is None else pick)
+    if how not in PICKS:
+        raise ValueError(f"pick must be one of {', '.join(PICKS)}, got {how!r}")
+    least = count("min_tiles", rule.min_tiles if min_tiles is None else min_tiles, 1)
+    most = rule.max_tiles if max_tiles is None else max_tiles
+    most = None if most is None else count("max_tiles", most, 1)
+    if most is not None and most < least:
+        raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag would do")
+    return Picking(most, least, how)
+
+
+def read_bag(
+    ds: SampleDataset, table: BagTable, rule: Picking, row: int, epoch: int, virtual: int, read: Read
+) -> dict[str, Any]:
+    """One sample: the picked tiles of bag `row`, through the pipeline of `ds`.
+
+    Args:
+        ds: whose pipeline, seed, mode and `on_error` hold.
+        table: the bags.
+        rule: which tiles are picked.
+        row: of the table.
+        epoch: of the draws.
+        virtual: keys the draws.
+        read: gives the picture of a tile, by its number in the table; DataError where there is none.
+    """
+    start, stop = table.offsets[row : row + 2].tolist()
+    if stop - start < rule.min_tiles:
+        raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}")
+    how = "stride" if rule.pick == "random" and ds.mode == "eval" else rule.pick
+    picked = pick_tiles(stop - start, rule.max_tiles, how, seed=ds.seed, epoch=epoch, index=virtual)
+    tiles = (start + picked).tolist()
+    name, result = table.bags.name(row), Result(room("image"))
+    unread: dict[int, DataError] = {}
+
+    def read_picked(k: int) -> npt.NDArray[np.uint8]:
+        try:
+            return read(tiles[k])
+        except DataError as error:
+            unread[k] = error
+            raise
+
+    try:
+        bag = cast("BagPipeline", ds.pipeline).bag(
+            virtual,
+            epoch,
+            picked.tolist(),
+            read_picked,
+            threads=_threads(ds),
+            skip=ds.on_error == "skip",
+            allocate=result.allocate,
+            name=lambda k: table.tiles[tiles[k]],
+        )
+    except DataError:
+        if ds.on_error == "skip" and unread:
+            _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
+        raise
+    if bag.dropped:
+        _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
+        _check_enough(bag, rule.min_tiles)
+    sample = {
+        "image": result.tensor(bag.image),
+        "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
+        "bag": name,
+    }
+    if bag.applied is not None:
+        sample["applied"] = bag.applied
+    return sample
+
+
+def _threads(ds: SampleDataset) -> int | None:
+    """How many threads share a bag: fewer where other threads read other bags."""
+    now = current()
+    if now is None or now.readers == 1 or ds.pipeline.compiled.threads is not None:
+        return None
+    return max(1, default_threads() // now.readers)
+
+
+def _check_enough(bag: Bag, least: int) -> None:
+    if len(bag.kept) < least:
+        raise DataError(
+            f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
+            f"min_tiles={least}; the first that cannot: {bag.dropped[0][1]}"
+        )
+
+
+def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
+    """Tell the loader, or the log, which tiles were left out of a bag."""
+    now = current()
+    if now is not None and now.lost is not None:
+        now.lost.extend(Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors)
+    else:
+        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

@@ -1,0 +1,262 @@
+"""A packed store and a recipe as a torch Dataset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.pair import PairPipeline
+from augrecipes.compiler.prefix import compile_rest
+from augrecipes.data.bag_reading import picking, read_bag
+from augrecipes.data.bag_table import BagTable
+from augrecipes.data.checks import as_index, as_recipe
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.memory import room, rooms
+from augrecipes.data.order import Indices
+from augrecipes.data.packed_batch import gathered, gathers, pairs
+from augrecipes.data.packed_match import check_section, check_store, check_targets
+from augrecipes.data.packed_table import table_of, units_of, unreadable_in
+from augrecipes.data.picking import Pick
+from augrecipes.data.read import naming_all
+from augrecipes.data.rows import Take
+from augrecipes.data.sample import as_torch, layout_of, ragged_keys
+from augrecipes.data.table import Columns, Table
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.paths import PathLike
+from augrecipes.sources.store import Store, open_store
+
+if TYPE_CHECKING:
+    from augrecipes.compiler.pipeline import Pipeline
+
+
+# What is read off the store, and does not travel.
+_OFF_THE_STORE = frozenset({"_table", "_sources_of", "unreadable"})
+
+
+class Packed(SampleDataset):
+    """Samples from a store that `augrecipes pack` wrote, run through the steps of a recipe that are left to do.
+
+    The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
+    PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
+    `raw` or `hdf5`. (`fast` merges steps that resample: it does so only behind what is baked.) Where steps that draw
+    were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e after them begins with the pictures of
+    epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample begin with those of later epochs.
+
+    Inputs that could not be read when the store was packed are DataErrors, as their files are.
+
+    Args:
+        store: the folder.
+        recipe: a Recipe of the store's kind, the name of a gallery recipe, or the path of a recipe file. It must begin
+            with the steps that are baked into the store.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        seed: of the draws; where steps that draw are baked, the one that they were baked with.
+        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        on_error: `raise` a DataError for a sample without pixels, or `skip` it, as in ImageFolder.
+        weights: one number a sample, kept as `ds.weights`; instead of those of the data that was packed.
+        samples_per_epoch: length of the dataset, when it is not the number of samples packed.
+        max_tiles: of bags, see TileBags.
+        min_tiles: of bags.
+        pick: of bags.
+        threads: of bags.
+        save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
+
+    Attributes:
+        store: the open store.
+        unreadable: the inputs without pixels, by stored row: path and reason.
+
+    Raises:
+        StoreError: not a store, a damaged or newer one; or one that the recipe does not begin with: both lists of
+            steps are named, with their digests.
+        RecipeError: the recipe is not valid, or has no section for `mode`.
+
+    >>> import tempfile, pathlib, cv2, numpy as np
+    >>> from augrecipes.pack.run import pack
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (folder / "pets" / name).mkdir(parents=True)
+    ...     _ = cv2.imwrite(str(folder / "pets" / name / "1.png"), np.zeros((200, 300, 3), np.uint8))
+    >>> _ = pack("folder-128", str(folder / "pets"), folder / "store", workers=0)
+    >>> ds = Packed(folder / "store", "folder-128", seed=1)
+    >>> len(ds), ds.classes, ds[1]["image"].shape, ds[1]["label"], ds.store.shape("image", 0)
+    (2, ['cat', 'dog'], torch.Size([3, 128, 128]), 1, (128, 192, 3))
+    """
+
+    def __init__(
+        self,
+        store: PathLike,
+        recipe: Recipe | PathLike,
+        *,
+        mode: Mode = "train",
+        seed: int = 0,
+        optimize: Optimize | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        weights: Any = None,
+        samples_per_epoch: int | None = None,
+        max_tiles: int | None = None,
+        min_tiles: int | None = None,
+        pick: Pick | None = None,
+        threads: int | None = None,
+        save_applied_params: bool = False,
+    ) -> None:
+        self.store: Store = open_store(cast("Any", store))
+        parsed = as_recipe(recipe)
+        check_store(self.store, parsed)
+        self.kind = parsed.kind
+        super().__init__(
+            parsed,
+            mode=mode,
+            seed=seed,
+            optimize=optimize,
+            on_error=on_error,
+            save_applied_params=save_applied_params,
+            threads=threads,
+        )
+        of_bags = {"max_tiles": max_tiles, "min_tiles": min_tiles, "pick": pick}
+        if self.kind != "bag" and any(value is not None for value in (*of_bags.values(), threads)):
+            raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
+        self._rule = picking(parsed, max_tiles, min_tiles, pick)
+        self._look()
+        self._hold(self._table, weights, samples_per_epoch)
+
+    def _look(self) -> None:
+        """What is read off the store, and opened anew where a copy of this dataset arrives."""
+        self._table: Columns = table_of(self.store)
+        self._units = units_of(self._table)
+        # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
+        texts: Any = {name: self.store.columns[f"source/{name}"] for name in self.store.targets}
+        self._sources_of = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
+        self.unreadable = unreadable_in(self.store)
+
+    def __copy__(self) -> Packed:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._look()
+
+    def _compiled(self, mode: Mode) -> Pipeline:
+        baked = check_section(self.store, self.recipe, mode, self.seed)
+        pipeline = compile_rest(
+            self.recipe, mode, baked, self.seed, channels=self.store.about["channels"], **self._compile
+        )
+        check_targets(self.store, pipeline.targets, mode)
+        return pipeline
+
+    # -- what it holds ------------------------------------------------------------------------------------------------
+
+    @property
+    def box_classes(self) -> list[str] | None:
+        """Names of the box labels 0, 1, ..., where the packed data gave them as text."""
+        found = self.store.about["box_classes"]
+        return None if found is None else list(found)
+
+    @property
+    def bags(self) -> list[str]:
+        """The name of every bag, as often as it is listed; none for other kinds."""
+        table = self._table
+        if not isinstance(table, BagTable):
+            return []
+        rows = range(len(table)) if self._order is None else (self._order % len(table)).tolist()
+        return [table.bags.name(row) for row in rows]
+
+    def paths(self, index: int) -> dict[str, str]:
+        """The file that each target of a sample was packed from; of a bag its first tile."""
+        row = self._virtual(self._position(as_index(index))) % len(self._table)
+        stored = int(self._table.offsets[row]) if isinstance(self._table, BagTable) else row
+        return {name: self._source(name, stored) for name in self.store.targets}
+
+    @property
+    def image_layout(self) -> str:
+        """`chw` or `hwc`, for padding."""
+        return layout_of(self.recipe)
+
+    @property
+    def ragged_keys(self) -> frozenset[str]:
+        """Keys of a sample that have a row for each box or point."""
+        return ragged_keys(self.recipe.inputs) if self.kind == "image" else frozenset()
+
+    def _marks(self) -> dict[str, Any]:
+        return {"store": self.store.digest, **(self._rule.marks() if self.kind == "bag" else {})}
+
+    def _path(self, row: int) -> str:
+        if self.kind == "bag":
+            return str(self.store.columns["bag/path"][row])
+        return self._source(next(iter(self.store.targets)), row)
+
+    def _source(self, target: str, stored: int) -> str:
+        blob, offsets = self._sources_of[target]
+        return str(blob[offsets[stored] : offsets[stored + 1]], "utf-8", "surrogateescape")
+
+    # -- samples ------------------------------------------------------------------------------------------------------
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        first = self._variant(epoch, virtual) * self._units
+        table = self._table
+        if isinstance(table, BagTable):
+            return read_bag(
+                self, table, self._rule, row, epoch, virtual, lambda tile: self._pixels("image", first + tile)
+            )
+        targets = {name: self._pixels(name, first + row) for name in self._taken()}
+        if isinstance(table, Table):
+            targets |= self._points(table, first + row)
+        try:
+            into = rooms(self.pipeline.outputs) if self.kind == "pair" else room("image")
+            out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=into)
+        except DataError as error:
+            raise naming_all(error, self._sources(row)) from error.__cause__
+        return as_torch(out, self.ragged_keys)
+
+    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+        stored = self._variant(epoch, virtual) * self._units + rows
+        pipeline = self.pipeline
+        if isinstance(pipeline, PairPipeline) and not pipeline.compiled.save_applied_params:
+            return pairs(pipeline, self.store, stored, epoch, virtual, take)
+        more = isinstance(self._table, Table) and (len(self._taken()) > 1 or self._points(self._table, 0))
+        if isinstance(pipeline, ImagePipeline) and self.kind == "image" and not more and gathers(pipeline, self.store):
+            return gathered(pipeline, self.store, stored, take)
+        return None
+
+    def _variant(self, epoch: int, virtual: Any) -> Any:
+        """Which of the baked epochs a sample, or each of several, begins with."""
+        return (epoch + virtual // len(self._table)) % max(1, int(self.store.about["epochs"]))
+
+    def _taken(self) -> tuple[str, ...]:
+        """The targets that the pipeline takes."""
+        if self.kind == "pair":
+            return self.pipeline.targets
+        takes_mask = "mask" in self.store.targets and self.recipe.inputs.mask != "absent"
+        return ("image", "mask") if takes_mask else ("image",)
+
+    def _sources(self, row: int) -> dict[str, str]:
+        return {name: self._source(name, row) for name in self.store.targets if name != "mask"}
+
+    def _pixels(self, target: str, stored: int) -> Any:
+        """What is stored of a row: a view of the file, or a JPEG of which the pipeline decodes what it needs."""
+        items = self.store.items(target, stored)
+        if not items:
+            lost = self.unreadable[stored]
+            raise DataError(lost.reason, lost.path)
+        take = self.store.encoded if target == "image" and self.pipeline.reads else self.store.array
+        return take(target, items[0])
+
+    def _points(self, table: Table, stored: int) -> dict[str, Any]:
+        """Boxes and keypoints of a stored row with their labels, as far as the recipe takes them."""
+        inputs, found = self.recipe.inputs, dict[str, Any]()
+        for name, points, declared in (
+            ("boxes", table.boxes, inputs.boxes),
+            ("keypoints", table.keypoints, inputs.keypoints),
+        ):
+            if points is not None and declared is not None and declared.presence != "absent":
+                found[name] = points.rows(stored)
+                if declared.labels is not None:
+                    found[declared.labels] = cast("npt.NDArray[np.int64]", points.labels_of(stored))
+        return found

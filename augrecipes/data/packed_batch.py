@@ -1,0 +1,60 @@
+"""Whole batches out of a store: gathered where no step is left; pairs are cut one by one, and finished together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.pair import PairPipeline
+from augrecipes.data.rows import Take
+from augrecipes.sources.store import Store
+
+if TYPE_CHECKING:
+    from augrecipes.compiler.pipeline import Pipeline
+
+Rows = npt.NDArray[np.int64]
+
+
+def items_of(store: Store, target: str, stored: Rows) -> Rows | None:
+    """The item of each stored row, or None where one has none."""
+    rows = store.tables[target].rows
+    first = rows[stored]
+    return cast("Rows", first) if (rows[stored + 1] > first).all() else None
+
+
+def gathers(pipeline: Pipeline, store: Store) -> bool:
+    """Whether images need no more than to be gathered and finished: no step is left, and all are of one shape."""
+    compiled = pipeline.compiled
+    plain = not compiled.plans["uint8"].steps and pipeline.recipe.inputs.min_size is None
+    return plain and not compiled.save_applied_params and store.block("image") is not None
+
+
+def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) -> dict[str, Any] | None:
+    """The images of some stored rows, side by side; None where one is unreadable."""
+    items, block = items_of(store, "image", stored), cast("npt.NDArray[np.uint8]", store.block("image"))
+    if items is None:
+        return None
+
+    def fill(start: int, stop: int, into: npt.NDArray[np.uint8]) -> None:
+        np.take(block, items[start:stop], axis=0, out=into, mode="clip")  # without "clip" numpy fills a copy first
+
+    sink = pipeline.for_this_thread().sinks["image"]
+    shape = cast("tuple[int, int, int]", block.shape[1:])
+    return {"image": sink.many(len(items), shape, fill, lambda shape, dtype: take("image", shape[1:], dtype))}
+
+
+def pairs(
+    pipeline: PairPipeline, store: Store, stored: Rows, epoch: int, virtual: Rows, take: Take
+) -> dict[str, Any] | None:
+    """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
+    if pipeline.recipe.inputs.min_size is not None or store.format == "jpeg":
+        return None
+    found = {name: items_of(store, name, stored) for name in pipeline.targets}
+    items = {name: numbers.tolist() for name, numbers in found.items() if numbers is not None}
+    if len(items) < len(found):
+        return None
+    scenes = ({name: store.array(name, numbers[k]) for name, numbers in items.items()} for k in range(len(stored)))
+    return pipeline.many(epoch, virtual.tolist(), scenes, take)

@@ -1,0 +1,143 @@
+"""What a dataset knows of its samples, as columns of a packed store, and back.
+
+Columns, one entry a sample: `label`, `weight`, `group`. Of image stores also `boxes` and `keypoints`, as the baked
+steps left them: `/values`, `/labels` and `/offsets` (one entry a stored row and one more). Of bag stores `bag/name`,
+`bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each stored row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.bag_table import BagTable
+from augrecipes.data.pair_table import PairTable
+from augrecipes.data.ragged import Ragged
+from augrecipes.data.table import Columns, Table
+from augrecipes.errors import DataError
+from augrecipes.sources.paths import PathTable
+from augrecipes.sources.store import Store
+
+Column = npt.NDArray[Any] | Sequence[str]
+POINTS = ("boxes", "keypoints")
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """An input without pixels in the store.
+
+    Attributes:
+        row: of the store.
+        path: the file.
+        reason: why it could not be read, or transformed.
+    """
+
+    row: int
+    path: str
+    reason: str
+
+
+def units_of(table: Columns) -> int:
+    """How many pictures, scenes or tiles a store of `table` holds for each epoch that is baked."""
+    return len(table.tiles) if isinstance(table, BagTable) else len(table)
+
+
+def columns_of(table: Columns, epochs: int) -> dict[str, Column]:
+    """The columns of a table whose samples are stored `epochs` times."""
+    found: dict[str, Column] = {}
+    if table.labels is not None:
+        found["label"] = table.labels
+    if table.weights is not None:
+        found["weight"] = table.weights
+    if table.groups is not None:
+        found["group"] = [str(group) for group in table.groups]
+    match table:
+        case Table():
+            sources = {"image": table.images, **({"mask": table.masks} if table.masks is not None else {})}
+        case PairTable():
+            sources = dict(table.files)
+        case BagTable():
+            sources = {"image": table.tiles}
+            found |= _columns_of_bags(table)
+    return found | {f"source/{name}": list(paths) * epochs for name, paths in sources.items()}
+
+
+def _columns_of_bags(table: BagTable) -> dict[str, Column]:
+    bags = range(len(table))
+    coords = [table.places(bag, np.arange(count)) for bag, count in enumerate(table.counts().tolist())]
+    return {
+        "bag/name": [table.bags.name(bag) for bag in bags],
+        "bag/path": [table.path(bag) for bag in bags],
+        "bag/offsets": table.offsets,
+        "bag/coords": np.concatenate(coords),
+    }
+
+
+def table_of(store: Store) -> Columns:
+    """The table whose columns `store` has."""
+    columns, about = store.columns, store.about
+    groups = columns.get("group")
+    common: dict[str, Any] = {
+        "labels": columns.get("label"),
+        "weights": columns.get("weight"),
+        "groups": None if groups is None else np.array(list(cast("Sequence[str]", groups))),
+        "classes": None if about["classes"] is None else tuple(about["classes"]),
+        "class_to_idx": about["class_to_idx"],
+    }
+    paths = {name: _paths(columns[f"source/{name}"], about["units"]) for name in store.targets}
+    match store.kind:
+        case "pair":
+            return PairTable(files=paths, **common)
+        case "bag":
+            return BagTable(
+                bags=_paths(columns["bag/name"]),
+                tiles=paths["image"],
+                offsets=cast("Any", columns["bag/offsets"]),
+                coords=cast("Any", columns["bag/coords"]),
+                **common,
+            )
+    boxes, keypoints = _points(store, "boxes"), _points(store, "keypoints")
+    return Table(images=paths["image"], masks=paths.get("mask"), boxes=boxes, keypoints=keypoints, **common)
+
+
+def _points(store: Store, name: str) -> Ragged | None:
+    """The boxes or keypoints of all stored rows, in albumentations' own terms."""
+    found: Any = store.columns
+    if f"{name}/values" not in found:
+        return None
+    classes = store.about["box_classes"] if name == "boxes" else None
+    return Ragged(
+        found[f"{name}/values"], found[f"{name}/offsets"], found[f"{name}/labels"], classes and tuple(classes)
+    )
+
+
+def unreadable_in(store: Store) -> dict[int, Unreadable]:
+    """The inputs that could not be read when the store was packed, by stored row."""
+    return {one["row"]: Unreadable(**one) for one in store.about["unreadable"]}
+
+
+def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], npt.NDArray[Any]]], rows: int) -> Any:
+    """The columns of boxes or keypoints: (values, labels) by stored row, the others have none."""
+    counts = np.zeros(rows, np.int64)
+    for row, (values, _) in found.items():
+        counts[row] = len(values)
+    some = [found[row] for row in sorted(found) if len(found[row][0])]
+    dtypes = {values.dtype for values, _ in some}
+    if len(dtypes) > 1:
+        raise DataError(f"the steps leave {name} as {' and '.join(sorted(map(str, dtypes)))}: they cannot be stored")
+    width = 4 if name == "boxes" else 5
+    return {
+        f"{name}/values": np.concatenate([values for values, _ in some]) if some else np.zeros((0, width), np.float32),
+        f"{name}/offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        f"{name}/labels": np.concatenate([labels for _, labels in some]) if some else np.zeros(0, np.int64),
+    }
+
+
+def _paths(texts: Any, count: int | None = None) -> PathTable:
+    """A store's text column as paths: still a view of the map."""
+    n = len(texts) if count is None else count
+    return PathTable((b"",), memoryview(texts.blob), texts.offsets[: n + 1], np.zeros(n, np.int32))

@@ -1,0 +1,62 @@
+"""The files of one sample as the arrays that a pipeline takes; no torch here, because packers read so too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, Literal
+
+import numpy as np
+
+from augrecipes.data.table import Table
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Inputs
+from augrecipes.sources.encoded import open_encoded
+from augrecipes.sources.files import read_image, read_mask
+
+
+def read_targets(
+    table: Table,
+    row: int,
+    channels: int,
+    inputs: Inputs,
+    *,
+    undecoded: bool,
+    exif: Literal["apply", "ignore"],
+    max_pixels: int,
+) -> dict[str, Any]:
+    """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and points float32, labels int64."""
+    path = table.images[row]
+    read: Callable[..., Any] = open_encoded if undecoded else read_image
+    image = read(path, channels=channels, exif=exif, max_pixels=max_pixels)
+    targets: dict[str, Any] = {"image": image}
+    if table.masks is not None:
+        mask_path = table.masks[row]
+        mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels)
+        if mask.shape[:2] != image.shape[:2]:
+            raise DataError(f"is {_size(mask)} px, but its image {path} is {_size(image)} px", mask_path)
+        targets["mask"] = mask
+    if table.boxes is not None and inputs.boxes is not None:
+        targets["boxes"] = table.boxes.rows(row)
+        labels = table.boxes.labels_of(row)
+        if inputs.boxes.labels is not None:
+            # albumentations wants a label for every box, also where the data has none.
+            targets[inputs.boxes.labels] = np.zeros(len(targets["boxes"]), np.int64) if labels is None else labels
+    if table.keypoints is not None and inputs.keypoints is not None:
+        targets["keypoints"] = table.keypoints.rows(row)
+        if inputs.keypoints.labels is not None:
+            targets[inputs.keypoints.labels] = np.arange(len(targets["keypoints"]), dtype=np.int64)
+    return targets
+
+
+def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
+    """The error with the file of a pair's largest scale, which comes first, and the names of the others."""
+    if error.path:
+        return error
+    first, *others = paths.values()
+    with_ = f" (with {', '.join(PurePath(path).name for path in others)})" if others else ""
+    return DataError(f"{error.reason}{with_}", first, error.step)
+
+
+def _size(array: Any) -> str:
+    return f"{array.shape[0]}×{array.shape[1]}"

@@ -1,0 +1,203 @@
+"""Packing: a recipe's first steps carried out over all the data, once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.prefix import compile_prefix
+from augrecipes.data.packed_match import LAYOUT, declared, versions
+from augrecipes.data.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
+from augrecipes.data.table import Table
+from augrecipes.errors import DataError
+from augrecipes.pack.bake import Baker
+from augrecipes.pack.given import Data, Given, find_data
+from augrecipes.pack.plan import Plan, plan_pack
+from augrecipes.pack.size import Size, size_of
+from augrecipes.pack.workers import baked
+from augrecipes.recipe import load
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.sources.store import StoreWriter
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A store that is going to be written, or was.
+
+    Attributes:
+        plan: which steps are baked.
+        given: the data.
+        out: the store's folder.
+        rows: pictures, scenes or tiles, times the epochs that are baked.
+        baker: makes the rows.
+        size: on disk.
+        unreadable: inputs without pixels; filled by `write`.
+    """
+
+    plan: Plan
+    given: Given
+    out: Path
+    rows: int
+    baker: Baker
+    size: Size
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+def prepare(
+    recipe: Recipe | str | os.PathLike[str],
+    data: Data,
+    out: str | os.PathLike[str],
+    *,
+    format: str = "raw",
+    mode: Mode | None = None,
+    epochs: int | None = None,
+    through: str | None = None,
+    seed: int = 0,
+    masks: Any = None,
+    split: str | None = None,
+    on_error: str = "skip",
+    quality: int = 95,
+    channels: int | None = None,
+    exif: str = "apply",
+    max_pixels: int = MAX_PIXELS,
+) -> Packing:
+    """Look at everything and write nothing; arguments as in `pack`."""
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+    parsed = recipe if isinstance(recipe, Recipe) else load(recipe)
+    plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
+    pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
+    given = find_data(
+        parsed,
+        plan.mode,
+        pipeline.targets,
+        data,
+        masks=masks,
+        split=split,
+        skip=on_error == "skip",
+        channels=channels,
+        exif=exif,
+        max_pixels=max_pixels,
+    )
+    roles = dict.fromkeys(pipeline.outputs, "image")
+    if isinstance(given.table, Table) and given.table.masks is not None:
+        roles["mask"] = "mask"
+    baker = Baker(pipeline, given.table, given.decode, roles, format, quality)
+    rows = units_of(given.table) * plan.times
+    return Packing(plan, given, Path(out), rows, baker, size_of(baker, rows))
+
+
+def pack(
+    recipe: Recipe | str | os.PathLike[str],
+    data: Data,
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    on_error: str = "skip",
+    advance: Advance | None = None,
+    **options: Any,
+) -> Packing:
+    """Carry out the first steps of a recipe over all the data, and keep the pictures in a store for `ar.Packed`.
+
+    What is staged when a run is interrupted is taken up by the next run with the same arguments. The bytes of a store
+    depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
+
+    Args:
+        recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of any kind.
+        data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file.
+        out: the store, a folder that does not exist yet.
+        workers: processes; None: one a core; 0: none but this one.
+        on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
+        advance: told how many rows are done, and of how many.
+        options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg, `mode` (`train` or `eval`: for this section
+            alone), `epochs` (bake so many epochs of steps that draw), `through` (the last step to bake), `seed` of the
+            draws; of the data `masks`, `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
+
+    Raises:
+        RecipeError: the recipe is not valid, or cannot be packed so.
+        DataError: nothing to pack, or with `raise` an input that cannot be read.
+        StoreError: the store exists, is being packed by another process, or the disk is full.
+    """
+    return write(prepare(recipe, data, out, on_error=on_error, **options), workers, on_error, advance)
+
+
+def write(
+    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Advance | None = None
+) -> Packing:
+    """Write the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
+    baker = packing.baker
+    count = default_workers() if workers is None else workers
+    with StoreWriter.open(
+        packing.out,
+        format=baker.format,
+        kind=packing.plan.recipe.kind,
+        targets=baker.roles,
+        rows=packing.rows,
+        about=_about(packing),
+        quality=baker.quality,
+        expected_bytes=packing.size.bytes,
+    ) as writer:
+        rows = range(writer.done, packing.rows)
+        for row, made in zip(rows, baked(baker, rows, count), strict=True):
+            if not made.items and on_error == "raise":
+                lost = json.loads(made.note)
+                raise DataError(lost["reason"], lost["path"])
+            writer.add(row, made.items, note=made.note)
+            if advance is not None:
+                advance(row + 1, packing.rows)
+        notes = {row: json.loads(note) for row, note in writer.notes.items() if note}
+        lost_rows = [Unreadable(row, note["path"], note["reason"]) for row, note in notes.items() if "reason" in note]
+        about = {"unreadable": [asdict(one) for one in lost_rows]}
+        writer.finish(_columns(packing, notes), about=about)
+    return replace(packing, unreadable=tuple(lost_rows))
+
+
+def default_workers() -> int:
+    """One a core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _about(packing: Packing) -> dict[str, Any]:
+    table, decode = packing.given.table, packing.given.decode
+    boxes = table.boxes if isinstance(table, Table) else None
+    return {
+        "packed": LAYOUT,
+        **packing.plan.about(),
+        "units": units_of(table),
+        "data": table.digest(),
+        "decode": decode,
+        "inputs": declared(packing.plan.recipe.inputs),
+        "channels": packing.size.channels,
+        "classes": None if table.classes is None else list(table.classes),
+        "class_to_idx": table.class_to_idx,
+        "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
+        "left_out": list(packing.given.left_out),
+        "versions": versions(),
+    }
+
+
+def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
+    """The columns of the store; boxes and keypoints from the rows' notes."""
+    table = packing.given.table
+    found = columns_of(table, packing.plan.times)
+    if isinstance(table, Table):
+        takes = declared(packing.plan.recipe.inputs)
+        for name, given in zip(POINTS, (table.boxes, table.keypoints), strict=True):
+            if given is not None and takes[name] is not None:
+                rows = {row: _points(note[name]) for row, note in notes.items() if name in note and note[name][1]}
+                found |= columns_of_points(name, rows, packing.rows)
+    return found
+
+
+def _points(told: list[Any]) -> tuple[Any, Any]:
+    dtype, values, labels = told
+    return np.array(values, dtype), np.array(labels, np.int64)

@@ -1,0 +1,74 @@
+"""Rows made by several processes, handed over in order: the same rows, and the same bytes, for any number of them."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+import cv2
+
+from augrecipes.errors import AugrecipesError
+from augrecipes.ops.albumentations import albumentations, without_torch
+
+if TYPE_CHECKING:
+    from augrecipes.pack.bake import Baked, Baker
+
+_AHEAD = 3  # rows in the making or waiting to be written, for each worker
+_here: list[Baker] = []  # in a worker: what it was started with
+
+
+class WorkerDied(AugrecipesError):  # noqa: N818 - what happened, as LoaderError's texts have it
+    """A process that bakes rows ended before its time."""
+
+
+def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
+    """Every row of `rows`, in order.
+
+    Args:
+        baker: makes them.
+        rows: which.
+        workers: processes; 0 makes them in this one.
+
+    Raises:
+        WorkerDied: a process was killed, or crashed.
+    """
+    if not workers:
+        yield from map(baker.row, rows)
+        return
+    pool = ProcessPoolExecutor(
+        min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
+    )
+    waiting: deque[Future[Baked]] = deque()
+    try:
+        for row in rows:
+            waiting.append(pool.submit(_row, row))
+            if len(waiting) >= _AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise WorkerDied(
+            "a worker process died; the system may have run out of memory and killed it (use fewer workers), or a "
+            "library crashed (with --workers 0 the reason shows)"
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start(pickled: bytes) -> None:
+    """Runs first in a worker. torch is left out: nothing here needs it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
+    without_torch()
+    albumentations()  # before anything else imports it
+    cv2.setNumThreads(0)
+    _here.append(pickle.loads(pickled))
+
+
+def _row(row: int) -> Baked:
+    return _here[0].row(row)

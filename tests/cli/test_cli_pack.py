@@ -1,0 +1,109 @@
+"""`augrecipes pack` and `augrecipes verify-store`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from augrecipes.data.packed import Packed
+from augrecipes.pack.bake import Baked, Baker
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for i in range(6):
+        path = tmp_path / "photos" / "ab"[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noise = np.random.default_rng(i).integers(0, 256, (150, 140 + i, 3), np.uint8)
+        assert cv2.imwrite(str(path), noise)
+    return tmp_path / "photos"
+
+
+PACK = ("pack", "folder-128", "--data", "photos", "--out", "store", "--workers", "0")
+
+
+def test_pack_says_what_it_does_and_does_it(run: Any, photos: Path, tmp_path: Path) -> None:
+    done = run(*PACK)
+    assert done.exit_code == 0, done.output
+    for said in ("SmallestMaxSize(interpolation: area, max_size: 128)", "for train and eval", "6 images", "free"):
+        assert said in done.output
+    assert len(Packed(tmp_path / "store", "folder-128")) == 6
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_dry_run_writes_nothing(run: Any, photos: Path, tmp_path: Path) -> None:
+    done = run(*PACK, "--dry-run", "--epochs", "4", "--through", "RandomCrop")
+    assert done.exit_code == 0, done.output
+    assert "6 images, each 4 times" in done.output
+    assert "left to do in training: HorizontalFlip#1" in " ".join(done.output.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["photos"]
+
+
+def test_unreadable_inputs_are_named_and_counted(run: Any, photos: Path, tmp_path: Path) -> None:
+    (photos / "a" / "x.png").write_bytes(b"no picture")
+    done = run(*PACK)
+    assert done.exit_code == 1, done.output
+    assert "unreadable inputs: 1" in done.output
+    assert "photos/a/x.png: not a picture" in done.output
+    (listed,) = json.loads((tmp_path / "store" / "index.json").read_text())["about"]["unreadable"]
+    assert listed["path"] == "photos/a/x.png"
+    assert run(*PACK[:5], "--out", "other", "--workers", "0", "--on-error", "raise").exit_code == 2
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    run: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, rows = Baker.row, []
+
+    def row(self: Baker, number: int) -> Baked:
+        rows.append(number)
+        if len(rows) == 4:
+            raise KeyboardInterrupt
+        return plain(self, number)
+
+    monkeypatch.setattr(Baker, "row", row)
+    done = run(*PACK)
+    assert done.exit_code == 130
+    assert "the same command goes on from there" in done.output
+    assert not (tmp_path / "store").exists()
+    assert run(*PACK).exit_code == 0
+    assert rows == [0, 1, 2, 3, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--through", "HorizontalFlip"), "draws anew for every sample"),
+        (("--format", "png"), "'png' is not one of raw, jpeg, hdf5"),
+        (("--mode", "test"), "'test' is not one of train, eval"),
+        (("--on-error", "stop"), "'stop' is not one of skip, raise"),
+        (("--data", "b"), "each folder needs its target"),
+        (("--epochs", "0"), "greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_packed(run: Any, photos: Path, more: tuple[str, ...], said: str) -> None:
+    done = run(*PACK, *more)
+    assert done.exit_code == 2, done.output
+    assert said in " ".join(done.output.replace("│", " ").split())
+
+
+def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Path) -> None:
+    assert run(*PACK).exit_code == 0
+    fine = run("verify-store", "store")
+    assert (fine.exit_code, fine.output.strip()) == (0, "every byte is as it was packed")
+    file = tmp_path / "store" / "image.bin"
+    data = bytearray(file.read_bytes())
+    data[-1000] ^= 1
+    file.write_bytes(data)
+    found = run("verify-store", "store")
+    assert found.exit_code == 1
+    assert "row 5 of image (photos/b/5.png)" in found.output
+    (fault,) = json.loads(run("verify-store", "store", "--json").output)["faults"]
+    assert (fault["row"], fault["target"]) == (5, "image")
+    assert run("verify-store", "nowhere").exit_code == 2

@@ -1,0 +1,178 @@
+"""Whole batches out of a store are the samples, side by side, to the bit; and none of them is the store's memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from kinds import IMAGE, PAIR, N
+from packed_kinds import packed, recipe_of
+from pictures import draw
+
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.data import packed_batch
+from augrecipes.data.collate import Collate
+from augrecipes.data.packed import Packed
+from augrecipes.data.rows import Take
+from augrecipes.pack.run import pack
+from augrecipes.recipe.parse import parse_text
+
+OUTPUTS = [
+    "{dtype: uint8, layout: hwc}",
+    "{where: device}",
+    "{where: device, layout: hwc, normalize: imagenet}",
+    "{dtype: float32, normalize: imagenet}",
+    "{dtype: float32, layout: hwc, range: [-1, 1]}",
+    "{dtype: float16, color: bgr}",
+    "{dtype: float32, color: y}",
+    "{dtype: uint8, color: gray}",
+]
+WHOLE = """
+version: 1
+recipe: whole
+steps:
+  - Resize: {height: 22, width: 26}
+eval:
+  - Resize: {height: 22, width: 26}
+output: OUTPUT
+"""
+PAIRS = """
+version: 1
+recipe: cut
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 12, width: 12, at: lr}
+  - D4: {p: 1.0}
+  - RandomBrightnessContrast: {p: 0.5, target: lr}
+eval: []
+output: OUTPUT
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in (IMAGE, PAIR)}
+    for kind in (IMAGE, PAIR):
+        made[kind.name].mkdir()
+        kind.fill(made[kind.name])
+    return made
+
+
+@pytest.fixture(scope="module")
+def stores(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("stores")
+    pack(parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0])), str(files["image"]), root / "image", workers=0)
+    pair = {name: str(path) for name, path in PAIR.where(files["pair"]).items()}
+    pack(parse_text(PAIRS.replace("OUTPUT", OUTPUTS[0])), pair, root / "pair", workers=0)
+    return {"image": root / "image", "pair": root / "pair"}
+
+
+def agrees(ds: Packed, epoch: int, indices: list[int]) -> bool:
+    """Whether the batch that is read at once is the batch of the samples."""
+    whole = ds.read_batch(epoch, indices)
+    if whole is None:
+        return False
+    single = Collate("default")([ds[epoch, i] for i in indices])
+    return set(whole) == set(single) and all(
+        torch.equal(value, torch.as_tensor(whole[key])) and torch.as_tensor(whole[key]).dtype == value.dtype
+        if isinstance(value, torch.Tensor)
+        else list(whole[key]) == list(value)
+        for key, value in single.items()
+    )
+
+
+ORDERS = ([3, 0, 11, 5], [7], [2, 2, 2], list(range(N)), [N + 4, 1])
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_images(stores: dict[str, Path], output: str, mode: Any) -> None:
+    ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", output)), mode=mode)
+    assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_pairs(stores: dict[str, Path], output: str) -> None:
+    ds = Packed(stores["pair"], parse_text(PAIRS.replace("OUTPUT", output)), seed=4)
+    assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
+
+
+def test_batches_larger_than_the_cache(tmp_path: Path) -> None:
+    for i in range(9):
+        draw(tmp_path / "files" / f"{i}.png", seed=i, size=(180, 170))
+    recipe = parse_text("{version: 1, recipe: whole, steps: [], eval: []}")
+    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
+    ds = Packed(tmp_path / "store", recipe)
+    assert agrees(ds, 0, [8, 1, 0, 4, 4, 3, 2, 6, 7])
+
+
+def test_what_cannot_be_gathered_is_read_one_by_one(files: dict[str, Path], stores: dict[str, Path]) -> None:
+    recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
+    assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
+    draws = Packed(packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE)))
+    assert draws.read_batch(0, [0, 1]) is None
+    ragged = Packed(stores["pair"], parse_text(PAIRS.replace("OUTPUT", OUTPUTS[0])), mode="eval")
+    assert agrees(ragged, 0, [0, 1])  # all of one size after all
+    least = parse_text(
+        WHOLE.replace("OUTPUT", OUTPUTS[0]).replace("steps:", "inputs: {image: {min_size: [8, 8]}}\nsteps:", 1)
+    )
+    assert agrees(Packed(stores["image"], least), 0, [3, 4])  # what is said of inputs holds before the baked steps
+
+
+def test_baked_epochs_are_gathered(files: dict[str, Path], tmp_path: Path) -> None:
+    text = "{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 18}, GaussianBlur]}"
+    pack(parse_text(text), str(files["image"]), tmp_path / "store", epochs=3, workers=0)
+    ds = Packed(tmp_path / "store", parse_text(text))
+    assert all(agrees(ds, epoch, order) for epoch in range(5) for order in ORDERS)
+    assert not np.array_equal(ds[0, 0]["image"], ds[1, 0]["image"])
+
+
+def test_unreadable_rows_are_blamed_one_by_one(files: dict[str, Path], tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(files["image"], tmp_path / "files")
+    (tmp_path / "files" / "cat" / "1.png").write_bytes(b"no picture")
+    recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
+    pack(recipe, str(tmp_path / "files"), tmp_path / "store", workers=0)
+    ds = Packed(tmp_path / "store", recipe)
+    assert ds.read_batch(0, [0, 1]) is None
+    assert agrees(ds, 0, [11, 2, 0])  # the items behind the missing one are found
+
+
+def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> None:
+    for output in OUTPUTS:
+        ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", output)))
+        block = ds.store.block("image")
+        batch = ds.read_batch(0, list(range(N)))
+        assert batch is not None
+        assert block is not None
+        assert not np.may_share_memory(np.asarray(batch["image"]), block)
+
+
+def _lends_the_map(pipeline: Any, store: Any, stored: Any, take: Take) -> dict[str, Any]:
+    """A planted fault: a gather that hands out the store itself."""
+    return {"image": store.block("image")[stored[0] : stored[-1] + 1]}
+
+
+def test_a_gather_that_lends_the_map_is_noticed(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augrecipes.data.packed.gathered", _lends_the_map)
+    with pytest.raises((AssertionError, UserWarning)):  # torch, too, warns of memory that cannot be written to
+        test_a_batch_shares_no_memory_with_the_store(stores)
+
+
+def test_a_sink_that_forgets_a_chunk_is_noticed(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: every chunk is filled with the first images."""
+    plain = Sink.many
+    monkeypatch.setattr(
+        Sink,
+        "many",
+        lambda self, n, shape, fill, *more: plain(self, n, shape, lambda i, j, a: fill(0, j - i, a), *more),
+    )
+    monkeypatch.setattr("augrecipes.compiler.kernels.sink._AT_ONCE", 5_000)
+    ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
+    assert not agrees(ds, 0, [3, 0, 11, 5])
+    assert packed_batch.gathers(ds.pipeline, ds.store)
