@@ -40,6 +40,7 @@ bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
 	@$(BIN)/python benchmarks/decode.py --write
 	@$(BIN)/python benchmarks/stores.py --write
 	@$(BIN)/python benchmarks/loading.py --write
+	@$(BIN)/python benchmarks/packed.py --write
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
