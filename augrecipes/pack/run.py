@@ -101,7 +101,7 @@ def pack(
     data: Data,
     out: str | os.PathLike[str],
     *,
-    workers: int | None = None,
+    workers: int | None = 0,
     on_error: str = "skip",
     advance: Advance | None = None,
     **options: Any,
@@ -115,7 +115,8 @@ def pack(
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of any kind.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file.
         out: the store, a folder that does not exist yet.
-        workers: processes; None: one a core; 0: none but this one.
+        workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
+            0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
         advance: told how many rows are done, and of how many.
         options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg, `mode` (`train` or `eval`: for this section
@@ -126,6 +127,14 @@ def pack(
         RecipeError: the recipe is not valid, or cannot be packed so.
         DataError: nothing to pack, or with `raise` an input that cannot be read.
         StoreError: the store exists, is being packed by another process, or the disk is full.
+
+    >>> import tempfile, cv2, numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "photos").mkdir()
+    >>> cv2.imwrite(str(folder / "photos" / "1.png"), np.zeros((200, 300, 3), np.uint8))
+    True
+    >>> pack("folder-128", folder / "photos", folder / "store").rows
+    1
     """
     return write(prepare(recipe, data, out, on_error=on_error, **options), workers, on_error, advance)
 

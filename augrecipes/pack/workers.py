@@ -55,7 +55,8 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     except BrokenProcessPool as error:
         raise WorkerDied(
             "a worker process died; the system may have run out of memory and killed it (use fewer workers), or a "
-            "library crashed (with --workers 0 the reason shows)"
+            "library crashed (with 0 workers the reason shows); a script that starts workers does so under "
+            'if __name__ == "__main__":'
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
