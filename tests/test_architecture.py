@@ -18,7 +18,9 @@ PACKAGE = ROOT / "augrecipes"
 LONGEST = 320
 
 # A part may import those on its right, never those on its left.
-LAYERS = ("cli", "demo", "verify", "preview", "pack", "data", "device", "compiler", "recipe", "ops", "flow", "errors")
+LAYERS = (
+    "cli", "demo", "diff", "verify", "preview", "pack", "data", "device", "compiler", "recipe", "ops", "flow", "errors"
+)  # fmt: skip
 # `sources` stands beside them: it imports only errors, and these read files through it.
 READERS = frozenset({"data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.

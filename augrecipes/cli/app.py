@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
+from augrecipes.cli.diff import diff
 from augrecipes.cli.explain import explain
 from augrecipes.cli.list import list_gallery
 from augrecipes.cli.pack import pack
@@ -75,6 +76,7 @@ for name, command, about in (
     ("check", check, "Print every problem of recipes, and say what a code means."),
     ("check-data", check_data, "Print every defect of the files of pairs."),
     ("explain", explain, "Show what a recipe does and how it will run."),
+    ("diff", diff, "Say what differs between two recipes in effect."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
     ("pack", pack, "Carry out a recipe's first steps once, into a store."),
     ("verify-store", verify_store, "Compare a store with its checksums."),

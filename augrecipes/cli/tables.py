@@ -49,7 +49,7 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
         facts |= _measured(timing)
     if isinstance(facts.get("digest"), str):
         facts["digest"] = facts["digest"][:_DIGITS]
-    parts = ["\n".join(_filled(f"{key}: ", _text(value), width) for key, value in facts.items())] if facts else []
+    parts = ["\n".join(_filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
     for key, rows in told.items():
         if isinstance(rows, list | tuple):
             table = _TABLES.get(key, _any)(key, rows)
@@ -66,7 +66,7 @@ def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         site = str(row["site"]).rpartition("/")[2]
         label = site if site.startswith(f"{row['name']}#") else f"{site} ({row['name']})"
         arguments = {name: value for name, value in row["arguments"].items() if value is not None}
-        shown.append(("  " * row["depth"] + label, f"{row['p']:g}", _text(arguments)))
+        shown.append(("  " * row["depth"] + label, f"{row['p']:g}", text(arguments)))
     return Table("Steps, with the arguments that take effect", ("step", "p", "arguments"), shown)
 
 
@@ -95,7 +95,7 @@ def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 def _any(key: str, rows: Sequence[Any]) -> Table:
     mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
     heads = tuple(str(name) for name in mappings[0]) if mappings else ()
-    shown = [tuple(_text(row.get(name)) for name in heads) for row in mappings]
+    shown = [tuple(text(row.get(name)) for name in heads) for row in mappings]
     return Table(key.replace("_", " ").capitalize(), heads if any(heads) else (), shown)
 
 
@@ -163,11 +163,16 @@ def _glued(text: str) -> str:
     return "".join(out)
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """A value as recipes write it, without braces.
+
+    >>> text({"size": (224, 224), "pad": None})
+    'size: [224, 224], pad: null'
+    """
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_text(part)}" for key, part in value.items())
+        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_text(part) for part in value)}]"
+        return f"[{', '.join(text(part) for part in value)}]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_mask
-from augrecipes.preview.sheet import EMPTY, INK, Cell, Layout, Row, compose, layout_for
+from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.verify.compare import Build, Two
 from augrecipes.verify.gauges import LAWS, Worst, number
 from augrecipes.verify.levels import levels_of
@@ -21,8 +22,6 @@ from augrecipes.verify.run import Replay, Verification, builder, replay_from
 from augrecipes.verify.samples import Data, Reader, StrPath, open_data
 
 _LARGEST_PX, _LEAST_PX = 384, 256
-_MOST_TIMES = 64
-_SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
 
 
 def save_worst(sheet: NDArray[np.uint8], out: StrPath) -> Path:
@@ -143,7 +142,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
 
 
 def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
-    times = _times(one.apart)
+    times = amplification(one.apart)
     most = float(one.apart.max())
     heads = (
         f"source · {one.source.shape[1]}×{one.source.shape[0]}",
@@ -151,7 +150,7 @@ def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
         optimize,
         f"difference × {times} · most {number(most)} levels" if most else "no difference",
     )
-    pictures = (one.source, one.plain, one.fast, _ink(one.apart * np.float32(times / 255)))
+    pictures = (one.source, one.plain, one.fast, ink(one.apart * np.float32(times / 255)))
     cells = [Cell(_fitted(p, layout), head, quiet=p is one.source) for p, head in zip(pictures, heads, strict=True)]
     return Row(cells) if one.masks is not None else Row(cells, one.caption, one.note)
 
@@ -167,24 +166,8 @@ def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
     differs = np.asarray(plain) != np.asarray(fast)
     share = float(differs.mean())
     told = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-    cells.append(Cell(_fitted(_ink(differs.astype(np.float32)), layout), told))
+    cells.append(Cell(_fitted(ink(differs.astype(np.float32)), layout), told))
     return Row(cells, one.caption, one.note)
-
-
-def _times(apart: NDArray[np.float32]) -> int:
-    """A power of two that makes the difference visible, and hides as little of it as may be."""
-    top = float(np.quantile(apart, _SEEN))
-    times = 1
-    while times < _MOST_TIMES and 2 * times * max(top, 1.0) <= 255:
-        times *= 2
-    return times
-
-
-def _ink(strength: NDArray[np.float32]) -> Picture:
-    """0 as the empty page, 1 as ink."""
-    page, ink = np.array(EMPTY, np.float32), np.array(INK, np.float32)
-    part = np.clip(strength, 0, 1)[..., None]
-    return np.rint(page + (ink - page) * part).astype(np.uint8)
 
 
 def _fitted(picture: Picture, layout: Layout) -> Picture:

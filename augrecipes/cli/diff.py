@@ -1,0 +1,105 @@
+"""`augrecipes diff`: what tells two recipes apart in effect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augrecipes.cli.folders import data_of
+from augrecipes.cli.options import Json, Optimize, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.terminal import complain, exit_status, progress
+
+if TYPE_CHECKING:
+    from augrecipes.recipe.model import Mode, Recipe
+
+_MODES: dict[str, tuple[Mode, ...]] = {"train": ("train",), "eval": ("eval",), "both": ("train", "eval")}
+
+
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A recipe file, or a name of the gallery.")],
+    b: Annotated[str | None, typer.Argument(metavar="B", help="Another; left out, it is A.")] = None,
+    mode: Annotated[str, typer.Option("--mode", metavar="train|eval|both", help="Which sections.")] = "both",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="Draw both on the same samples: a folder of images or of bags, an image, or a CSV file; for pairs "
+            "TARGET=FOLDER, once for each.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
+        "diff.png"
+    ),
+    rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Samples in the picture.")] = 4,
+    optimize: Optimize = None,
+    seed: Seed = 0,
+    epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the draws in the picture.")] = 0,
+    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    as_json: Json = False,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Say what differs in effect between two recipes: steps, arguments, order, draws, inputs and output.
+
+    \b
+    Examples:
+      augrecipes diff old.yaml new.yaml
+      augrecipes diff stained-tissue --set RandomResizedCrop.size=[128,128]
+      augrecipes diff old.yaml new.yaml --data tiles/ -o grid.png
+
+    Layout, comments, the order of keys and defaults that are written out are no difference. --set and --without change
+    B. With --data a picture shows source, A, B and their difference, with the same seed, epoch and index; of `both`
+    sections the training steps.
+
+    \b
+    Exit status:
+      0  the same in effect
+      1  they differ
+      2  not a valid recipe, or trouble with the data or the picture
+    """
+    modes = _MODES[one_of(mode, tuple(_MODES), "--mode")]
+    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    changes = overrides(set_)
+    sources = data_of(data) if data else None
+    from augrecipes.ops.albumentations import without_torch
+
+    if sources is None:
+        without_torch()  # this process looks at recipes and at no pixels
+    from augrecipes.diff import diff as compare
+    from augrecipes.recipe import load
+
+    first = load(a)
+    second = load(a if b is None else b, overrides=changes, without=without or ())
+    found = compare(first, second, modes)
+    told = found.to_json()
+    if sources is not None:
+        told["picture"] = str(_draw(first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed,
+                                    epoch=epoch, masks=masks))  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        from augrecipes.cli.differences import render
+
+        typer.echo(render(found))
+        if "picture" in told:
+            typer.echo(told["picture"])
+    raise typer.Exit(0 if found.same else 1)
+
+
+def _draw(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) -> Path:
+    """The picture's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
+    from augrecipes.diff.picture import draw
+    from augrecipes.errors import LintError
+    from augrecipes.verify import checked_path, save_worst
+
+    checked_path(out)
+    try:
+        with progress("drawing") as advance:
+            return save_worst(draw(first, second, sources, progress=advance, **how), out)
+    except LintError as error:
+        complain(error)
+        raise typer.Exit(exit_status(error) + 1) from None

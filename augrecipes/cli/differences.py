@@ -1,0 +1,106 @@
+"""The difference of two recipes as text for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from augrecipes.cli import tables
+from augrecipes.cli.terminal import paint
+from augrecipes.diff.differences import Change, Difference, Side, StepDifference
+
+_MARKS = {"added": "+", "removed": "-", "moved": ">", "changed": "~"}
+_STYLES = {"+": "good", "-": "error", ">": "warning", "~": "warning"}
+_TITLES = {"train": "training_steps", "eval": "evaluation_steps"}
+_TOLD = 8  # hints and remarks that are printed; the others are counted
+
+
+def render(found: Difference, width: int | None = None) -> str:
+    """A difference as aligned text, no wider than the terminal.
+
+    >>> from augrecipes.diff import Change, Difference
+    >>> side = Side("tiny", "tiny.yaml", "0123456789abcdef")
+    >>> layout = Change("output.layout", "chw", "hwc")
+    >>> print(render(Difference(side, side, ("train",), settings=(layout,), alike=3), 80))
+    A: tiny · tiny.yaml · digest 0123456789ab
+    B: tiny · tiny.yaml · digest 0123456789ab
+    <BLANKLINE>
+    Settings
+      setting        what differs
+      output.layout  chw → hwc
+    <BLANKLINE>
+    they differ: 1 setting; 3 steps are the same
+    """
+    told: dict[str, Any] = {"A": _side(found.a), "B": _side(found.b)}
+    if found.settings:
+        told["settings"] = [{"setting": one.key, "what differs": _values(one)} for one in found.settings]
+    for mode in found.modes:
+        rows = [_row(one) for one in found.steps if one.mode == mode]
+        if rows:
+            told[_TITLES[mode]] = rows
+    for key, lines in (("to_keep_draws", found.hints), ("not_counted_as_differences", found.remarks)):
+        if lines:
+            more = [f"and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
+            told[key] = [*lines[:_TOLD], *more]
+    return f"{_painted(tables.render(told, width))}\n\n{_verdict(found)}"
+
+
+def _side(side: Side) -> str:
+    return f"{side.recipe} · {side.file} · digest {side.digest[:12]}"
+
+
+def _row(one: StepDifference) -> Mapping[str, str]:
+    return {
+        "": _MARKS[one.what],
+        "step": one.site,
+        "draws": one.draws if one.draws in ("kept", "changed") else "",
+        "what differs": _what(one),
+    }
+
+
+def _what(one: StepDifference) -> str:
+    placed = one.b or one.a
+    if placed is not None and (one.a is None or one.b is None):
+        arguments = {name: value for name, value in placed.arguments.items() if value is not None}
+        return f"{one.what} at {_place(placed.place)}: {tables.text(arguments)}"
+    parts = [f"{change.key}: {_values(change)}" for change in one.changes]
+    if one.what == "moved" and one.a and one.b:
+        parts.insert(0, f"moved from {_place(one.a.place)} to {_place(one.b.place)}")
+    return ", ".join(parts) or "another label, so other draws"
+
+
+def _place(place: Sequence[int]) -> str:
+    return ".".join(map(str, place))
+
+
+def _values(change: Change) -> str:
+    # A value is one word when lines are broken.
+    return " → ".join(_value(value) for value in (change.a, change.b))
+
+
+def _value(value: Any) -> str:
+    return (
+        "none" if value is None else f"{{{tables.text(value)}}}" if isinstance(value, Mapping) else tables.text(value)
+    )
+
+
+def _painted(text: str) -> str:
+    """Rows of steps in the colour of their mark, on terminals."""
+    lines = []
+    for line in text.split("\n"):
+        style = _STYLES.get(line[2:3]) if line.startswith("  ") and line[3:5] == "  " else None
+        lines.append(paint(line, style, sys.stdout) if style else line)
+    return "\n".join(lines)
+
+
+def _verdict(found: Difference) -> str:
+    same = f"{_count(found.alike, 'step')} {'is' if found.alike == 1 else 'are'} the same"
+    if found.same:
+        return paint(f"the same in effect: {same}", "good", sys.stdout)
+    counts = [_count(len(rows), word) for rows, word in ((found.settings, "setting"), (found.steps, "step")) if rows]
+    return paint(f"they differ: {', '.join(counts)}; {same}", "strong", sys.stdout)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,122 @@
+"""Differences of two recipes as data. `Difference.to_json()` is what `augrecipes diff --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from augrecipes.recipe.model import Mode
+
+What = Literal["added", "removed", "moved", "changed"]
+Draws = Literal["kept", "changed", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that differs.
+
+    Attributes:
+        key: an argument, or the place of a setting, such as `output.dtype`.
+        a: what takes effect in the first recipe; None where it has nothing there.
+        b: the same of the second.
+    """
+
+    key: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A step of one of the recipes.
+
+    Attributes:
+        site: the label that keys its draws.
+        name: its class.
+        place: from 1, in its section, then in each group on the way to it.
+        line: of its file; 0 where it stands in none.
+        arguments: those that take effect, `p` among them.
+    """
+
+    site: str
+    name: str
+    place: tuple[int, ...]
+    line: int
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepDifference:
+    """A step that is not the same in both.
+
+    Attributes:
+        mode: its section.
+        what: `moved` steps may have changes too; `changed` ones stand where they stood.
+        a: the step in the first recipe, None where it was added.
+        b: the step in the second, None where it was removed.
+        changes: its arguments that differ.
+        draws: whether the step draws from the same key in both; `none`: it draws nothing. None: it is in one of both.
+    """
+
+    mode: Mode
+    what: What
+    a: Placed | None
+    b: Placed | None
+    changes: tuple[Change, ...] = ()
+    draws: Draws | None = None
+
+    @property
+    def site(self) -> str:
+        """Its label; both labels, where they differ."""
+        sites = dict.fromkeys(placed.site for placed in (self.a, self.b) if placed is not None)
+        return " → ".join(sites)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the recipes: its name, its file, and the digest of what it does."""
+
+    recipe: str
+    file: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What tells two recipes apart.
+
+    Attributes:
+        a: the first.
+        b: the second.
+        modes: the sections that were compared.
+        settings: kind, scales, bag, inputs, output, and sections that one of them lacks.
+        steps: in reading order; a removed step stands where it stood.
+        alike: how many steps are the same in both.
+        hints: how to keep draws that changed.
+        remarks: what is written differently and changes no sample.
+    """
+
+    a: Side
+    b: Side
+    modes: tuple[Mode, ...]
+    settings: tuple[Change, ...] = ()
+    steps: tuple[StepDifference, ...] = ()
+    alike: int = 0
+    hints: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether both make the same samples: of the same input, seed, epoch and index, under one `optimize`."""
+        return not self.settings and not self.steps
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings, numbers and null: `same`, and every attribute; places are lists of numbers."""
+        return {"same": self.same, **_plain(asdict(self))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

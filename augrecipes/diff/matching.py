@@ -1,0 +1,167 @@
+"""Which step of one list is which of the other: in order where possible, else as moved."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from augrecipes.diff.meaning import Meaning, equal
+
+# Beyond so many pairs of steps, sites alone decide.
+_MOST_PAIRS = 100_000
+_CLASS, _LIKE, _SITE, _ID = 1.0, 1.4, 0.5, 2.0
+_EQUAL = _CLASS + _LIKE + _SITE + 0.1  # steps that mean the same belong together, whatever their sites
+
+
+class Matched(NamedTuple):
+    """Pairs of places in two lists.
+
+    Attributes:
+        kept: in order in both lists.
+        moved: the others, by their place in the second list.
+    """
+
+    kept: list[tuple[int, int]]
+    moved: list[tuple[int, int]]
+
+
+def match(a: Sequence[Meaning], b: Sequence[Meaning]) -> Matched:
+    """Pair the steps of two lists; steps of different classes are never a pair.
+
+    Equal steps at the two ends are paired first. Between them the pairs are the common subsequence of the greatest
+    weight: the class, the share of equal arguments and children, the site. What is left pairs where it means the same
+    or has the same site, and counts as moved.
+    """
+    head = 0
+    while head < min(len(a), len(b)) and _identical(a[head], b[head]):
+        head += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - head and _identical(a[-1 - tail], b[-1 - tail]):
+        tail += 1
+    first, second = a[head : len(a) - tail], b[head : len(b) - tail]
+    small = len(first) * len(second) <= _MOST_PAIRS
+    kept = _heaviest(first, second) if small else _by_site(first, second)
+    moved = _left_over(first, second, kept)
+    shifted = [(i + head, j + head) for i, j in kept]
+    ends = [(len(a) - tail + k, len(b) - tail + k) for k in range(tail)]
+    return Matched(
+        [*((k, k) for k in range(head)), *shifted, *ends], sorted(((i + head, j + head) for i, j in moved), key=_second)
+    )
+
+
+def _second(pair: tuple[int, int]) -> int:
+    return pair[1]
+
+
+def _identical(a: Meaning, b: Meaning) -> bool:
+    return a.key == b.key and a.step.site == b.step.site
+
+
+def weight(a: Meaning, b: Meaning) -> float:
+    """How much speaks for two steps being the same one; 0: nothing."""
+    if a.step.name != b.step.name:
+        return 0.0
+    site = _SITE if a.step.site == b.step.site else 0.0
+    named = _ID if a.step.id is not None and a.step.id == b.step.id else 0.0
+    if a.key == b.key:
+        return _EQUAL + site + named
+    return _CLASS + _LIKE * _likeness(a, b) + site + named
+
+
+def _likeness(a: Meaning, b: Meaning) -> float:
+    """The share of arguments and of children that are the same, below 1."""
+    names = a.values.keys() | b.values.keys()
+    same = sum(name in a.values and name in b.values and equal(a.values[name], b.values[name]) for name in names)
+    all_in_all = len(names) + 1
+    same += a.p == b.p
+    if a.steps or b.steps:
+        # A child of the same class counts half.
+        for told in (_keys, _names):
+            mine, other = Counter(map(told, a.steps)), Counter(map(told, b.steps))
+            same += (mine & other).total()
+            all_in_all += max(mine.total(), other.total())
+    return min(same / all_in_all, 0.99)
+
+
+def _keys(meaning: Meaning) -> str:
+    return meaning.key
+
+
+def _names(meaning: Meaning) -> str:
+    return meaning.step.name
+
+
+def _heaviest(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int]]:
+    """The common subsequence of the greatest weight."""
+    weights = [[weight(one, other) for other in b] for one in a]
+    best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i in range(len(a) - 1, -1, -1):
+        for j in range(len(b) - 1, -1, -1):
+            paired = weights[i][j] + best[i + 1][j + 1] if weights[i][j] else 0.0
+            best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
+    found, i, j = [], 0, 0
+    while i < len(a) and j < len(b):
+        if weights[i][j] and best[i][j] == weights[i][j] + best[i + 1][j + 1]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def _by_site(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int]]:
+    """Steps of one class and site, as many as are in order."""
+    places = {(other.step.site, other.step.name): j for j, other in enumerate(b)}
+    pairs = [(i, places[key]) for i, one in enumerate(a) if (key := (one.step.site, one.step.name)) in places]
+    # Patience sorting: the longest rise of the second places.
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int | None] = []
+    for number, (_, j) in enumerate(pairs):
+        pile = bisect_left(ends, j)
+        before.append(last[pile - 1] if pile else None)
+        ends[pile:] = [j] if pile == len(ends) else [j, *ends[pile + 1 :]]
+        last[pile:] = [number] if pile == len(last) else [number, *last[pile + 1 :]]
+    found: list[tuple[int, int]] = []
+    at = last[-1] if last else None
+    while at is not None:
+        found.append(pairs[at])
+        at = before[at]
+    return found[::-1]
+
+
+def _left_over(a: Sequence[Meaning], b: Sequence[Meaning], kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    taken_a, taken_b = {i for i, _ in kept}, {j for _, j in kept}
+    return pair_off(
+        [(i, one) for i, one in enumerate(a) if i not in taken_a],
+        [(j, other) for j, other in enumerate(b) if j not in taken_b],
+    )
+
+
+def pair_off(a: Sequence[tuple[int, Meaning]], b: Sequence[tuple[int, Meaning]]) -> list[tuple[int, int]]:
+    """Pairs of numbered steps of one class with one site, or else with one meaning; each step is in one at most."""
+    pairs: list[tuple[int, int]] = []
+    for told in (_site_and_key, _site, _meaning):
+        open_b: dict[str, list[int]] = {}
+        done_a, done_b = {i for i, _ in pairs}, {j for _, j in pairs}
+        for j, other in reversed(b):
+            if j not in done_b:
+                open_b.setdefault(told(other), []).append(j)
+        pairs += [(i, open_b[told(one)].pop()) for i, one in a if i not in done_a and open_b.get(told(one))]
+    return pairs
+
+
+def _site_and_key(meaning: Meaning) -> str:
+    return f"{meaning.step.site} {meaning.key}"
+
+
+def _site(meaning: Meaning) -> str:
+    return f"{meaning.step.site} {meaning.step.name}"
+
+
+def _meaning(meaning: Meaning) -> str:
+    return meaning.key

@@ -1,0 +1,175 @@
+"""Two recipes compared: what takes effect in both, and how their draws are keyed. No pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from augrecipes.diff import settings
+from augrecipes.diff.differences import Change, Difference, Draws, Placed, Side, StepDifference
+from augrecipes.diff.matching import match, pair_off
+from augrecipes.diff.meaning import Meaning, equal, meanings, plain
+from augrecipes.diff.spelling import respelt
+from augrecipes.recipe.model import Mode, Recipe
+
+_BOTH: tuple[Mode, ...] = ("train", "eval")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A step of both recipes, or of one."""
+
+    a: Meaning | None
+    b: Meaning | None
+    moved: bool = False
+
+    def mirrored(self) -> _Pair:
+        return _Pair(self.b, self.a, self.moved)
+
+
+def diff(a: Recipe, b: Recipe, modes: Sequence[Mode] = _BOTH) -> Difference:
+    """What tells two recipes apart in effect.
+
+    Defaults are merged, so that what is written and what is left out are the same where they mean the same. Steps are
+    paired by likeness, site and order; a step that stands elsewhere is moved, not removed and added.
+
+    Args:
+        a: the first, the one that was.
+        b: the second, the one that is.
+        modes: the sections to compare, `train`, `eval` or both.
+
+    >>> import augrecipes as ar
+    >>> a, b = ar.load("folder-128"), ar.load("folder-128", overrides={"HorizontalFlip.p": 0.2})
+    >>> found = diff(a, b)
+    >>> found.same, found.steps[0].site, found.steps[0].changes, found.steps[0].draws
+    (False, 'HorizontalFlip#1', (Change(key='p', a=0.5, b=0.2),), 'kept')
+    """
+    chosen = tuple(mode for mode in _BOTH if mode in modes)
+    steps: list[StepDifference] = []
+    hints: list[str] = []
+    remarks: list[str] = []
+    alike = 0
+    for mode in chosen:
+        pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
+        told = [(pair, _told(pair, mode, remarks, spelt=a.kind != "pair")) for pair in pairs]
+        hints += _hints([(pair, one) for pair, one in told if one is not None])
+        steps += [one for _, one in told if one is not None]
+        alike += sum(one is None for _, one in told)
+    changed = settings.changes(a, b, chosen)
+    written = _unfelt(a, b, same=not changed and not steps)
+    return Difference(
+        _side(a), _side(b), chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
+        (*written, *dict.fromkeys(remarks)),
+    )  # fmt: skip
+
+
+def _side(recipe: Recipe) -> Side:
+    return Side(recipe.name, recipe.file, recipe.digest)
+
+
+def _section(a: tuple[Meaning, ...], b: tuple[Meaning, ...]) -> list[_Pair]:
+    """All steps of a section, paired; the same pairs whichever recipe comes first."""
+    swapped = [one.key for one in a] > [one.key for one in b]
+    pairs = list(_paired(b, a) if swapped else _paired(a, b))
+    gone = [(number, pair.a) for number, pair in enumerate(pairs) if pair.a is not None and pair.b is None]
+    come = [(number, pair.b) for number, pair in enumerate(pairs) if pair.b is not None and pair.a is None]
+    stands = {pair.a.place: pair.b.place for pair in pairs if pair.a is not None and pair.b is not None}
+    merged: dict[int, _Pair | None] = {}
+    for i, j in sorted(pair_off(gone, come)):
+        one, other = pairs[i].a, pairs[j].b
+        if one is not None and other is not None:
+            stands[one.place] = other.place
+            along = stands.get(one.place[:-1]) == other.place[:-1] and one.place[-1] == other.place[-1]
+            merged[i], merged[j] = None, _Pair(one, other, moved=not along)
+    all_pairs = [merged.get(number, pair) for number, pair in enumerate(pairs)]
+    return [pair.mirrored() if swapped else pair for pair in all_pairs if pair is not None]
+
+
+def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
+    """The steps of two lists and of the groups in them, in the order of the second; what is gone before what came."""
+    kept, moved = match(a, b)
+    here = {j: (i, False) for i, j in kept} | {j: (i, True) for i, j in moved}
+    stay = {i for i, _ in (*kept, *moved)}
+    gone, come = 0, 0
+    for i, j in [*kept, (len(a), len(b))]:
+        for k in range(gone, i):
+            if k not in stay:
+                yield from (_Pair(inner, None) for inner in a[k].walk())
+        for k in range(come, min(j + 1, len(b))):
+            if k in here:
+                number, elsewhere = here[k]
+                yield _Pair(a[number], b[k], elsewhere)
+                yield from _paired(a[number].steps, b[k].steps)
+            else:
+                yield from (_Pair(None, inner) for inner in b[k].walk())
+        gone, come = i + 1, j + 1
+
+
+def _told(pair: _Pair, mode: Mode, remarks: list[str], *, spelt: bool) -> StepDifference | None:
+    """What is to be said of a pair; None where its steps are the same. What is only spelt differently is a remark."""
+    a, b = pair.a, pair.b
+    if a is None or b is None:
+        return StepDifference(mode, "removed" if b is None else "added", _placed(a), _placed(b))
+    changes = _changes(a, b)
+    if spelt:
+        unfelt = respelt(a.step, changes)
+        remarks += [_two_spellings(a, change) for change in changes if change.key in unfelt]
+        changes = [change for change in changes if change.key not in unfelt]
+    draws = _draws(a, b)
+    if not (changes or pair.moved or draws == "changed"):
+        return None
+    return StepDifference(mode, "moved" if pair.moved else "changed", _placed(a), _placed(b), tuple(changes), draws)
+
+
+def _placed(meaning: Meaning | None) -> Placed | None:
+    if meaning is None:
+        return None
+    step = meaning.step
+    arguments = {**plain(meaning.values), "p": plain(meaning.p)}
+    return Placed(step.site, step.name, meaning.place, step.position.line, arguments)
+
+
+def _changes(a: Meaning, b: Meaning) -> list[Change]:
+    found = settings.compared(a.values, b.values)
+    # In a OneOf all weights may be twice as large, and the chances are the same.
+    if a.p != b.p and (a.weight is None or a.weight != b.weight):
+        found.append(Change("p", plain(a.p), plain(b.p)))
+    return found
+
+
+def _draws(a: Meaning, b: Meaning) -> Draws:
+    if not (a.draws or b.draws):
+        return "none"
+    return "kept" if a.step.site == b.step.site and equal(a.values.get("share"), b.values.get("share")) else "changed"
+
+
+def _two_spellings(meaning: Meaning, change: Change) -> str:
+    return f"{meaning.step.site}.{change.key}: {change.a} and {change.b} are two spellings of one value"
+
+
+def _hints(told: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
+    """How to keep draws; steps whose group has other draws follow its `id`."""
+    changed = {one.b.place for _, one in told if one.b is not None and one.draws == "changed"}
+    for pair, one in told:
+        a, b = pair.a, pair.b
+        if a is None or b is None or one.draws != "changed" or a.step.site == b.step.site or b.place[:-1] in changed:
+            continue
+        if a.step.id or b.step.id:
+            side, name = ("B", a.step.id) if a.step.id else ("A", b.step.id)
+            if not (a.step.id and b.step.id):
+                step = b.step if side == "B" else a.step
+                yield f"{step.site} of {side}: `id: {name}` gives it the draws of the other recipe"
+                continue
+        yield f"{one.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
+
+
+def _unfelt(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
+    """What differs and changes no sample."""
+    if a.name != b.name:
+        yield f"recipe: {a.name} → {b.name}"
+    if a.about != b.about:
+        yield "about: other words"
+    if a.optimize != b.optimize:
+        yield f"optimize: {a.optimize} → {b.optimize}: the same recipe and the same draws, planned differently"
+    if same and a.digest != b.digest:
+        yield "the digests differ: defaults are written out, or ids that key no draw"
