@@ -72,6 +72,7 @@ def _tinted(step: Step, made: Any) -> Any:
 def group(step: Step, children: list[Any]) -> Any:
     """An albumentations group with our defaults: p 1, and RandomOrder runs all of its steps."""
     p = 1.0 if step.p is None else step.p
+    # A count may be written 2.0, as any whole number may.
     match step.name:
         case "OneOf":
             made = A.OneOf(children, p=p)
@@ -81,8 +82,8 @@ def group(step: Step, children: list[Any]) -> Any:
                     child.p = 1.0
             return made
         case "SomeOf":
-            return A.SomeOf(children, n=step.args.get("n", 1), replace=step.args.get("replace", False), p=p)
+            return A.SomeOf(children, n=int(step.args.get("n", 1)), replace=step.args.get("replace", False), p=p)
         case "RandomOrder":
-            return A.RandomOrder(children, n=step.args.get("n", len(children)), p=p)
+            return A.RandomOrder(children, n=int(step.args.get("n", len(children))), p=p)
         case _:
             return A.Sequential(children, p=p)

@@ -307,3 +307,10 @@ def test_a_class_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
         recipe("[{Doubles: {p: 1.0}}]").compile().at(0)(image=IMAGE)
     out = recipe("[{Darker: {p: 1.0}}]", output="{dtype: uint8, layout: hwc}").compile().at(0)(image=IMAGE)["image"]
     np.testing.assert_array_equal(out, IMAGE // 2)
+
+
+@pytest.mark.parametrize("group", ["SomeOf", "RandomOrder"])
+def test_a_count_may_be_written_with_a_point(group: str) -> None:
+    whole, point = (recipe(f"[{{{group}: {{n: {n}, steps: [Blur, HorizontalFlip]}}}}]") for n in ("2", "2.0"))
+    assert whole.digest == point.digest
+    assert same(whole.compile().at(0)(image=IMAGE), point.compile().at(0)(image=IMAGE))
