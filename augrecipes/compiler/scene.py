@@ -53,8 +53,8 @@ class Scene:
         return Moved(array) if isinstance(array, Undecoded) else array
 
     def present(self, names: tuple[str, ...]) -> list[str]:
-        """Those of `names` that are there, the coarsest first."""
-        return sorted((name for name in names if name in self.arrays), key=self.units.__getitem__)
+        """Those of `names` that are there, the coarsest first, and by name where they are of one scale."""
+        return sorted((name for name in names if name in self.arrays), key=lambda name: (self.units[name], name))
 
     def shape(self) -> tuple[int, int]:
         """Rows and columns of common cells; DataError where the targets no longer fit together."""

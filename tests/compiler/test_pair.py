@@ -243,3 +243,22 @@ def test_a_custom_class_is_shared_as_it_is() -> None:
     ar.register(HalveIt)
     out = recipe("[{HalveIt: {p: 1.0}}]", **RAW).compile().at(0)(lr=LR, hr=HR)
     assert np.array_equal(out["hr"], HR[:120, :160] // 2)
+
+
+@pytest.mark.usefixtures("classes_of_its_own")
+def test_the_order_of_targets_of_one_scale_decides_nothing() -> None:
+    """A step that reads the picture to draw reads the same one, however `scales:` is written."""
+    import albumentations as A
+
+    @ar.register
+    class AddMean(A.ImageOnlyTransform):  # type: ignore[misc]
+        def get_params_dependent_on_data(self, params: Any, data: Any) -> dict[str, Any]:
+            return {"mean": int(data["image"].mean()) // 2}
+
+        def apply(self, img: np.ndarray, mean: int = 0, **params: Any) -> np.ndarray:
+            return img // 2 + np.uint8(mean)
+
+    dark, light = np.full((12, 16, 3), 9, np.uint8), np.full((12, 16, 3), 200, np.uint8)
+    one, other = (recipe("[{AddMean: {p: 1.0}}]", scales, **RAW) for scales in ("{a: 1, b: 1}", "{b: 1, a: 1}"))
+    assert one.digest == other.digest
+    assert same(one.compile().at(0)(a=dark, b=light), other.compile().at(0)(a=dark, b=light))
