@@ -66,7 +66,8 @@ def _what(one: StepDifference) -> str:
         return f"{one.what} at {_place(placed.place)}: {tables.text(arguments)}"
     parts = [f"{change.key}: {_values(change)}" for change in one.changes]
     if one.what == "moved" and one.a and one.b:
-        parts.insert(0, f"moved from {_place(one.a.place)} to {_place(one.b.place)}")
+        now = f"behind {one.b.behind}" if one.b.behind else "to the front"
+        parts.insert(0, f"moved {now}, from {_place(one.a.place)} to {_place(one.b.place)}")
     return ", ".join(parts) or "another label, so other draws"
 
 

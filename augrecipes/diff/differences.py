@@ -35,6 +35,7 @@ class Placed:
         site: the label that keys its draws.
         name: its class.
         place: from 1, in its section, then in each group on the way to it.
+        behind: the label of the step before it in its list; None where it is the first.
         line: of its file; 0 where it stands in none.
         arguments: those that take effect, `p` among them.
     """
@@ -42,6 +43,7 @@ class Placed:
     site: str
     name: str
     place: tuple[int, ...]
+    behind: str | None
     line: int
     arguments: Mapping[str, Any]
 

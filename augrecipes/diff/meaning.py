@@ -21,16 +21,18 @@ class Meaning:
     Attributes:
         step: as it was written.
         place: from 1, in its section, then in each group on the way to it.
+        behind: the label of the step before it in its list; None where it is the first.
         values: arguments that take effect, and of `target`, `at` and `share` those that its kind has; without `p`.
         p: effective. In a OneOf it is a weight.
         weight: its share of the weights of its OneOf; None elsewhere.
         draws: whether it makes draws that a sample can show.
         steps: of a group.
-        key: names all of the above but the place; equal keys mean the same, draws apart.
+        key: names all of the above that says what the step does; equal keys do the same, with the same draws.
     """
 
     step: Step
     place: tuple[int, ...]
+    behind: str | None
     values: Mapping[str, Any]
     p: float
     weight: float | None
@@ -71,10 +73,14 @@ def _all(
     steps: tuple[Step, ...], around: _Around, place: tuple[int, ...], *, one_of: bool = False
 ) -> tuple[Meaning, ...]:
     weights = sum(chance(step) for step in steps) if one_of else 0.0
-    return tuple(_meaning(step, around, (*place, number), weights) for number, step in enumerate(steps, 1))
+    befores = (None, *(step.site for step in steps))
+    return tuple(
+        _meaning(step, around, (*place, number), behind, weights)
+        for number, (step, behind) in enumerate(zip(steps, befores, strict=False), 1)
+    )
 
 
-def _meaning(step: Step, around: _Around, place: tuple[int, ...], weights: float) -> Meaning:
+def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
     values = _arguments(step)
     p = float(values.pop("p"))
     if around.kind == "pair" and not around.degrade and step.name != "Degrade":
@@ -90,7 +96,7 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], weights: float
     told = [step.name, plain(values), plain(p), [child.key for child in children]]
     key = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     weight = p / weights if weights else None
-    return Meaning(step, place, values, p, weight, _draws(step, p, weight), children, key)
+    return Meaning(step, place, behind, values, p, weight, _draws(step, p, weight), children, key)
 
 
 def _arguments(step: Step) -> dict[str, Any]:

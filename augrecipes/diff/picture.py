@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplification, ink
+from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.rows import Progress, show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
@@ -20,7 +21,7 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.gauges import number
 from augrecipes.verify.samples import Data, Given, StrPath, open_data, origins
 
-_WIDTHS_PX = (200, 384)  # least and most of a cell
+_WIDTHS_PX = (224, 384)  # least and most of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def draw(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(Path(folder), tiles=3, photo_count=0, shrink=4)
     ...     draw(a, b, data.tissue, rows=2).shape
-    (716, 908, 3)
+    (764, 1004, 3)
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
@@ -103,75 +104,94 @@ def draw(
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    compared = [_compared(one, name, sides) for one in shown.rows for name in targets]
+    compared = [_compared(one, name, first, second) for one in shown.rows for name in targets]
     layout = _layout(compared)
+    body = [_row(one, layout, first, second) for one in compared]
     lines = [
         f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
-        for side in sides
+        for side in (first, second)
     ]
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     title = " and ".join(dict.fromkeys((a.name, b.name)))
-    return compose(layout, [_row(one, layout) for one in compared], title=title, lines=lines, footers=shown.footers())
+    return compose(layout, body, title=title, lines=lines, footers=shown.footers())
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One target of one sample."""
+    """One target of one sample, as it is shown."""
 
+    drawn: _Drawn
+    name: str
     source: Picture
-    a: Cell
-    b: Cell
-    identical: bool
-    caption: str
-    note: str
+    a: Picture
+    b: Picture
 
 
-def _compared(one: _Drawn, name: str, sides: Sequence[_Side]) -> _Compared:
-    first, second = sides
-    given, path = one.given, Path(one.given.path)
-    tile = f" · tile {given.tile}" if first.recipe.kind == "bag" else ""
-    target = f"{name} · " if first.recipe.kind == "pair" else ""
-    return _Compared(
-        source=picture_of_input(given.images[origins(first.recipe, first.pipeline)[name]]),
-        a=_shown(one.a, name, first),
-        b=_shown(one.b, name, second),
-        identical=one.a[name].dtype == one.b[name].dtype and np.array_equal(one.a[name], one.b[name]),
-        caption=f"{path.parent.name}/{path.name}",
-        note=f"{target}index {given.index}{tile}",
+def _compared(one: _Drawn, name: str, first: _Side, second: _Side) -> _Compared:
+    source = one.given.images[origins(first.recipe, first.pipeline)[name]]
+    a, b = (
+        picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
+        for out, side in ((one.a, first), (one.b, second))
     )
-
-
-def _shown(out: Mapping[str, Any], name: str, side: _Side) -> Cell:
-    """A target at its own size, under the side's name and what came out."""
-    recipe, image = side.recipe, out[name]
-    picture = picture_of_output(image, recipe.outputs.get(name, recipe.output))
-    return Cell(picture, f"{side.name} · {picture.shape[1]}×{picture.shape[0]} {image.dtype}")
+    return _Compared(one, name, picture_of_input(source), a, b)
 
 
 def _layout(compared: Sequence[_Compared]) -> Layout:
     """Four columns, in cells that suit what came out."""
-    sizes = [cell.picture.shape for one in compared for cell in (one.a, one.b)]
+    sizes = [picture.shape for one in compared for picture in (one.a, one.b)]
     aspect = float(np.clip(np.median([height / width for height, width, _ in sizes]), 0.5, 1.6))
     return layout_for(4, aspect, int(np.clip(max(width for _, width, _ in sizes), *_WIDTHS_PX)))
 
 
-def _row(one: _Compared, layout: Layout) -> Row:
-    source = Cell(_fitted(one.source, layout), f"source · {one.source.shape[1]}×{one.source.shape[0]}", quiet=True)
-    both = [replace(cell, picture=_fitted(cell.picture, layout)) for cell in (one.a, one.b)]
-    return Row([source, *both, _apart(one, layout)], one.caption, one.note)
+def _row(one: _Compared, layout: Layout, first: _Side, second: _Side) -> Row:
+    given, path = one.drawn.given, Path(one.drawn.given.path)
+    source = Cell(_fitted(one.source, layout), f"source · {_size(one.source)}", quiet=True)
+    cells = [
+        source,
+        _shown(one.a, one.drawn.a, one.name, first, layout),
+        _shown(one.b, one.drawn.b, one.name, second, layout),
+        _apart(one, layout),
+    ]
+    target = [one.name] if first.recipe.kind == "pair" else []
+    tile = [f"tile {given.tile}"] if first.recipe.kind == "bag" else []
+    notes = [*target, f"index {given.index}", *tile, *_beside(one.drawn)]
+    return Row(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
+
+
+def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: _Side, layout: Layout) -> Cell:
+    """A target as it came out, with mask, boxes and keypoints over images."""
+    head = f"{side.name} · {_size(picture)} · {out[name].dtype}"
+    if side.recipe.kind == "image":
+        return cell_of_output(out, side.recipe, layout, head)
+    return Cell(_fitted(picture, layout), head)
 
 
 def _apart(one: _Compared, layout: Layout) -> Cell:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
-    a, b = one.a.picture, one.b.picture
-    if a.shape != b.shape:
+    if one.a.shape != one.b.shape:
         empty = ink(np.zeros((layout.cell_height, layout.cell_width), np.float32))
         return Cell(empty, "sizes differ", quiet=True)
-    apart = np.abs(a.astype(np.float32) - b.astype(np.float32)).max(axis=-1)
+    apart = np.abs(one.a.astype(np.float32) - one.b.astype(np.float32)).max(axis=-1)
     times, most = amplification(apart), float(apart.max())
-    told = "identical" if one.identical else "differs in values alone"
-    head = f"difference × {times} · most {number(most)} levels" if most else told
+    a, b = one.drawn.a[one.name], one.drawn.b[one.name]
+    told = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
+    head = f"difference × {times} · most {number(most)}" if most else told
     return Cell(_fitted(ink(apart * np.float32(times / 255)), layout), head, quiet=not most)
+
+
+def _beside(drawn: _Drawn) -> Iterator[str]:
+    """What else came out differently: labels of masks, boxes, keypoints."""
+    for name in ("mask", "boxes", "keypoints"):
+        if name not in drawn.a or name not in drawn.b:
+            continue
+        a, b = np.asarray(drawn.a[name]), np.asarray(drawn.b[name])
+        if not np.array_equal(a, b):
+            share = f" in {100 * float((a != b).mean()):.3g} %" if name == "mask" and a.shape == b.shape else ""
+            yield f"{name} {'differs' if name == 'mask' else 'differ'}{share}"
+
+
+def _size(picture: Picture) -> str:
+    return f"{picture.shape[1]}×{picture.shape[0]}"
 
 
 def _fitted(picture: Picture, layout: Layout) -> Picture:

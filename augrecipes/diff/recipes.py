@@ -126,7 +126,7 @@ def _placed(meaning: Meaning | None) -> Placed | None:
         return None
     step = meaning.step
     arguments = {**plain(meaning.values), "p": plain(meaning.p)}
-    return Placed(step.site, step.name, meaning.place, step.position.line, arguments)
+    return Placed(step.site, step.name, meaning.place, meaning.behind, step.position.line, arguments)
 
 
 def _changes(a: Meaning, b: Meaning) -> list[Change]:

@@ -1,0 +1,165 @@
+"""`augrecipes diff`."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import augrecipes as ar
+from augrecipes.cli.differences import render
+from augrecipes.diff import diff
+from augrecipes.recipe import gallery
+
+sys.path.append(str(Path(__file__).parents[1] / "laws"))
+from edits import reformatted
+
+A = """version: 1
+recipe: one
+steps:
+  - RandomCrop: {height: 48, width: 40}
+  - HorizontalFlip
+  - GaussianBlur: {p: 1.0}
+eval: []
+"""
+B = """# The same, turned round and longer.
+recipe: two
+version: 1
+eval:
+  - CenterCrop: {width: 40, height: 48}
+steps:
+  - GaussianBlur: {p: 1}
+  - {HorizontalFlip: {p: 0.2}}
+  - VerticalFlip
+output: {layout: hwc}
+"""
+
+
+@pytest.fixture
+def files(write):
+    write("a.yaml", A)
+    write("b.yaml", B)
+    y, x = np.mgrid[:80, :100]
+    for k in range(3):
+        made = np.stack([128 + 100 * np.sin(x / 9 + k), 128 + 100 * np.cos(y / 7), (x + y) / 2], axis=-1)
+        write(f"photos/{k}.png", cv2.imencode(".png", made.astype(np.uint8))[1].tobytes())
+
+
+def picture(path: Path) -> np.ndarray:
+    return cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+
+
+def test_what_differs(run, files):
+    result = run("diff", "a.yaml", "b.yaml")
+    assert result.exit_code == 1, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "output.layout chw → hwc" in lines
+    assert "> HorizontalFlip#1 kept moved behind GaussianBlur#1, from 2 to 2, p: 0.5 → 0.2" in lines
+    assert "+ VerticalFlip#1 added at 3: p: 0.5" in lines
+    assert any(line.startswith("- RandomCrop#1 removed at 1: ") for line in lines)
+    assert lines[lines.index("Evaluation steps") + 2].startswith("+ CenterCrop#1 added at 1: ")
+    assert "recipe: one → two" in lines
+    assert lines[-1] == "they differ: 1 setting, 4 steps; 1 step is the same"
+    assert "\033" not in result.stdout
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_a_reformatted_copy_of_the_gallery_is_the_same(run, write, name):
+    write("copy.yaml", reformatted(gallery.path(name).read_text(encoding="utf-8"), random.Random(name)))
+    result = run("diff", name, "copy.yaml")
+    assert result.exit_code == 0, result.output
+    steps = sum(1 for _ in ar.load(name).walk())
+    assert f"the same in effect: {steps} step" in result.stdout.splitlines()[-1]
+
+
+def test_colours_on_a_terminal_only(run, files, monkeypatch):
+    found = diff(ar.load("a.yaml"), ar.load("b.yaml"))
+    plain = render(found, 80)
+    assert "\033" not in plain
+    monkeypatch.setattr("augrecipes.cli.terminal.coloured", lambda stream: True)
+    coloured = render(found, 80)
+    (added,) = [line for line in coloured.splitlines() if "VerticalFlip#1" in line]
+    assert added.startswith("\033[32m  +  VerticalFlip#1")
+    assert re.sub(r"\033\[[0-9;]*m", "", coloured) == plain
+    assert max(map(len, plain.splitlines())) <= 80
+
+
+def test_json(run, files):
+    result = run("diff", "a.yaml", "b.yaml", "--json", "--mode", "train")
+    told = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (told["same"], told["modes"], told["a"]["file"]) == (False, ["train"], "a.yaml")
+    assert [(one["what"], one["draws"]) for one in told["steps"]] == [
+        ("removed", None),
+        ("moved", "kept"),
+        ("added", None),
+    ]
+    assert told["steps"][1]["changes"] == [{"key": "p", "a": 0.5, "b": 0.2}]
+
+
+def test_changes_are_of_the_second(run, files):
+    assert run("diff", "a.yaml").exit_code == 0
+    result = run("diff", "a.yaml", "--set", "RandomCrop.height=32", "--without", "HorizontalFlip")
+    assert result.exit_code == 1
+    assert "height: 48 → 32" in result.stdout and "-  HorizontalFlip#1" in result.stdout
+    assert run("diff", "a.yaml", "b.yaml", "--set", "HorizontalFlip.p=0.5", "--mode", "eval").exit_code == 1
+    assert run("diff", "a.yaml", "a.yaml", "--set", "HorizontalFlip.p=0.5", "--mode", "train").exit_code == 0
+
+
+def test_a_picture_of_both(run, files, tmp_path):
+    result = run(
+        "diff", "a.yaml", "--set", "HorizontalFlip.p=1.0", "--data", "photos", "-o", "out/grid.png", "--rows", "2"
+    )
+    assert result.exit_code == 1, result.output
+    assert result.stdout.splitlines()[-1] == "out/grid.png"
+    assert picture(tmp_path / "out/grid.png").shape[2] == 3
+    again = run("diff", "a.yaml", "--data", "photos", "--json", "-o", "same.png")
+    assert (again.exit_code, json.loads(again.stdout)["picture"]) == (0, "same.png")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("missing.yaml",),
+        ("b.yaml", "--data", "missing"),
+        ("b.yaml", "--data", "photos", "-o", "grid.gif"),
+        ("b.yaml", "--data", "hr=photos"),
+        ("b.yaml", "--mode", "test"),
+        ("b.yaml", "--optimize", "best"),
+        ("b.yaml", "--set", "RandomCrop.height=4"),
+        ("bag.yaml", "--data", "photos"),
+        ("lint.yaml", "--data", "photos"),
+        ("c.yaml", "--data", "photos", "--mode", "eval"),
+    ],
+)
+def test_trouble_is_status_2(run, files, write, more):
+    write("bag.yaml", "{version: 1, recipe: bag, kind: bag, eval: [], steps: [HorizontalFlip]}")
+    write("lint.yaml", "{version: 1, recipe: lint, eval: [HorizontalFlip], steps: []}")
+    write("c.yaml", "{version: 1, recipe: c, steps: []}")
+    result = run("diff", "a.yaml", *more)
+    assert result.exit_code == 2, result.output
+    assert result.stderr
+
+
+def test_a_recipe_that_lints_refuse_can_be_compared_without_pixels(run, files, write):
+    write("lint.yaml", "{version: 1, recipe: lint, eval: [HorizontalFlip], steps: []}")
+    assert run("diff", "lint.yaml", "lint.yaml").exit_code == 0
+
+
+def test_looks_at_no_pixels(write, tmp_path):
+    write("a.yaml", A)
+    write("b.yaml", B)
+    code = "import atexit, sys; from augrecipes.cli import main; atexit.register(lambda: print(*sys.modules)); main()"
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code, "diff", "a.yaml", "b.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert {"albumentations", "torch", "cv2"}.isdisjoint(done.stdout.splitlines()[-1].split())

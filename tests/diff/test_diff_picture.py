@@ -1,0 +1,120 @@
+"""Both recipes on the same samples, as a sheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from augrecipes.diff import picture
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.preview.sheet import EMPTY, Row
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+
+def recipe(steps: str = "[]", rest: str = "") -> Recipe:
+    return parse_text(f"version: 1\nrecipe: test\nsteps: {steps}\neval: []\n{rest}")
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    y, x = np.mgrid[:40, :60]
+    for k in range(5):
+        made = np.stack([128 + 100 * np.sin(x / 9 + k), 128 + 100 * np.cos(y / 7), x + y], axis=-1).astype(np.uint8)
+        cv2.imwrite(str(tmp_path / f"{k}.png"), made)
+    return tmp_path
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    """The rows of the sheet that is drawn."""
+    found: list[Row] = []
+    compose = picture.compose
+
+    def noted(layout: Any, body: list[Row], **more: Any) -> Any:
+        found.extend(body)
+        return compose(layout, body, **more)
+
+    monkeypatch.setattr(picture, "compose", noted)
+    return found
+
+
+def test_the_same_is_identical(photos: Path, rows: list[Row]) -> None:
+    sheet = picture.draw(recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos, rows=3)
+    assert sheet.dtype == np.uint8 and sheet.ndim == 3
+    assert [row.caption for row in rows] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
+    for row in rows:
+        source, a, b, apart = row.cells
+        assert np.array_equal(a.picture, b.picture)
+        assert apart.header == "identical" and (apart.picture == EMPTY).all()
+        assert (source.header, a.header, b.header) == ("source · 60×40", "A · 60×40 · float32", "B · 60×40 · float32")
+
+
+def test_a_difference_is_amplified(photos: Path, rows: list[Row]) -> None:
+    by_four = "[{RandomBrightnessContrast: {brightness_limit: [%s, %s], contrast_limit: [0, 0], p: 1.0}}]"
+    picture.draw(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
+    ((_, _, _, apart),) = [row.cells for row in rows]
+    assert apart.header == "difference × 32 · most 5"
+    assert apart.picture.mean() < np.mean(EMPTY) - 50
+
+
+def test_other_values_of_the_same_look(photos: Path, rows: list[Row]) -> None:
+    picture.draw(recipe(), recipe(rest="output: {range: [0, 255], layout: hwc}"), photos, rows=1)
+    assert rows[0].cells[3].header == "looks the same, other values"
+
+
+def test_sizes_that_differ(photos: Path, rows: list[Row]) -> None:
+    picture.draw(recipe(), recipe("[{CenterCrop: {height: 20, width: 30}}]"), photos, rows=1)
+    assert rows[0].cells[3].header == "sizes differ"
+
+
+def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[Row]) -> None:
+    for k in range(5):
+        (tmp_path / "masks").mkdir(exist_ok=True)
+        mask = np.zeros((40, 60), np.uint8)
+        mask[:, :30] = 1
+        cv2.imwrite(str(tmp_path / "masks" / f"{k}.png"), mask)
+    other = recipe("[{HorizontalFlip: {p: 1.0}}]")
+    only = photos / "0.png"
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / "0.png").write_bytes(only.read_bytes())
+    for k in range(1, 5):
+        (tmp_path / "masks" / f"{k}.png").unlink()
+    picture.draw(recipe(), other, folder, rows=1, masks=tmp_path / "masks")
+    assert rows[0].note == "index 0 · mask differs in 100 %"
+
+
+def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[Row]) -> None:
+    for name, size in (("hr", 64), ("lr", 16)):
+        (tmp_path / name).mkdir()
+        cv2.imwrite(str(tmp_path / name / "0.png"), np.full((size, size, 3), 90, np.uint8))
+    kind = "kind: pair\nscales: {lr: 1, hr: 4}"
+    data = {"hr": str(tmp_path / "hr"), "lr": str(tmp_path / "lr")}
+    picture.draw(recipe("[HorizontalFlip]", kind), recipe("[{InvertImg: {p: 1.0, target: lr}}]", kind), data)
+    assert [(row.note, row.cells[3].header) for row in rows] == [
+        ("lr · index 0", "difference × 2 · most 75"),
+        ("hr · index 0", "identical"),
+    ]
+
+
+def test_tiles_of_bags(tmp_path: Path, rows: list[Row]) -> None:
+    (tmp_path / "slide").mkdir()
+    for k in range(2):
+        cv2.imwrite(str(tmp_path / "slide" / f"{k}.png"), np.full((16, 16, 3), 90, np.uint8))
+    a = recipe("[HorizontalFlip]", "kind: bag")
+    picture.draw(a, a, tmp_path)
+    assert [row.note for row in rows] == ["index 0 · tile 0", "index 0 · tile 1"]
+
+
+def test_what_cannot_be_drawn(photos: Path) -> None:
+    with pytest.raises(DataError, match="A is of kind image and B of kind bag"):
+        picture.draw(recipe(), recipe(rest="kind: bag"), photos)
+    with pytest.raises(RecipeError, match="no `eval:` section"):
+        picture.draw(recipe(), parse_text("version: 1\nrecipe: a\nsteps: []"), photos, mode="eval")
+    with pytest.raises(DataError, match="no such file"):
+        picture.draw(recipe(), recipe(), photos / "missing")

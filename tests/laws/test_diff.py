@@ -1,0 +1,165 @@
+"""Laws of `diff`: what it calls the same makes the same samples, however it is written, and which side comes first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from edits import edited, reformatted
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
+from test_exact_equals_none import build, outcome
+
+from augrecipes.diff import Change, Difference, StepDifference, diff
+from augrecipes.diff import meaning as meanings
+from augrecipes.diff import recipes as comparing
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+COMMON = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SMALL: Pool = (
+    *MOVES,
+    *TABLES,
+    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
+    ("Rotate", {"limit": 25}),
+    ("Rotate", {"limit": 10}),
+    ("Rotate", {"limit": 10, "crop_border": True}),
+    ("GaussNoise", {}),
+    ("GaussNoise", {"per_channel": False}),
+    ("CoarseDropout", {}),
+    ("CoarseDropout", {"fill": 9}),
+    ("NoOp", {}),
+)
+
+
+def assert_samples_same(a: Recipe, b: Recipe, seed: int, samples: int = 3) -> None:
+    sample = targets(a, seed, 3, "uint8")
+    first, second = build(a, "none", seed), build(b, "none", seed)
+    for index in range(samples):
+        made, other = outcome(first, index, sample), outcome(second, index, sample)
+        if isinstance(made, dict):
+            assert isinstance(other, dict)
+            assert_same(made, other)
+        else:
+            assert not isinstance(other, dict)
+
+
+def mirrored(found: Difference) -> tuple[Any, ...]:
+    """The other way round; steps without their order, as what is gone stands elsewhere."""
+    return (
+        found.b,
+        found.a,
+        found.modes,
+        tuple(_turned(change) for change in found.settings),
+        sorted(repr(_other(one)) for one in found.steps),
+        found.alike,
+    )
+
+
+def as_told(found: Difference) -> tuple[Any, ...]:
+    return (found.a, found.b, found.modes, found.settings, sorted(map(repr, found.steps)), found.alike)
+
+
+def _turned(change: Change) -> Change:
+    return Change(change.key, change.b, change.a)
+
+
+def _other(one: StepDifference) -> StepDifference:
+    what = {"added": "removed", "removed": "added"}.get(one.what, one.what)
+    return replace(one, what=what, a=one.b, b=one.a, changes=tuple(_turned(change) for change in one.changes))
+
+
+def law_of_same(pool: Pool, examples: int, **more: Any) -> Callable[[], None]:
+    """What diff calls the same makes the same samples."""
+
+    @settings(COMMON, max_examples=examples, **more)
+    @given(st.data(), recipes(pool, max_steps=4), st.integers(0, 2**32))
+    def law(data: st.DataObject, recipe: Recipe, seed: int) -> None:
+        other = data.draw(edited(recipe, pool))
+        if diff(recipe, other).same:
+            event("the same")
+            assert_samples_same(recipe, other, seed, samples=6)
+
+    return law
+
+
+@settings(COMMON, max_examples=60)
+@given(recipes(steps_for(3), max_steps=5), st.randoms(use_true_random=False), st.integers(0, 2**32))
+def test_a_reformatted_copy_is_the_same(recipe: Recipe, rng: random.Random, seed: int) -> None:
+    text = recipe.to_yaml()
+    again = parse_text(reformatted(text, rng))
+    found = diff(parse_text(text), again)
+    assert found.same, (found, text)
+    assert not found.remarks or "digests" in found.remarks[0]
+    assert_samples_same(recipe, again, seed, samples=1)
+
+
+def test_what_is_called_the_same_makes_the_same_samples() -> None:
+    law_of_same(SMALL, 150)()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pool", [SMALL, steps_for(3)], ids=["small", "all classes"])
+def test_what_is_called_the_same_makes_the_same_samples_very_often(pool: Pool) -> None:
+    law_of_same(pool, 4000)()
+
+
+@settings(COMMON, max_examples=100)
+@given(st.data(), recipes(SMALL, max_steps=6))
+def test_the_other_way_round_says_the_same(data: st.DataObject, recipe: Recipe) -> None:
+    other = data.draw(edited(recipe, SMALL))
+    assert mirrored(diff(recipe, other)) == as_told(diff(other, recipe))
+
+
+@settings(COMMON, max_examples=60)
+@given(st.data(), recipes(SMALL, max_steps=6))
+def test_every_step_is_told_once(data: st.DataObject, recipe: Recipe) -> None:
+    other = data.draw(edited(recipe, SMALL))
+    found = diff(recipe, other, ["train"])
+    for side, of in (("a", recipe), ("b", other)):
+        places = [getattr(one, side).place for one in found.steps if getattr(one, side) is not None]
+        assert len(set(places)) == len(places)
+        assert found.alike + len(places) == sum(1 for _ in of.walk())
+
+
+class TestPlantedFaults:
+    """Each of these faults must be caught by the law of same."""
+
+    def caught(self, pool: Pool = SMALL) -> bool:
+        try:
+            law_of_same(pool, 600, phases=[Phase.generate], derandomize=True)()
+        except AssertionError:
+            return True
+        return False
+
+    @pytest.mark.parametrize(("name", "argument"), [("Rotate", "limit"), ("CoarseDropout", "fill")])
+    def test_an_argument_is_ignored(self, monkeypatch: pytest.MonkeyPatch, name: str, argument: str) -> None:
+        effective = meanings.effective
+        monkeypatch.setattr(
+            meanings, "effective", lambda step: {k: v for k, v in effective(step).items() if k != argument}
+        )
+        assert self.caught(tuple(entry for entry in SMALL if entry[0] == name))
+
+    def test_draws_are_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(comparing, "_draws", lambda a, b: "none")
+        assert self.caught()
+
+    def test_order_is_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pair = comparing._Pair
+        monkeypatch.setattr(comparing, "_Pair", lambda a, b, moved=False: pair(a, b, False))
+        assert self.caught()
+
+    def test_every_spelling_is_taken_for_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(comparing, "respelt", lambda step, changes: {change.key for change in changes})
+        assert self.caught()
+
+    def test_weights_are_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        changes = comparing._changes
+        monkeypatch.setattr(comparing, "_changes", lambda a, b: [c for c in changes(a, b) if c.key != "p"])
+        assert self.caught()
