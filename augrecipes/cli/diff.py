@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,10 +71,8 @@ def diff(
     if sources is None:
         without_torch()  # this process looks at recipes and at no pixels
     from augrecipes.diff import diff as compare
-    from augrecipes.recipe import load
 
-    first = load(a)
-    second = load(a if b is None else b, overrides=changes, without=without or ())
+    first, second = _both(a, a if b is None else b, changes, without or [])
     found = compare(first, second, modes)
     told = found.to_json()
     if sources is not None:
@@ -88,6 +87,23 @@ def diff(
         if "picture" in told:
             typer.echo(told["picture"])
     raise typer.Exit(0 if found.same else 1)
+
+
+def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> tuple[Recipe, Recipe]:
+    """The two recipes; the problems of both at once, each told once."""
+    from augrecipes.errors import RecipeError
+    from augrecipes.recipe import load
+
+    try:
+        first = load(a)
+    except RecipeError as error:
+        problems = list(error.problems)
+        try:
+            load(b, overrides=changes, without=without)
+        except RecipeError as other:
+            problems += [problem for problem in other.problems if problem not in problems]
+        raise RecipeError(problems=problems) from None
+    return first, load(b, overrides=changes, without=without)
 
 
 def _draw(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) -> Path:

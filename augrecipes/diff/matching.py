@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from augrecipes.diff.meaning import Meaning, equal
+from augrecipes.diff.meaning import Meaning, word
 
 # Beyond so many pairs of steps, sites alone decide.
 _MOST_PAIRS = 100_000
@@ -59,43 +59,36 @@ def _identical(a: Meaning, b: Meaning) -> bool:
     return a.key == b.key and a.step.site == b.step.site
 
 
-def weight(a: Meaning, b: Meaning) -> float:
-    """How much speaks for two steps being the same one; 0: nothing."""
+def _weight(a: Meaning, b: Meaning, mine: frozenset[str], other: frozenset[str]) -> float:
+    """How much speaks for two steps being the same one, given their words; 0: nothing."""
     if a.step.name != b.step.name:
         return 0.0
     site = _SITE if a.step.site == b.step.site else 0.0
     named = _ID if a.step.id is not None and a.step.id == b.step.id else 0.0
     if a.key == b.key:
         return _EQUAL + site + named
-    return _CLASS + _LIKE * _likeness(a, b) + site + named
+    return _CLASS + _LIKE * len(mine & other) / max(len(mine), len(other)) + site + named
 
 
-def _likeness(a: Meaning, b: Meaning) -> float:
-    """The share of arguments and of children that are the same, below 1."""
-    names = a.values.keys() | b.values.keys()
-    same = sum(name in a.values and name in b.values and equal(a.values[name], b.values[name]) for name in names)
-    all_in_all = len(names) + 1
-    same += a.p == b.p
-    if a.steps or b.steps:
-        # A child of the same class counts half.
-        for told in (_keys, _names):
-            mine, other = Counter(map(told, a.steps)), Counter(map(told, b.steps))
-            same += (mine & other).total()
-            all_in_all += max(mine.total(), other.total())
-    return min(same / all_in_all, 0.99)
-
-
-def _keys(meaning: Meaning) -> str:
-    return meaning.key
-
-
-def _names(meaning: Meaning) -> str:
-    return meaning.step.name
+def _words(meaning: Meaning) -> frozenset[str]:
+    """What a step says: its arguments one by one, the steps inside it, and the classes of those."""
+    said = [f"{name}: {word(value)}" for name, value in (*meaning.values.items(), ("p", meaning.p))]
+    said += [text for child in meaning.steps for text in (child.key, child.step.name)]
+    times: Counter[str] = Counter()
+    numbered = []
+    for text in said:
+        times[text] += 1
+        numbered.append(f"{text} {times[text]}")
+    return frozenset(numbered)
 
 
 def _heaviest(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[tuple[int, int]]:
     """The common subsequence of the greatest weight."""
-    weights = [[weight(one, other) for other in b] for one in a]
+    mine, others = [_words(one) for one in a], [_words(other) for other in b]
+    weights = [
+        [_weight(one, other, words, its) for other, its in zip(b, others, strict=True)]
+        for one, words in zip(a, mine, strict=True)
+    ]
     best = [[0.0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
         for j in range(len(b) - 1, -1, -1):

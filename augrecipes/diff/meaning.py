@@ -93,8 +93,8 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | 
         values["share"] = share
     inside = _Around(around.kind, around.scales, targets, share, around.degrade or step.name == "Degrade")
     children = _all(step.steps, inside, place, one_of=step.name == "OneOf")
-    told = [step.name, plain(values), plain(p), [child.key for child in children]]
-    key = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    told = [step.name, values, p, [child.key for child in children]]
+    key = hashlib.sha256(word(told).encode()).hexdigest()
     weight = p / weights if weights else None
     return Meaning(step, place, behind, values, p, weight, _draws(step, p, weight), children, key)
 
@@ -143,10 +143,15 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def word(value: Any) -> str:
+    """A value as text that equal values share, and no others."""
+    return json.dumps(plain(value), sort_keys=True)
+
+
 def equal(a: Any, b: Any) -> bool:
     """Whether two values are the same to a step: 25 is 25.0, a list is a tuple, true is not 1.
 
     >>> equal((1, 2.0), [1.0, 2]), equal(True, 1), equal({"x": 1}, {"x": 1.0})
     (True, False, True)
     """
-    return json.dumps(plain(a), sort_keys=True) == json.dumps(plain(b), sort_keys=True)
+    return word(a) == word(b)

@@ -98,9 +98,12 @@ def draw(
         given, other = (reader.read(k) for reader in readers)
         if given.path != other.path:
             raise DataError(f"sample {k} of B is another file, {other.path}: they do not read the same", given.path)
-        return _Drawn(given, given.run(first.pipeline, epoch), other.run(second.pipeline, epoch))
+        try:
+            return _Drawn(given, given.run(first.pipeline, epoch), other.run(second.pipeline, epoch))
+        except DataError as error:
+            raise error if error.path else error.with_path(given.path) from None
 
-    shown = show_rows(min(map(len, readers)), rows, show, data=str(data), path=lambda _: "", progress=progress)
+    shown = show_rows(min(map(len, readers)), rows, show, data=str(data), path=str, progress=progress)
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")

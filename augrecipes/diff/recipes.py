@@ -172,4 +172,4 @@ def _unfelt(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
     if a.optimize != b.optimize:
         yield f"optimize: {a.optimize} → {b.optimize}: the same recipe and the same draws, planned differently"
     if same and a.digest != b.digest:
-        yield "the digests differ: defaults are written out, or ids that key no draw"
+        yield "digest: the same in effect, in other words"
