@@ -22,7 +22,7 @@ class Meaning:
         step: as it was written.
         place: from 1, in its section, then in each group on the way to it.
         behind: the label of the step before it in its list; None where it is the first.
-        values: arguments that take effect, and of `target`, `at` and `share` those that its kind has; without `p`.
+        values: arguments that take effect, without `p`; of `target`, `at` and `share` those that say something.
         p: effective. In a OneOf it is a weight.
         weight: its share of the weights of its OneOf; None elsewhere.
         draws: whether it makes draws that a sample can show.
@@ -83,20 +83,18 @@ def _all(
 def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
     values = _arguments(step)
     p = float(values.pop("p"))
-    if around.kind == "pair" and not around.degrade and step.name != "Degrade":
-        targets = tuple(sorted(step.target)) or around.targets
-        values |= {"target": list(targets), **_at(step, around, targets)}
-    else:
-        targets = around.targets
-    share = step.share or around.share
-    if around.kind == "bag":
-        values["share"] = share
+    weight = p / weights if weights else None
+    draws = _draws(step, p, weight)
+    targets, share = tuple(sorted(step.target)) or around.targets, step.share or around.share
     inside = _Around(around.kind, around.scales, targets, share, around.degrade or step.name == "Degrade")
+    if around.kind == "pair" and not step.steps and not around.degrade:  # a group's targets are its children's
+        values |= {"target": list(targets), **_at(step, around, targets)}
+    if around.kind == "bag" and draws:
+        values["share"] = share
     children = _all(step.steps, inside, place, one_of=step.name == "OneOf")
     told = [step.name, values, p, [child.key for child in children]]
     key = hashlib.sha256(word(told).encode()).hexdigest()
-    weight = p / weights if weights else None
-    return Meaning(step, place, behind, values, p, weight, _draws(step, p, weight), children, key)
+    return Meaning(step, place, behind, values, p, weight, draws, children, key)
 
 
 def _arguments(step: Step) -> dict[str, Any]:
