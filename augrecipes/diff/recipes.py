@@ -69,7 +69,7 @@ def _side(recipe: Recipe) -> Side:
 
 def _section(a: tuple[Meaning, ...], b: tuple[Meaning, ...]) -> list[_Pair]:
     """All steps of a section, paired; the same pairs whichever recipe comes first."""
-    swapped = [one.key for one in a] > [one.key for one in b]
+    swapped = _in_words(a) > _in_words(b)
     pairs = list(_paired(b, a) if swapped else _paired(a, b))
     gone = [(number, pair.a) for number, pair in enumerate(pairs) if pair.a is not None and pair.b is None]
     come = [(number, pair.b) for number, pair in enumerate(pairs) if pair.b is not None and pair.a is None]
@@ -83,6 +83,10 @@ def _section(a: tuple[Meaning, ...], b: tuple[Meaning, ...]) -> list[_Pair]:
             merged[i], merged[j] = None, _Pair(one, other, moved=not along)
     all_pairs = [merged.get(number, pair) for number, pair in enumerate(pairs)]
     return [pair.mirrored() if swapped else pair for pair in all_pairs if pair is not None]
+
+
+def _in_words(steps: tuple[Meaning, ...]) -> list[tuple[str, str]]:
+    return [(one.key, one.step.site) for step in steps for one in step.walk()]
 
 
 def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
@@ -154,13 +158,12 @@ def _hints(told: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
         a, b = pair.a, pair.b
         if a is None or b is None or one.draws != "changed" or a.step.site == b.step.site or b.place[:-1] in changed:
             continue
-        if a.step.id or b.step.id:
-            side, name = ("B", a.step.id) if a.step.id else ("A", b.step.id)
-            if not (a.step.id and b.step.id):
-                step = b.step if side == "B" else a.step
-                yield f"{step.site} of {side}: `id: {name}` gives it the draws of the other recipe"
-                continue
-        yield f"{one.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
+        if a.step.id is None and b.step.id is not None:
+            yield f"{a.step.site} of A: `id: {b.step.id}` gives it the draws that it has in B"
+        elif b.step.id is None and a.step.id is not None:
+            yield f"{b.step.site} of B: `id: {a.step.id}` gives it the draws that it has in A"
+        else:
+            yield f"{one.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
 
 
 def _unfelt(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:

@@ -157,7 +157,7 @@ def test_an_equal_step_before_another_shifts_its_draws() -> None:
 def test_an_id_on_one_side_is_suggested_to_the_other() -> None:
     found = diff(image("[{VerticalFlip: {id: vflip}}]"), image("[VerticalFlip]"))
     assert [one.draws for one in found.steps] == ["changed"]
-    assert found.hints == ("VerticalFlip#1 of B: `id: vflip` gives it the draws of the other recipe",)
+    assert found.hints == ("VerticalFlip#1 of B: `id: vflip` gives it the draws that it has in A",)
 
 
 def test_the_steps_of_a_renamed_group_follow_its_hint() -> None:
