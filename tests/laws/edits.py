@@ -14,6 +14,9 @@ from augrecipes.ops import registry
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
+# Edits that often change nothing, and those that nearly always do.
+GENTLE = ("default p", "default", "id", "halve", "pair")
+ROUGH = ("remove", "repeat", "swap", "add", "p", "other", "wrap")
 GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 
 
@@ -74,21 +77,20 @@ def _each(steps: tuple[Step, ...], number: int, change: Any) -> tuple[Step, ...]
 def edited(draw: st.DrawFn, recipe: Recipe, pool: Pool) -> Recipe:
     """The recipe after a few edits; some of them change nothing."""
     steps = recipe.steps
+    gentle = draw(st.booleans())
+    kinds = GENTLE if gentle else GENTLE + ROUGH
     for _ in range(draw(st.integers(1, 3))):
         count = sum(1 for one in steps for _ in one.walk())
         if not count:
             break
-        steps = _each(steps, draw(st.integers(0, count - 1)), _edit(draw, pool))
-    output = draw(st.sampled_from([recipe.output] * 5 + [Output(layout="hwc"), Output(range=(0, 255))]))
+        steps = _each(steps, draw(st.integers(0, count - 1)), _edit(draw, pool, kinds))
+    others = [] if gentle else [Output(layout="hwc"), Output(range=(0, 255))]
+    output = draw(st.sampled_from([recipe.output] * 5 + others))
     return replace(recipe, steps=label(_sound(steps)), output=output)
 
 
-def _edit(draw: st.DrawFn, pool: Pool) -> Any:
-    kind = draw(
-        st.sampled_from(
-            ["remove", "repeat", "swap", "add", "p", "default p", "default", "other", "wrap", "id", "halve", "pair"]
-        )
-    )
+def _edit(draw: st.DrawFn, pool: Pool, kinds: tuple[str, ...]) -> Any:
+    kind = draw(st.sampled_from(kinds))
     other = draw(step(pool, depth=1))
     p = draw(st.sampled_from([0.0, 0.5, 1.0]))
     number = draw(st.integers(0, 99))
