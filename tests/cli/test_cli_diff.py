@@ -52,7 +52,8 @@ def picture(path: Path) -> np.ndarray:
     return cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
 
 
-def test_what_differs(run, files):
+def test_what_differs(run, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     result = run("diff", "a.yaml", "b.yaml")
     assert result.exit_code == 1, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
