@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from augrecipes.data.pairs import PairedImages as PairedImages
     from augrecipes.data.views import concat as concat
     from augrecipes.errors import AugrecipesError as AugrecipesError
+    from augrecipes.errors import BenchError as BenchError
     from augrecipes.errors import CollateError as CollateError
     from augrecipes.errors import DataError as DataError
     from augrecipes.errors import Diagnostic as Diagnostic
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 # Where each public name lives. Imported on first use: torch and albumentations take over a second.
 _HOMES = {
     "AugrecipesError": "augrecipes.errors",
+    "BenchError": "augrecipes.errors",
     "CollateError": "augrecipes.errors",
     "DataError": "augrecipes.errors",
     "Diagnostic": "augrecipes.errors",

@@ -6,6 +6,7 @@
     ├── DataError          a sample cannot be read or transformed; names the file
     │   └── CollateError   samples of a batch do not fit together; names both sizes
     ├── StoreError         a packed store cannot be written or opened; names the file
+    ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form)
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
@@ -121,3 +122,7 @@ class StoreError(AugrecipesError):
 
 class LoaderError(AugrecipesError):
     """The loader cannot go on: a worker died, or a saved state belongs to another loader."""
+
+
+class BenchError(AugrecipesError):
+    """A comparison cannot be made: recipes of different kinds, a baseline that is none, no stock form."""

@@ -19,16 +19,17 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "cli", "demo", "diff", "verify", "preview", "pack", "data", "device", "compiler", "recipe", "ops", "flow", "errors"
+    "cli", "demo", "bench", "diff", "verify", "preview", "pack",
+    "data", "device", "compiler", "recipe", "ops", "flow", "errors",
 )  # fmt: skip
 # `sources` stands beside them: it imports only errors, and these read files through it.
-READERS = frozenset({"data", "pack", "preview", "verify"})
+READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
 DOORS = frozenset({("recipe/model.py", "compiler"), ("recipe/model.py", "device")})
 # Who may import what is heavy, or what must have a single place: paths that must begin so.
 OUTSIDE = {
     "yaml": ("recipe/parse.py", "recipe/write.py"),
-    "torch": ("data/", "demo/", "device/"),
+    "torch": ("bench/", "data/", "demo/", "device/"),
     "typer": ("cli/",),
     "rich": ("cli/", "demo/"),
 }

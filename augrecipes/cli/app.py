@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from augrecipes.cli.bench import bench
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
@@ -81,6 +82,7 @@ for name, command, about in (
     ("pack", pack, "Carry out a recipe's first steps once, into a store."),
     ("verify-store", verify_store, "Compare a store with its checksums."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
+    ("bench", bench, "Compare recipes: how fast, stage by stage, and what they do."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
     ("demo", demo, "See it work on pictures that it draws itself."),
 ):

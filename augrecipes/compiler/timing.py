@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from statistics import mean, median
@@ -13,13 +13,13 @@ from typing import Any
 
 from augrecipes.compiler.bag import one_opencv_thread
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.compiler.surround import SINK, surround
+from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 SECONDS = 2.0  # for each of both
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
 _ROUNDS = 7  # that a sample is run again in, where time allows; never fewer than the least
 _LEAST_ROUNDS = 3
-_SINK = "\x00sink"  # no step can be labelled so
 
 Progress = Callable[[int, int], None]
 
@@ -127,15 +127,14 @@ class _Timed:
         self.pipeline, self.targets = pipeline, targets
         self._spent: dict[str, float] = defaultdict(float)
         self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
-        steps = pipeline.compiled.plans[pipeline.arrival].steps
-        self._labels = [step.site for top in steps for step in _opened(top)]
-        pipeline.transforms = [self._clocked(made, step) for made, step in zip(pipeline.transforms, steps, strict=True)]
-        pipeline.sinks = {name: _Clocked(sink, _SINK, self._spent) for name, sink in pipeline.sinks.items()}
+        self._labels = surround(pipeline, self._clocked)
 
-    def _clocked(self, made: Any, step: Step) -> Any:
-        if _is_open(step):
-            made.transforms = [self._clocked(m, s) for m, s in zip(made.transforms, step.steps, strict=True)]
-        return _Clocked(made, step.site, self._spent)
+    def _clocked(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        start = perf_counter()
+        try:
+            return step(*args, **kwargs)
+        finally:
+            self._spent[label] += perf_counter() - start
 
     def run(self, index: int) -> float:
         """One sample; seconds."""
@@ -162,38 +161,5 @@ class _Timed:
         middles = [sorted(runs, key=itemgetter(0))[len(runs) // 2] for runs in self._runs.values()]
         steps = {label: mean(parts.get(label, 0.0) for _, parts in middles) for label in self._labels}
         outermost = sum(steps[step.site] for step in self.pipeline.compiled.plans[self.pipeline.arrival].steps)
-        sink, whole = mean(parts[_SINK] for _, parts in middles), mean(whole for whole, _ in middles)
+        sink, whole = mean(parts[SINK] for _, parts in middles), mean(whole for whole, _ in middles)
         return Times(steps, sink, whole - sink - outermost, whole)
-
-
-class _Clocked:
-    """Stands in for a step, or a sink: adds the time of every call to its label, and is that step in all else."""
-
-    def __init__(self, wrapped: Any, label: str, spent: dict[str, float]) -> None:
-        self._wrapped, self._label, self._spent = wrapped, label, spent
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # the pipelines ask some steps what they are
-        return type(self._wrapped)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        start = perf_counter()
-        try:
-            return self._wrapped(*args, **kwargs)
-        finally:
-            self._spent[self._label] += perf_counter() - start
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._wrapped, name)
-
-
-def _is_open(step: Step) -> bool:
-    """Whether the steps inside a step are run one by one; those inside a joined step are not."""
-    return step.is_group or step.name == "Degrade"
-
-
-def _opened(step: Step) -> Iterator[Step]:
-    yield step
-    if _is_open(step):
-        for child in step.steps:
-            yield from _opened(child)

@@ -16,6 +16,7 @@ from augrecipes.sources.files import MAX_PIXELS, Exif, PathLike, bytes_of, check
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.headers import FORMATS
 from augrecipes.sources.raster import as_image
+from augrecipes.sources.watch import stage
 
 # EXIF orientations, by what takes the upright picture back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
@@ -50,7 +51,7 @@ class Encoded:
 
     def array(self) -> NDArray[np.uint8]:
         """The whole picture, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
-        with data_errors(self.name):
+        with data_errors(self.name), stage("decode"):
             raster = FORMATS[self.header.format].decode(self.data, self.header, self.channels)
             return as_image(raster, self.channels, self.turn)
 
@@ -96,7 +97,7 @@ class Encoded:
             raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
-        with data_errors(self.name):
+        with data_errors(self.name), stage("decode"):
             raster = decode_part(self.data, self.header, self.channels, self._stored(y0, x0, y1, x1, reduce))
             return as_image(raster, self.channels, self.turn)
 
@@ -144,7 +145,7 @@ def encoded(
     Traceback (most recent call last):
     augrecipes.errors.DataError: cut.gif: not a picture in a known format (JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, ...
     """
-    with data_errors(name):
+    with data_errors(name), stage("decode"):
         header = checked_header(data, channels, max_pixels)
     turn = turn_of(header, exif)
     size = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)

@@ -19,6 +19,7 @@ from augrecipes.sources.file_bytes import MAX_BYTES, read_bytes
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.raster import as_image, as_mask
+from augrecipes.sources.watch import stage
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Exif = Literal["apply", "ignore"]
@@ -79,7 +80,7 @@ def decode_image(
     Traceback (most recent call last):
     augrecipes.errors.DataError: photo.jpg: the file is empty
     """
-    with data_errors(name):
+    with data_errors(name), stage("decode"):
         header = checked_header(data, channels, max_pixels)
         turn = turn_of(header, exif)
         return as_image(FORMATS[header.format].decode(data, header, channels), channels, turn)
@@ -119,7 +120,7 @@ def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
     """
-    with data_errors(name):
+    with data_errors(name), stage("decode"):
         header = checked_header(data, None, max_pixels)
         how, turn = FORMATS[header.format], turn_of(header, exif)
         return as_mask(how.mask(data, header) if how.mask else how.decode(data, header, None), turn)
@@ -127,7 +128,7 @@ def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
     """A whole file. Raises DataError."""
-    with data_errors(os.fsdecode(path)):
+    with data_errors(os.fsdecode(path)), stage("read"):
         return read_bytes(path, max_bytes)
 
 

@@ -1,0 +1,166 @@
+"""Turns, medians and intervals: how pieces of work are timed so that whatever else the machine does hits them alike."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.99
+FEWEST_ROUNDS = 7  # an interval of fewer says nothing
+_RESAMPLES = 2000
+
+Progress = Callable[[int, int], None]
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that is timed batch by batch.
+
+    Attributes:
+        name: of it.
+        start: begins a pass; each `next` of the result is one batch, the same batches in every pass.
+        before: what is done before each batch, and not timed; it gets the batch's number.
+        after: what is done after each batch, and not timed; it gets the round, the batch's number and its seconds.
+    """
+
+    name: str
+    start: Callable[[], Iterator[Any]]
+    before: Callable[[int], None] | None = None
+    after: Callable[[int, int, float], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as long one piece of work takes as another.
+
+    Attributes:
+        middle: the time of one over the time of the other, each the sum over the batches of the median round.
+        low: of the interval that holds the ratio with a probability of `CONFIDENCE`, as far as rounds are alike.
+        high: the same.
+        rounds: the ratio in each round.
+    """
+
+    middle: float
+    low: float
+    high: float
+    rounds: tuple[float, ...]
+
+    @property
+    def spread(self) -> float:
+        """The median distance of the rounds' ratios from their median."""
+        return mad(np.asarray(self.rounds))
+
+
+def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
+    """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
+
+    Args:
+        works: each is warm already.
+        rounds: passes of each.
+        batches: of a pass.
+        progress: called with (rounds done, rounds).
+
+    Returns:
+        Seconds, (works, rounds, batches).
+    """
+    times = np.zeros((len(works), rounds, batches))
+    for turn in range(rounds):
+        passes = [work.start() for work in works]
+        for batch in range(batches):
+            for k in _order(len(works), turn, batch):
+                times[k, turn, batch] = _one(works[k], passes[k], turn, batch)
+        del passes
+        if progress:
+            progress(turn + 1, rounds)
+    return times
+
+
+def _one(work: Work, batches: Iterator[Any], turn: int, batch: int) -> float:
+    if work.before:
+        work.before(batch)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        start = perf_counter()
+        held = next(batches)
+        seconds = perf_counter() - start
+        del held
+    finally:
+        if collecting:
+            gc.enable()
+    if work.after:
+        work.after(turn, batch, seconds)
+    return seconds
+
+
+def _order(count: int, turn: int, batch: int) -> list[int]:
+    """Everyone is first, and everyone follows everyone, equally often.
+
+    >>> [_order(2, 0, batch) for batch in range(3)], _order(3, 1, 0)
+    ([[0, 1], [1, 0], [0, 1]], [1, 2, 0])
+    """
+    order = [(k + turn) % count for k in range(count)]
+    return order[::-1] if batch % 2 else order
+
+
+def total(times: Times) -> float:
+    """Seconds a pass: the sum over the batches of the median round, which single stalls do not reach.
+
+    >>> total(np.array([[1.0, 2.0], [1.0, 9.0], [5.0, 2.0]]))
+    3.0
+    """
+    return float(np.median(times, axis=0).sum())
+
+
+def mad(values: Any) -> float:
+    """The median distance from the median."""
+    values = np.asarray(values, np.float64)
+    return float(np.median(np.abs(values - np.median(values)))) if values.size else 0.0
+
+
+def ratio(one: Times, other: Times) -> Ratio:
+    """The time of one over that of another, both (rounds, batches), measured in turns.
+
+    The interval comes from resampling the rounds, of both together: what slows a round down slows both.
+
+    >>> found = ratio(np.full((9, 2), 3.0), np.full((9, 2), 2.0))
+    >>> found.middle, found.low, found.high, found.spread
+    (1.5, 1.5, 1.5, 0.0)
+    """
+    rounds = len(one)
+    draw = np.random.default_rng(0)  # the same figures for the same times
+    picked = draw.integers(0, rounds, (_RESAMPLES, rounds))
+    resampled = np.median(one[picked], axis=1).sum(-1) / np.median(other[picked], axis=1).sum(-1)
+    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Ratio(
+        total(one) / total(other), float(low), float(high), tuple((one.sum(1) / other.sum(1)).tolist())
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is run: so many batches a pass, so many passes."""
+
+    batches: int
+    rounds: int
+
+
+def size_for(seconds: float, a_batch: float, batches: int) -> Size:
+    """What fits into `seconds`, where one batch of everyone takes `a_batch`.
+
+    Rounds come first: many short ones tell more than few long ones; below the fewest rounds passes get shorter, and
+    no pass is shorter than one batch.
+
+    >>> size_for(10, 0.01, 8), size_for(1, 0.1, 8), size_for(1, 1.0, 8)
+    (Size(batches=8, rounds=41), Size(batches=1, rounds=10), Size(batches=1, rounds=7))
+    """
+    most = 41
+    fitting = max(1, min(batches, int(seconds / a_batch / FEWEST_ROUNDS)))
+    return Size(fitting, max(FEWEST_ROUNDS, min(most, int(seconds / a_batch / fitting))))

@@ -1,0 +1,244 @@
+"""The record of a comparison, `bench.json`: everything that a report, or a later run, needs.
+
+`schema_version` is 1. Keys are the fields of the classes below, as their docstrings say; times are milliseconds a
+sample unless a field says otherwise; ratios are times over times, so more than 1 is slower. Later versions add keys,
+and change the number only where a key changes its meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from augrecipes.bench.effects import Effects
+from augrecipes.bench.machine import Machine
+from augrecipes.bench.measure import Ratio
+from augrecipes.bench.stages import Stage
+from augrecipes.bench.workers import Gaps
+from augrecipes.errors import BenchError
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class InWorkers:
+    """A side where worker processes read.
+
+    Attributes:
+        workers: how many.
+        samples_per_second: median over the passes.
+        mad: of it over the passes.
+        gaps: between batches.
+    """
+
+    workers: int
+    samples_per_second: float
+    mad: float
+    gaps: Gaps
+
+
+@dataclass(frozen=True, slots=True)
+class SideRecord:
+    """What was measured of a recipe at a level.
+
+    Attributes:
+        recipe: its name in `recipes`.
+        level: `none`, `exact`, `fast`, or `stock`.
+        ms: a sample, read in this process: the sum over the batches of the median round.
+        mad: of the rounds' ms a sample.
+        samples_per_second: the same the other way round.
+        seconds: of each batch, by round.
+        gaps: between batches, where this process reads.
+        peak_mib: the most memory that the process held during a pass, resident, MiB.
+        stages: in order; empty for stock.
+        accounted: the sum of the stages, which were timed in passes of their own, over `ms`; None for stock.
+        hand_over: ms a sample from a worker process to the consumer; None: not measured.
+        in_workers: where worker processes were asked for.
+        binds: what keeps samples from coming faster; empty for stock.
+        against_stock: the time over that of stock, where it was measured in the same run.
+    """
+
+    recipe: str
+    level: str
+    ms: float
+    mad: float
+    samples_per_second: float
+    seconds: tuple[tuple[float, ...], ...]
+    gaps: Gaps
+    peak_mib: float
+    stages: tuple[Stage, ...]
+    accounted: float | None
+    hand_over: float | None
+    in_workers: InWorkers | None
+    binds: str
+    against_stock: Ratio | None
+
+    @property
+    def name(self) -> str:
+        """Recipe and level."""
+        return f"{self.recipe} · {self.level}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Two sides compared.
+
+    Attributes:
+        one: name of a side.
+        other: name of another.
+        ratio: the time of `one` over that of `other`.
+        differs: whether the whole interval is beyond what chance explains.
+        text: for people.
+    """
+
+    one: str
+    other: str
+    ratio: Ratio
+    differs: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ablated:
+    """A recipe without one of its steps.
+
+    Attributes:
+        step: the label of the step that was left out.
+        ratio: the time without it over the time of the whole recipe; None: it cannot run so.
+        effects: without it; None: it cannot run so.
+        why: it cannot; else empty.
+    """
+
+    step: str
+    ratio: Ratio | None
+    effects: Effects | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRecord:
+    """A recipe that was compared.
+
+    Attributes:
+        name: that it is shown under.
+        file: where it was read.
+        digest: of what it does.
+        text: as YAML, variants resolved.
+        yardstick: as YAML, the recipe that stock ran, or would run: only steps that albumentations has.
+        not_in_stock: labels of the steps that the yardstick lacks.
+        plans: by level, what `augrecipes explain --json` prints: steps, rules, plan, what stayed and why.
+        effects: what it does; None: not asked for.
+        ablations: without each of its steps in turn; empty: not asked for.
+    """
+
+    name: str
+    file: str
+    digest: str
+    text: str
+    yardstick: str
+    not_in_stock: tuple[str, ...]
+    plans: Mapping[str, Any]
+    effects: Effects | None = None
+    ablations: tuple[Ablated, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A comparison.
+
+    Attributes:
+        schema_version: 1.
+        machine: what it ran on, and when.
+        kind: of the recipes.
+        data: what was read, as it was given.
+        mode: the section.
+        seed: of the draws.
+        samples: of a pass.
+        batch_size: samples in a batch.
+        rounds: passes of each side, in turns.
+        confidence: of the intervals.
+        cold: what was done so that files came from a cold page cache; None: they came from wherever they were.
+        recipes: in the order in which they were given.
+        sides: each recipe at each level, and stock.
+        verdicts: sides in pairs.
+    """
+
+    schema_version: int
+    machine: Machine
+    kind: str
+    data: Any
+    mode: str
+    seed: int
+    samples: int
+    batch_size: int
+    rounds: int
+    confidence: float
+    cold: str | None
+    recipes: tuple[RecipeRecord, ...]
+    sides: tuple[SideRecord, ...]
+    verdicts: tuple[Verdict, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers; what is not finite is null."""
+        told: dict[str, Any] = _plain(asdict(self))
+        return told
+
+    def side(self, recipe: str, level: str) -> SideRecord | None:
+        """By its recipe and level."""
+        return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def write(bench: Bench, path: Path) -> None:
+    """Write `bench.json`: whole, or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, staged = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(bench.to_json(), file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(staged).chmod(0o644)
+        Path(staged).replace(path)
+    except BaseException:
+        Path(staged).unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `bench.json` holds.
+
+    Raises:
+        BenchError: there is none, or it is no record of a comparison, or a newer one.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
+    except ValueError as error:
+        raise BenchError(f"{path}: no JSON ({error}); write a record with: augrecipes bench … --json") from None
+    found = told.get("schema_version") if isinstance(told, dict) else None
+    if found != SCHEMA_VERSION:
+        what = "it is no record of `augrecipes bench`" if found is None else f"its schema_version is {found!r}"
+        raise BenchError(f"{path}: {what}; this augrecipes reads version {SCHEMA_VERSION}")
+    return dict(told)

@@ -1,0 +1,245 @@
+"""`bench`: recipes side by side, on one's own data, over the same samples and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from augrecipes.bench.ablate import ablate
+from augrecipes.bench.cold import Evicted
+from augrecipes.bench.compare import binds, differs, verdict
+from augrecipes.bench.effects import effects
+from augrecipes.bench.machine import Peak, machine
+from augrecipes.bench.measure import CONFIDENCE, Size, Times, Work, in_turns, mad, ratio, size_for, total
+from augrecipes.bench.record import SCHEMA_VERSION, Bench, InWorkers, RecipeRecord, SideRecord, Verdict
+from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
+from augrecipes.bench.stages import Staged, staged, together
+from augrecipes.bench.stock import albumentations_only
+from augrecipes.bench.workers import gaps_of, hand_over, in_workers
+from augrecipes.compiler.explain import explain
+from augrecipes.data import allocator
+from augrecipes.recipe.model import Optimize, Recipe
+from augrecipes.recipe.write import to_yaml
+
+_WARM = 2  # batches of each side before anything is timed
+_SAMPLES, _BATCH, _SECONDS = 64, 8, 10.0
+_LOOKED_AT = 64
+
+Advance = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much is measured.
+
+    Attributes:
+        levels: of the optimiser; None: as written, and as each recipe chooses.
+        stock: measure albumentations' own Compose beside each recipe.
+        yardsticks: what stock runs, by recipe; else the recipe's own steps.
+        cold: read files from a cold page cache, where the system can be asked to.
+        samples: of a pass, at most; passes are shorter where time is short.
+        batch_size: samples in a batch; None: 8, of bags 1.
+        seconds: of each side, roughly.
+        workers: processes that read, measured besides; 0: none.
+        effects: look at what the recipes do.
+        ablate: leave out each step in turn.
+    """
+
+    levels: Sequence[Optimize] | None = None
+    stock: bool = False
+    yardsticks: Mapping[str, Recipe] = field(default_factory=dict)
+    cold: bool = False
+    samples: int = _SAMPLES
+    batch_size: int | None = None
+    seconds: float = _SECONDS
+    workers: int = 0
+    effects: bool = True
+    ablate: bool = False
+
+
+@dataclass
+class _Run:
+    """What is under way."""
+
+    setting: Setting
+    options: Options
+    sides: list[Side]
+    staged: dict[int, Staged]
+    batch_size: int
+    advance: Advance
+    cold: Evicted | None
+    size: Size = field(init=False)
+    times: Times = field(init=False)
+
+
+def bench(
+    recipes: Mapping[str, Recipe], setting: Setting, options: Options | None = None, advance: Advance | None = None
+) -> Bench:
+    """Compare recipes.
+
+    Args:
+        recipes: of one kind, by the name that they are shown under.
+        setting: data, section, seed.
+        options: how much.
+        advance: called with (what is under way, done, of how much).
+
+    Raises:
+        BenchError: recipes of several kinds; no stock form.
+        DataError: of the data, or a step that fails.
+        CollateError: a recipe's samples do not fit into one batch.
+        LintError, RecipeError: as `Recipe.compile`.
+    """
+    options = options or Options()
+    about = machine()  # its load, before this run adds to it
+    allocator.tune()  # as the loader does, and stock gains as much
+    kind = next(iter(recipes.values())).kind
+    batch_size = options.batch_size or (1 if kind == "bag" else _BATCH)
+    sides = sides_of(recipes, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
+    clocked = {k: staged(side, setting) for k, side in enumerate(sides)}
+    if options.stock:
+        first = {side.recipe: side for side in reversed(sides)}
+        sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in recipes]
+    run = _Run(setting, options, sides, clocked, batch_size, advance or _ignore, Evicted() if options.cold else None)
+    _time(run)
+    records = _records(run)
+    return Bench(
+        schema_version=SCHEMA_VERSION,
+        machine=about,
+        kind=kind,
+        data=setting.data,
+        mode=setting.mode,
+        seed=setting.seed,
+        samples=run.size.batches * batch_size,
+        batch_size=batch_size,
+        rounds=run.size.rounds,
+        confidence=CONFIDENCE,
+        cold=None if run.cold is None else str(run.cold),
+        recipes=tuple(_recipe(run, name, recipe) for name, recipe in recipes.items()),
+        sides=tuple(records),
+        verdicts=tuple(_verdicts(run)),
+    )
+
+
+def _time(run: _Run) -> None:
+    """All sides, plain and by the clock, batch by batch in turns."""
+    works: list[Work] = [work_of(side, run.batch_size, run.cold) for side in run.sides]
+    works += [one.work(run.batch_size, run.cold) for one in run.staged.values()]
+    batches = -(-len(run.sides[0].dataset) // run.batch_size)
+    in_turns(works, 1, min(_WARM, batches))
+    once = in_turns(works, 1, 1)
+    run.size = size_for(run.options.seconds * len(run.sides), float(once.sum()), batches)
+    for one in run.staged.values():
+        one.taken.clear()
+    run.times = in_turns(works, run.size.rounds, run.size.batches, lambda d, n: run.advance("timing", d, n))
+
+
+def _records(run: _Run) -> list[SideRecord]:
+    samples = run.size.batches * run.batch_size
+    wide = _in_workers(run)
+    against = {side.recipe: run.times[k] for k, side in enumerate(run.sides) if side.level == STOCK}
+    found = []
+    for k, side in enumerate(run.sides):
+        run.advance("handing over", k, len(run.sides))
+        times, clocked = run.times[k], run.staged.get(k)
+        ms = 1e3 * total(times) / samples
+        stages = clocked.stages(samples) if clocked else []
+        handed = hand_over(side, run.batch_size) if clocked else None
+        found.append(
+            SideRecord(
+                recipe=side.recipe,
+                level=side.level,
+                ms=ms,
+                mad=1e3 * mad(times.sum(1)) / samples,
+                samples_per_second=1e3 / ms,
+                seconds=tuple(tuple(row) for row in times.tolist()),
+                gaps=gaps_of(times.reshape(-1)),
+                peak_mib=_peak(side, run.batch_size, run.size.batches),
+                stages=tuple(stages),
+                accounted=together(stages) / ms if stages else None,
+                hand_over=handed,
+                in_workers=wide[k] if wide else None,
+                binds=binds(stages, handed, run.options.workers) if stages else "",
+                against_stock=ratio(times, against[side.recipe]) if clocked and side.recipe in against else None,
+            )
+        )
+    return found
+
+
+def _in_workers(run: _Run) -> list[InWorkers]:
+    workers, rounds = run.options.workers, min(run.size.rounds, 9)
+    if not workers:
+        return []
+    done = iter(range(1, rounds + 2))
+    gaps = in_workers(
+        run.sides, run.batch_size, workers, rounds, lambda: run.advance("workers", next(done), rounds + 1)
+    )
+    found = []
+    for side, passes in zip(run.sides, gaps, strict=True):
+        samples = max(len(side.dataset), 8 * workers * run.batch_size)
+        rates = [samples / float(one.sum()) for one in passes]
+        found.append(InWorkers(workers, float(np.median(rates)), mad(rates), gaps_of(np.concatenate(passes))))
+    return found
+
+
+def _peak(side: Side, batch_size: int, batches: int) -> float:
+    """MiB during one pass."""
+    peak, passing = Peak(), work_of(side, batch_size).start()
+    for _ in range(batches):
+        next(passing)
+    return peak.mib()
+
+
+def _verdicts(run: _Run) -> list[Verdict]:
+    """Levels of a recipe against each other and stock; recipes against each other at their last levels."""
+    found = []
+    last = {side.recipe: k for k, side in enumerate(run.sides) if side.level != STOCK}
+    for one, other in combinations(range(len(run.sides)), 2):
+        a, b = run.sides[one], run.sides[other]
+        if a.recipe == b.recipe or (last.get(a.recipe) == one and last.get(b.recipe) == other):
+            found.append(_verdict(a.name, b.name, run.times[one], run.times[other]))
+    return found
+
+
+def _verdict(one: str, other: str, times: Times, others: Times) -> Verdict:
+    measured = ratio(times, others)
+    return Verdict(one, other, measured, differs(measured), verdict(one, other, measured))
+
+
+def _recipe(run: _Run, name: str, recipe: Recipe) -> RecipeRecord:
+    options, setting = run.options, run.setting
+    mine = [side for side in run.sides if side.recipe == name and side.level != STOCK]
+    plain, left = albumentations_only(options.yardsticks.get(name, recipe))
+    seen, ablations = None, []
+    if options.effects:
+        seen = effects(
+            recipe, setting, min(options.samples, _LOOKED_AT), progress=lambda d, n: run.advance("looking", d, n)
+        )
+    if options.ablate:
+        ablations = ablate(
+            mine[-1], setting, run.batch_size, seconds=options.seconds, samples=min(options.samples, _LOOKED_AT),
+            progress=lambda d, n: run.advance("leaving out", d, n),
+        )  # fmt: skip
+    return RecipeRecord(
+        name=name,
+        file=recipe.file,
+        digest=recipe.digest,
+        text=to_yaml(recipe),
+        yardstick=to_yaml(replace(plain, file="")),
+        not_in_stock=left,
+        plans={side.level: _explained(side, setting) for side in mine},
+        effects=seen,
+        ablations=tuple(ablations),
+    )
+
+
+def _explained(side: Side, setting: Setting) -> dict[str, Any]:
+    level: Any = side.level
+    return explain(side.source, setting.mode, level).to_json()
+
+
+def _ignore(what: str, done: int, total: int) -> None:
+    """Nobody is told."""

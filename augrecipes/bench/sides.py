@@ -1,0 +1,205 @@
+"""Sides: what is compared, each a recipe at a level of the optimiser, or stock, over the same samples and draws."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import augrecipes.data.loader as loading
+from augrecipes.bench.cold import Evicted, evict
+from augrecipes.bench.measure import Work
+from augrecipes.bench.stock import StockPipeline, albumentations_only
+from augrecipes.data.bags import TileBags
+from augrecipes.data.folder import ImageFolder
+from augrecipes.data.pairs import PairedImages
+from augrecipes.errors import BenchError, DataError
+from augrecipes.preview.samples import TABLES
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.verify.samples import Data, StrPath
+
+STOCK = "stock"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of those that are compared.
+
+    Attributes:
+        recipe: its name, told apart from others of the same name.
+        level: of the optimiser, or `stock`.
+        dataset: the samples that are read, in their order.
+        source: the recipe itself.
+    """
+
+    recipe: str
+    level: str
+    dataset: Any
+    source: Recipe
+
+    @property
+    def name(self) -> str:
+        """Recipe and level."""
+        return f"{self.recipe} · {self.level}"
+
+    def rewound(self) -> None:
+        """Draws of its own begin again."""
+        if isinstance(self.dataset.pipeline, StockPipeline):
+            self.dataset.pipeline.rewind()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What holds for every side.
+
+    Attributes:
+        data: a folder or a CSV file; for pairs a folder by target, or a CSV file.
+        mode: the section.
+        seed: of the draws.
+        masks: a folder of masks.
+    """
+
+    data: Data
+    mode: Mode = "train"
+    seed: int = 0
+    masks: StrPath | None = None
+
+
+def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) -> Any:
+    """The Dataset that a user would make of the data.
+
+    Raises:
+        DataError: there is nothing there, or it is not as it should be.
+    """
+    given = setting.data
+    common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": level}
+    table = None if isinstance(given, Mapping) or Path(given).suffix.lower() not in TABLES else given
+    if recipe.kind == "pair":
+        if isinstance(given, Mapping):
+            return PairedImages(given, recipe, **common)
+        if table is None:
+            raise DataError(f"{recipe.name} is of kind pair: give a folder for each target, or a CSV file")
+        return PairedImages(recipe=recipe, files=table, **common)
+    if isinstance(given, Mapping):
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file")
+    root = None if table else given
+    if recipe.kind == "bag":
+        return TileBags(root, recipe, files=table, **common)
+    return ImageFolder(root, recipe, files=table, masks=setting.masks, **common)
+
+
+def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
+    """The same samples through another pipeline."""
+    made = copy.copy(dataset)
+    made.pipeline = pipeline
+    if recipe is not None:
+        made.recipe = recipe
+    return made
+
+
+def spread_out(total: int, wanted: int) -> list[int]:
+    """So many samples, spread evenly over the data; beyond their number they come again, with draws of their own.
+
+    >>> spread_out(6, 3), spread_out(2, 5)
+    ([0, 2, 4], [0, 1, 0, 1, 0])
+    """
+    if wanted <= total:
+        return [k * total // wanted for k in range(wanted)]
+    return [k % total for k in range(wanted)]
+
+
+def sides_of(
+    recipes: Mapping[str, Recipe], levels: Sequence[Optimize] | None, setting: Setting, samples: int
+) -> list[Side]:
+    """Every recipe at every level, over the same samples.
+
+    Args:
+        recipes: by the name that they are shown under.
+        levels: None: as written, and as the recipe itself chooses.
+        setting: of all of them.
+        samples: how many.
+
+    Raises:
+        BenchError: recipes of several kinds.
+        DataError: as `dataset_of`.
+        LintError, RecipeError: as `Recipe.compile`.
+    """
+    kinds = {recipe.kind for recipe in recipes.values()}
+    if len(kinds) > 1:
+        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(sorted(kinds))}")
+    sides: list[Side] = []
+    for name, recipe in recipes.items():
+        whole = dataset_of(recipe, setting)
+        part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
+        sides += [
+            Side(name, level, with_pipeline(part, compiled(recipe, setting, level)), recipe)
+            for level in levels or dict.fromkeys(("none", recipe.optimize))
+        ]
+    return sides
+
+
+def compiled(recipe: Recipe, setting: Setting, level: str) -> Any:
+    """The recipe's pipeline at a level; the tiles of a bag one after another, so that stages add up."""
+    return recipe.compile(setting.mode, level, setting.seed, threads=1)  # type: ignore[arg-type]
+
+
+def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
+    """Stock albumentations beside a recipe.
+
+    Args:
+        side: of the recipe.
+        setting: as it has.
+        yardstick: the recipe that stock runs; None: the side's own. Steps that albumentations does not have are
+            left out.
+    """
+    plain, _ = albumentations_only(yardstick or side.source)
+    pipeline = StockPipeline(plain, setting.mode, setting.seed)
+    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain)
+
+
+def files_of(dataset: Any, position: int) -> Iterator[str]:
+    """The files that a sample may be read from."""
+    if isinstance(dataset, PairedImages):
+        yield from dataset.paths(position).values()
+        return
+    row = dataset._virtual(position) % len(dataset._table)
+    if isinstance(dataset, TileBags):
+        start, stop = dataset._table.offsets[row : row + 2].tolist()
+        yield from (dataset._table.tiles[k] for k in range(start, stop))
+        return
+    yield dataset.path(position)
+    if dataset._table.masks is not None:
+        yield dataset._table.masks[row]
+
+
+def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: Any = "default") -> Work:
+    """A side as something to be timed, in this process.
+
+    Args:
+        side: it.
+        batch_size: samples in a batch.
+        cold: files are dropped from the page cache before each batch, and counted here.
+        collate: of the loader.
+    """
+    batches = loading.loader(side.dataset, batch_size, collate=collate)
+
+    def start() -> Iterator[Any]:
+        side.rewound()
+        batches.set_epoch(0)
+        return iter(batches)
+
+    def before(batch: int) -> None:
+        stop = min((batch + 1) * batch_size, len(side.dataset))
+        for position in range(batch * batch_size, stop):
+            evict(files_of(side.dataset, position), cold or Evicted())
+
+    return Work(side.name, start, before if cold is not None else None)
+
+
+def shortened(side: Side, samples: int) -> Side:
+    """The side over its first samples only."""
+    return replace(side, dataset=side.dataset.subset(np.arange(min(samples, len(side.dataset)))))

@@ -1,0 +1,128 @@
+"""Stages: where the time of a sample goes, from the file to the batch, while the very Dataset and loader run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Any, Literal
+
+import numpy as np
+
+from augrecipes.bench.clock import Clock
+from augrecipes.bench.measure import Work, mad
+from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
+from augrecipes.compiler.surround import SINK, surround
+from augrecipes.data.arguments import choose_collate
+from augrecipes.sources.watch import watched
+
+Kind = Literal["read", "decode", "step", "sink", "collate", "around"]
+_COLLATE = "\x00collate"
+_KINDS: dict[str, Kind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of a sample's time. Parts do not overlap: what a step decodes is `decode`, a group has its choice alone.
+
+    Attributes:
+        kind: `read` the file's bytes, `decode` them, a `step`, the `sink` (normalisation, dtype, layout), `collate`
+            into the batch, and what is `around` them: keys, checks, tensors.
+        name: of a step its label, as the plan has it; else the kind.
+        ms: a sample.
+        mad: of its time over the rounds, ms a sample.
+    """
+
+    kind: Kind
+    name: str
+    ms: float
+    mad: float
+
+
+@dataclass
+class Staged:
+    """A side that runs by the clock.
+
+    Attributes:
+        side: with a pipeline of its own.
+        labels: of its steps, in their order.
+        clock: what times them.
+        taken: of each (round, batch) the seconds of all and of each part.
+    """
+
+    side: Side
+    labels: list[str]
+    clock: Clock = field(default_factory=Clock)
+    taken: dict[tuple[int, int], tuple[float, dict[str, float]]] = field(default_factory=dict)
+
+    def work(self, batch_size: int, cold: Any = None) -> Work:
+        """Something to be timed in turns with others."""
+        collate = choose_collate("default", self.side.dataset)
+
+        def clocked(samples: list[Any]) -> Any:
+            return self.clock.run(_COLLATE, collate, (samples,), {})
+
+        plain = work_of(self.side, batch_size, cold, clocked)
+
+        def after(turn: int, batch: int, seconds: float) -> None:
+            self.taken[turn, batch] = seconds, self.clock.take()
+
+        def start() -> Iterator[Any]:
+            self.clock.take()
+            return _Watched(plain.start(), self.clock)
+
+        return replace(plain, start=start, after=after)
+
+    def stages(self, samples: int) -> list[Stage]:
+        """What was found, in the order in which a sample goes through them.
+
+        Of each batch the round that takes the median time stands for it, so that the parts add up to its time.
+
+        Args:
+            samples: of a pass.
+        """
+        rounds = sorted({turn for turn, _ in self.taken})
+        batches = sorted({batch for _, batch in self.taken})
+        parts = ["read", "decode", *self.labels, SINK, _COLLATE]
+        middles = [
+            sorted((self.taken[turn, batch] for turn in rounds), key=itemgetter(0))[len(rounds) // 2]
+            for batch in batches
+        ]
+        found = []
+        for part in parts:
+            seconds = sum(spent.get(part, 0.0) for _, spent in middles)
+            passes = [sum(self.taken[turn, batch][1].get(part, 0.0) for batch in batches) for turn in rounds]
+            kind = _KINDS.get(part, "step")
+            name = part if kind == "step" else kind
+            found.append(Stage(kind, name, 1e3 * seconds / samples, 1e3 * mad(passes) / samples))
+        rest = sum(whole - sum(spent.values()) for whole, spent in middles)
+        rests = [
+            sum(whole - sum(spent.values()) for whole, spent in (self.taken[turn, batch] for batch in batches))
+            for turn in rounds
+        ]
+        return [*found, Stage("around", "around", 1e3 * rest / samples, 1e3 * mad(rests) / samples)]
+
+
+class _Watched(Iterator[Any]):
+    """Batches whose reading is watched while they are made."""
+
+    def __init__(self, batches: Iterator[Any], clock: Clock) -> None:
+        self._batches, self._clock = batches, clock
+
+    def __next__(self) -> Any:
+        with watched(self._clock.stage):
+            return next(self._batches)
+
+
+def staged(side: Side, setting: Setting) -> Staged:
+    """A side with a pipeline of its own, whose steps are run by a clock."""
+    pipeline = compiled(side.source, setting, side.level)
+    clock = Clock()
+    lazily = side.source.kind == "image" and pipeline.reads
+    labels = surround(pipeline.coming("encoded") if lazily else pipeline, clock.run)
+    return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
+
+
+def together(stages: list[Stage]) -> float:
+    """All of them, ms a sample."""
+    return float(np.sum([stage.ms for stage in stages]))

@@ -1,0 +1,126 @@
+"""Stock: the same steps in a plain `A.Compose`, as one writes them by hand, behind our readers and our loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import albumentations as A
+import numpy as np
+
+from augrecipes.compiler.bag import Bag
+from augrecipes.compiler.lower import group
+from augrecipes.errors import BenchError
+from augrecipes.ops.own import OWN
+from augrecipes.ops.registry import construct, is_registered
+from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
+
+
+def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """The recipe without the steps that albumentations does not have, and the labels of those.
+
+    A yardstick must not change with what it measures: steps of ours, or of the program's, may.
+    """
+    left: list[str] = []
+
+    def kept(steps: Sequence[Step]) -> tuple[Step, ...]:
+        found = []
+        for step in steps:
+            if step.name in OWN or is_registered(step.name):
+                left.append(step.site)
+                continue
+            inside = kept(step.steps)
+            if not step.is_group or inside:
+                found.append(replace(step, steps=inside))
+        return tuple(found)
+
+    return replace(recipe, steps=kept(recipe.steps), eval=kept(recipe.eval or ())), tuple(dict.fromkeys(left))
+
+
+class StockPipeline:
+    """What a Dataset of ours asks of a pipeline, done by `A.Compose` with draws of its own. One thread.
+
+    Pictures are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output.
+
+    Raises:
+        BenchError: of pairs there is no such form.
+    """
+
+    reads = False
+
+    def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
+        if recipe.kind == "pair":
+            raise BenchError(
+                f"{recipe.name} is of kind pair, and albumentations cannot draw one crop for two grids: "
+                "compare with another recipe, or with --optimize none"
+            )
+        self._seed, self._output = seed, recipe.output
+        self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
+        steps = [_made(step) for step in recipe.section(mode) or ()]
+        self._compose = A.Compose([*steps, *_last(recipe.output)], **_processors(recipe.inputs), seed=seed)
+
+    def rewind(self) -> None:
+        """From here on the same draws again."""
+        self._compose.set_random_seed(self._seed)
+
+    def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
+        """What makes the next sample, whatever its key."""
+        del index, epoch, tile
+        return self._sample
+
+    def _sample(self, **targets: Any) -> dict[str, Any]:
+        if "boxes" in targets:
+            targets["bboxes"] = targets.pop("boxes")
+        done: dict[str, Any] = self._compose(**targets)
+        image = done["image"]
+        if self._output.layout == "chw":
+            image = image.transpose(2, 0, 1)
+        done["image"] = np.ascontiguousarray(image, self._dtype)
+        if "mask" in done:
+            done["mask"] = done["mask"].astype(np.int64)
+        if "bboxes" in done:
+            done["boxes"] = np.asarray(done.pop("bboxes"), np.float32).reshape(-1, 4)
+        if "keypoints" in done:
+            done["keypoints"] = np.asarray(done["keypoints"], np.float32)
+        return done
+
+    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Bag:
+        """The tiles of a bag, one after another."""
+        del index, epoch
+        images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
+        out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
+        np.stack(images, out=out)
+        return Bag(out, tuple(range(len(tiles))))
+
+
+def _made(step: Step) -> Any:
+    return group(step, [_made(child) for child in step.steps]) if step.is_group else construct(step)
+
+
+def _last(output: Output) -> list[Any]:
+    """What stands for the output."""
+    if output.dtype == "uint8" or output.where == "device":
+        return []
+    if output.normalize:
+        return [A.Normalize(mean=output.normalize.mean, std=output.normalize.std)]
+    low, high = output.range
+    if (low, high) == (0.0, 1.0):
+        return [A.ToFloat(max_value=255)]
+    scale = 1 / (high - low)
+    return [A.Normalize(mean=(-low * scale,) * 3, std=(scale,) * 3)]
+
+
+def _processors(inputs: Inputs) -> dict[str, Any]:
+    """Albumentations' own parameters for boxes and points."""
+    found: dict[str, Any] = {}
+    boxes, points = inputs.boxes, inputs.keypoints
+    if boxes is not None:
+        found["bbox_params"] = A.BboxParams(
+            boxes.format, [boxes.labels] if boxes.labels else None, boxes.min_area, boxes.min_visibility,
+            min_width=boxes.min_width, min_height=boxes.min_height, clip=boxes.clip,
+        )  # fmt: skip
+    if points is not None:
+        labels = [points.labels] if points.labels else None
+        found["keypoint_params"] = A.KeypointParams(points.format, labels, points.remove_invisible)
+    return found

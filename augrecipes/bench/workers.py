@@ -1,0 +1,92 @@
+"""Reading in worker processes: how evenly batches arrive, and what handing them over takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import augrecipes.data.loader as loading
+from augrecipes.bench.sides import Side
+from augrecipes.data.arguments import choose_collate
+
+_PROBES = 12  # batches whose hand-over is timed
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Milliseconds between one batch and the next, as the consumer sees them: half are shorter than `p50`, ..."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
+    """Of the times between batches.
+
+    >>> gaps_of(np.array([0.001, 0.001, 0.003]))
+    Gaps(p50=1.0, p95=2.8, p99=2.96)
+    """
+    p50, p95, p99 = (round(1e3 * float(value), 6) for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
+    return Gaps(p50, p95, p99)
+
+
+@dataclass(frozen=True)
+class _Stamped:
+    """A batch with the time when it was ready; a clock that all processes of a machine share."""
+
+    collate: Callable[[list[Any]], Any]
+
+    def __call__(self, samples: list[Any]) -> tuple[Any, float]:
+        return self.collate(samples), perf_counter()
+
+
+def hand_over(side: Side, batch_size: int) -> float:
+    """Milliseconds a sample between a batch's being ready in a worker process and its being in the consumer's hands.
+
+    The consumer does nothing else but wait. The first batches, which meet cold queues, do not count.
+    """
+    collate = _Stamped(choose_collate("default", side.dataset))
+    samples = max(_PROBES * batch_size, 1)
+    batches = loading.loader(
+        side.dataset, batch_size, num_workers=1, collate=collate, samples_per_epoch=samples, drop_last=True
+    )
+    taken = []
+    for _, ready in batches:
+        taken.append(perf_counter() - ready)
+    return 1e3 * median(taken[2:] or taken) / batch_size
+
+
+def in_workers(
+    sides: Sequence[Side], batch_size: int, workers: int, rounds: int, advance: Callable[[], None]
+) -> list[list[NDArray[np.float64]]]:
+    """Seconds between batches, by side and round, where worker processes read. Sides take turns, pass by pass."""
+    loaders = []
+    for side in sides:
+        samples = max(len(side.dataset), 8 * workers * batch_size)
+        loaders.append(
+            loading.loader(
+                side.dataset, batch_size, num_workers=workers, samples_per_epoch=samples, persistent_workers=True
+            )
+        )
+    found: list[list[NDArray[np.float64]]] = [[] for _ in sides]
+    for turn in range(rounds + 1):  # the first starts the workers
+        order = range(len(sides)) if turn % 2 else reversed(range(len(sides)))
+        for k in order:
+            sides[k].rewound()
+            loaders[k].set_epoch(0)
+            last, gaps = perf_counter(), []
+            for _ in loaders[k]:
+                now = perf_counter()
+                gaps.append(now - last)
+                last = now
+            if turn:
+                found[k].append(np.asarray(gaps))
+        advance()
+    return found

@@ -1,0 +1,160 @@
+"""`augrecipes bench`: recipes side by side, on one's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augrecipes.cli.folders import data_of
+from augrecipes.cli.options import Mode, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.terminal import progress
+
+if TYPE_CHECKING:
+    from augrecipes.bench.gate import Baseline
+    from augrecipes.bench.record import Bench
+
+_LEVELS = ("none", "exact", "fast")
+
+
+def bench(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files, or names of the gallery.")],
+    data: Annotated[
+        list[str],
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each.",
+        ),
+    ],
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="stock", help="albumentations' own Compose beside each recipe.")
+    ] = None,
+    optimize: Annotated[
+        str | None,
+        typer.Option(
+            "--optimize",
+            metavar="none,exact,fast",
+            help="Levels to compare. Otherwise: none, and what each recipe chooses.",
+        ),
+    ] = None,
+    cold: Annotated[bool, typer.Option("--cold", help="Read files from a cold page cache, where that can be had.")] = (
+        False
+    ),
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of a pass, at most.")] = 64,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.01, max=3600, help="For each side, roughly.")] = 10.0,
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Measure with so many workers besides.")] = 0,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Samples in a batch: 8, of bags 1.")
+    ] = None,
+    effects: Annotated[
+        bool, typer.Option("--effects/--no-effects", help="Also look at what the steps do to the samples.")
+    ] = True,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Leave each step out in turn.")] = False,
+    json_: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything to this file.")] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="FILE", help="A record of --json --against stock, to be held against."),
+    ] = None,
+    fail_if_slower: Annotated[
+        str, typer.Option("--fail-if-slower", metavar="15%", help="With --baseline: how much slower is too slow.")
+    ] = "15%",
+    mode: Mode = "train",
+    seed: Seed = 0,
+    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    set_: Set = None,
+    without: Without = None,
+) -> None:
+    """Compare recipes on the same samples and draws: how fast they are, stage by stage, and what they do.
+
+    \b
+    Examples:
+      augrecipes bench stained-tissue --data tiles/ --optimize none,fast
+      augrecipes bench a.yaml b.yaml --data photos/ --against stock --json bench.json
+      augrecipes bench a.yaml --data photos/ --baseline bench.json --fail-if-slower 15%
+      augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
+
+    Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one.
+
+    Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
+    be used.
+    """
+    section = one_of(mode, ("train", "eval"), "--mode")
+    one_of(against, ("stock",), "--against")
+    levels = None if optimize is None else [one_of(word.strip(), _LEVELS, "--optimize") for word in optimize.split(",")]
+    limit = _share(fail_if_slower)
+    changes, sources = overrides(set_), data_of(data)
+    from augrecipes.bench.gate import open_baseline
+    from augrecipes.bench.record import write
+    from augrecipes.bench.run import Options
+    from augrecipes.bench.run import bench as compare
+    from augrecipes.bench.sides import Setting
+    from augrecipes.recipe import load
+
+    if json_ is not None and not json_.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {json_.parent}", param_hint="--json")
+    held = None if baseline is None else open_baseline(baseline)
+    loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
+    options = Options(
+        None if levels is None else list(dict.fromkeys(levels)), against == "stock" or held is not None,
+        {} if held is None else held.yardsticks, cold, samples, batch_size, seconds, workers, effects, ablate,
+    )  # fmt: skip
+    with progress("measuring") as advance:
+        found = compare(
+            loaded, Setting(sources, section, seed, masks), options, lambda _, done, total: advance(done, total)
+        )
+    from augrecipes.cli.bench_tables import tell
+
+    for line in tell(found):
+        typer.echo(line)
+    if json_ is not None:
+        write(found, json_)
+        typer.echo(f"\n{json_}")
+    if held is not None and not _passes(found, held, limit):
+        raise typer.Exit(1)
+
+
+def _passes(found: Bench, held: Baseline, limit: float) -> bool:
+    """Whether no side is slower than the baseline allows; prints the gate's table."""
+    from augrecipes.bench.gate import gate
+    from augrecipes.cli.bench_tables import tell_gate
+
+    told = found.to_json()
+    differing = [
+        f"{key} was {then!r} then and is {told[key]!r} now: ratios may not be comparable"
+        for key, then in held.data.items()
+        if told[key] != then
+    ]
+    gates = gate(held, found.sides, limit)
+    typer.echo()
+    for line in tell_gate(gates, held, limit, differing):
+        typer.echo(line)
+    return all(one.outcome != "slower" for one in gates)
+
+
+def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:
+    """By name; the second of one name gets a number."""
+    found: dict[str, Any] = {}
+    for recipe in recipes:
+        name, number = recipe.name, 2
+        while name in found:
+            name, number = f"{recipe.name} ({number})", number + 1
+        found[name] = recipe
+    return found
+
+
+def _share(text: str) -> float:
+    """`15%` or `0.15` as 0.15.
+
+    >>> _share("15%"), _share("0.2")
+    (0.15, 0.2)
+    """
+    try:
+        share = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 100:
+        raise typer.BadParameter(f"{text!r} is no share such as 15% or 0.15", param_hint="--fail-if-slower")
+    return share

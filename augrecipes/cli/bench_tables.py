@@ -1,0 +1,185 @@
+"""A comparison as text for people: one line a recipe, a bar a stage, and what may be said of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from augrecipes.cli.terminal import paint
+
+if TYPE_CHECKING:
+    from augrecipes.bench.effects import Effects
+    from augrecipes.bench.gate import Baseline, Gate
+    from augrecipes.bench.measure import Ratio
+    from augrecipes.bench.record import Ablated, Bench, SideRecord
+
+_BAR = 32  # the longest, in characters
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
+
+
+def tell(bench: Bench) -> Iterator[str]:
+    """All of a comparison, line by line."""
+    yield f"machine: {bench.machine}"
+    yield (
+        f"data: {bench.samples} samples in batches of {bench.batch_size}, {bench.mode}, seed {bench.seed}; "
+        f"{bench.rounds} rounds in turns, one thread"
+    )
+    if bench.cold is not None:
+        yield f"cold: {bench.cold}"
+    yield ""
+    yield from _speed(bench)
+    for side in bench.sides:
+        if side.stages:
+            yield ""
+            yield from _stages(side)
+    for recipe in bench.recipes:
+        if recipe.effects is not None:
+            yield ""
+            yield from _effects(recipe.name, recipe.effects)
+        if recipe.ablations and recipe.effects is not None:
+            yield ""
+            yield from _ablations(recipe.name, recipe.ablations)
+    if bench.verdicts:
+        yield ""
+        yield paint("Verdicts", "strong", sys.stdout)
+        yield from (f"  {verdict.text}" for verdict in bench.verdicts)
+        yield from _note(bench)
+
+
+def _note(bench: Bench) -> Iterator[str]:
+    from augrecipes.bench.compare import how_sure
+
+    yield paint(f"  {how_sure()}", "faint", sys.stdout)
+    for recipe in bench.recipes:
+        if recipe.not_in_stock and bench.side(recipe.name, "stock"):
+            yield paint(f"  stock beside {recipe.name} lacks {', '.join(recipe.not_in_stock)}", "faint", sys.stdout)
+
+
+def _speed(bench: Bench) -> Iterator[str]:
+    heads = ["", "ms a sample", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
+    stock, wide = any(side.against_stock for side in bench.sides), any(side.in_workers for side in bench.sides)
+    heads += ["time / stock"] if stock else []
+    heads += ["in workers, samples/s", "gaps p50", "p95", "p99 ms"] if wide else []
+    rows = []
+    for side in bench.sides:
+        gaps = side.gaps
+        row = [
+            side.name, f"{side.ms:.3f} ± {side.mad:.3f}", f"{side.samples_per_second:,.0f}", f"{gaps.p50:.1f}",
+            f"{gaps.p95:.1f}", f"{gaps.p99:.1f}", f"{side.peak_mib:,.0f}",
+        ]  # fmt: skip
+        row += [_ratio(side.against_stock)] if stock else []
+        if wide and (many := side.in_workers):
+            row += [
+                f"{many.workers}: {many.samples_per_second:,.0f} ± {many.mad:,.0f}", f"{many.gaps.p50:.1f}",
+                f"{many.gaps.p95:.1f}", f"{many.gaps.p99:.1f}",
+            ]  # fmt: skip
+        rows.append(row)
+    yield from _table("Speed, all read in this process", heads, rows)
+
+
+def _ratio(ratio: Ratio | None) -> str:
+    return "" if ratio is None else f"{ratio.middle:.2f} ({ratio.low:.2f}–{ratio.high:.2f})"
+
+
+def _stages(side: SideRecord) -> Iterator[str]:
+    longest = max(stage.ms for stage in side.stages) or 1.0
+    rows = []
+    for stage in side.stages:
+        what = {"around": "around the steps", "sink": "sink"}.get(stage.kind, stage.name)
+        rows.append([what, f"{stage.ms:.3f}", f"± {stage.mad:.3f}", bar(stage.ms / longest)])
+    accounted = side.accounted or 0.0
+    told = f"{accounted:.0%} of the {side.ms:.3f} ms measured without clocks".replace("%", " %")
+    rows.append(["together", f"{sum(stage.ms for stage in side.stages):.3f}", "", told])
+    if side.hand_over is not None:
+        rows.append(["hand-over, from a worker", f"{side.hand_over:.3f}", "", "beside the sum"])
+    yield from _table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
+    yield f"  {side.binds}"
+
+
+def bar(share: float) -> str:
+    """A bar of a share, 0..1.
+
+    >>> bar(0.5), bar(0.05)
+    ('████████████████', '█▋')
+    """
+    eighths = round(share * _BAR * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _effects(name: str, seen: Effects) -> Iterator[str]:
+    several = len({effect.target for effect in seen.steps}) > 1
+    rows = []
+    for effect in seen.steps:
+        applied = seen.applied.get(effect.step)
+        rows.append([
+            f"{effect.step} · {effect.target}" if several else effect.step,
+            "" if applied is None else _percent(applied),
+            "" if effect.filled is None or applied is None else _percent(effect.filled),
+            _percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations),
+        ])  # fmt: skip
+    left = f", {seen.left_out} left out" if seen.left_out else ""
+    heads = ["after", "acts on", "fills", "clipped", "means", "deviations"]
+    yield from _table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", heads, rows)
+    inside = [(site, share) for site, share in seen.applied.items() if site not in {e.step for e in seen.steps}]
+    yield from (f"  {site} acts on {_percent(share)}" for site, share in inside)
+    for target in seen.means:
+        out = f"means {_numbers(seen.means[target], 3)}, deviations {_numbers(seen.deviations[target], 3)}"
+        yield f"  comes out with {out}" + (f" ({target})" if len(seen.means) > 1 else "")
+
+
+def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
+    rows = []
+    for one in ablations:
+        if one.ratio is None or one.effects is None:
+            rows.append([one.step, "cannot run", "", "", "", one.why])
+            continue
+        seen, target = one.effects, next(iter(one.effects.means))
+        last = seen.last(target)
+        rows.append([
+            one.step, _ratio(one.ratio), "" if seen.filled is None else _percent(seen.filled),
+            _percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
+        ])  # fmt: skip
+    heads = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
+    yield from _table(f"{name}: without each step, in turns with the whole", heads, rows, left=(0, 5))
+
+
+def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing: Sequence[str]) -> Iterator[str]:
+    """The gate's table."""
+    heads = ["", "time / stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
+    rows = [
+        [
+            one.side, f"{one.then:.2f}", f"{one.now:.2f}",
+            *(f"{100 * (change - 1):+.0f} %" for change in (one.slower, one.low, one.high)),
+            one.step, f"{one.gained:+.3f}" if one.step else "", paint(one.outcome, _STYLES[one.outcome], sys.stdout),
+        ]
+        for one in found
+    ]  # fmt: skip
+    title = f"Against {baseline.path} of {baseline.date[:10]}, slower than {100 * limit:g} % fails"
+    yield from _table(title, heads, rows, left=(0, 6, 8))
+    yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in differing)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _numbers(values: Sequence[float], digits: int = 0) -> str:
+    return " ".join(f"{value:.{digits}f}" for value in values)
+
+
+def _table(
+    title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,)
+) -> Iterator[str]:  # fmt: skip
+    """Aligned columns: those in `left` to the left, the others to the right."""
+    yield paint(title, "strong", sys.stdout)
+    every = [heads, *rows] if heads else list(rows)
+    widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
+    for number, row in enumerate(every):
+        cells = (
+            f"{cell:<{width}}" if k in left else f"{cell:>{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        line = ("  " + "  ".join(cells)).rstrip()
+        yield paint(line, "faint", sys.stdout) if heads and not number else line

@@ -1,0 +1,72 @@
+"""A pipeline whose every step is called through a function of one's own: to time it, or to look at what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.recipe.model import Step
+
+SINK = "\x00sink"  # no step can be labelled so
+
+# (label, the step or sink, positional arguments, keyword arguments) → what the step returns, mostly.
+Around = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+def surround(pipeline: Pipeline, around: Around) -> list[str]:
+    """Let every step and sink of a pipeline be called through `around`, those inside groups too.
+
+    Args:
+        pipeline: of its own; it is changed, and no copy of it for another thread is.
+        around: calls the step, and returns what it returned.
+
+    Returns:
+        The steps' labels, groups before their children, as the plan has them.
+
+    >>> import numpy as np, augrecipes as ar
+    >>> pipeline, seen = ar.load("folder-128").compile(), []
+    >>> labels = surround(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
+    >>> _ = pipeline.at(0)(image=np.zeros((200, 300, 3), np.uint8))
+    >>> labels == seen[:-1], seen[-1] == SINK
+    (True, True)
+    """
+    steps = pipeline.compiled.plans[pipeline.arrival].steps
+    pipeline.transforms = [_around(made, step, around) for made, step in zip(pipeline.transforms, steps, strict=True)]
+    pipeline.sinks = {name: _Surrounded(sink, SINK, around) for name, sink in pipeline.sinks.items()}
+    return [step.site for top in steps for step in _opened(top)]
+
+
+def _around(made: Any, step: Step, around: Around) -> Any:
+    if is_open(step):
+        made.transforms = [_around(m, s, around) for m, s in zip(made.transforms, step.steps, strict=True)]
+    return _Surrounded(made, step.site, around)
+
+
+class _Surrounded:
+    """Stands in for a step, or a sink, and is that step in all but its calls."""
+
+    def __init__(self, wrapped: Any, label: str, around: Around) -> None:
+        self._wrapped, self._label, self._around = wrapped, label, around
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # the pipelines ask some steps what they are
+        return type(self._wrapped)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._around(self._label, self._wrapped, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+
+def is_open(step: Step) -> bool:
+    """Whether the steps inside a step are run one by one; those inside a joined step are not."""
+    return step.is_group or step.name == "Degrade"
+
+
+def _opened(step: Step) -> Iterator[Step]:
+    yield step
+    if is_open(step):
+        for child in step.steps:
+            yield from _opened(child)

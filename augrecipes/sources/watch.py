@@ -1,0 +1,35 @@
+"""Someone may watch the stages of reading a picture: how long its bytes take, and how long their decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Literal
+
+Stage = Literal["read", "decode"]
+Watch = Callable[[Stage], AbstractContextManager[object]]
+
+_NOBODY: AbstractContextManager[object] = nullcontext()
+_watch: Watch | None = None
+
+
+def stage(name: Stage) -> AbstractContextManager[object]:
+    """What the work of a stage is done inside; nothing at all while nobody watches."""
+    return _NOBODY if _watch is None else _watch(name)
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.
+
+    >>> seen = []
+    >>> with watched(lambda name: nullcontext(seen.append(name))), stage("read"):
+    ...     seen
+    ['read']
+    """
+    global _watch  # noqa: PLW0603  one process, one watcher
+    before, _watch = _watch, watch
+    try:
+        yield
+    finally:
+        _watch = before
