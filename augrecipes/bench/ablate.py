@@ -59,8 +59,8 @@ def ablate(
             refused[label] = str(error)
     works: list[Work] = [work_of(side, batch_size, collate="list"), *(work for _, _, work, _ in variants)]
     once = in_turns(works, 1, 1)
-    size = size_for(seconds * len(works), float(once.sum()), -(-len(side.dataset) // batch_size))
-    times = in_turns(works, size.rounds, size.batches, progress)
+    size = size_for(seconds * len(works), float(once.wall.sum()), -(-len(side.dataset) // batch_size))
+    times = in_turns(works, size.rounds, size.batches, progress).wall
     found = {
         label: Ablated(label, ratio(times[k + 1], times[0]), seen) for k, (label, _, _, seen) in enumerate(variants)
     }

@@ -3,6 +3,10 @@
 A slow day slows stock down as much as the recipe, so their ratio compares runs, and machines of a kind. Stock runs the
 steps that the recipe had when the record was taken, and of those only what albumentations itself has: the yardstick
 does not change with what it measures.
+
+Two ratios are held against the record: of time, and of the processor's work. Work is steady on a machine that others
+keep busy, and shows what a step computes; time shows waiting, too. A side fails where the whole interval of either is
+beyond the limit.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any, Literal
 
+from augrecipes.bench.measure import Ratio
 from augrecipes.bench.record import SideRecord, read
 from augrecipes.bench.sides import STOCK
 from augrecipes.errors import BenchError, RecipeError
@@ -27,20 +32,49 @@ class Then:
     """A side as the record has it.
 
     Attributes:
-        recipe: its name.
-        level: of the optimiser.
-        middle: its time over that of stock.
-        low: of the interval.
-        high: of the interval.
+        time: its time over that of stock.
+        work: the processor's work over that for stock.
         stages: ms a sample of each over the ms of stock, by name.
     """
 
-    recipe: str
-    level: str
+    time: Ratio
+    work: Ratio
+    stages: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A ratio now over the ratio then: 1.3 is 30% slower; `low` and `high` hold what is not known of both."""
+
     middle: float
     low: float
     high: float
-    stages: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A side against its record.
+
+    Attributes:
+        side: its name.
+        then: ratio to stock in the record, of what `of` says.
+        now: in this run.
+        change: now over then.
+        of: `time` or `work`, whichever decided.
+        outcome: `slower` where the whole interval is beyond the limit, `passes` where that of the work is within it,
+            else `cannot tell`, which does not fail.
+        step: the stage that gained most, in parts of stock's time; empty where none gained.
+        gained: how much, in ms a sample at this run's speed.
+    """
+
+    side: str
+    then: float
+    now: float
+    change: Change
+    of: Literal["time", "work"]
+    outcome: Outcome
+    step: str
+    gained: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +84,21 @@ class Baseline:
     Attributes:
         path: of the file.
         date: when it was taken.
-        data: what was read, samples, batch size, mode: what must be alike for ratios to be comparable.
+        about: data, mode, samples and batch size: what must be alike for ratios to be comparable.
         sides: that have a ratio to stock, by recipe and level.
         yardsticks: what stock runs, by recipe.
     """
 
     path: Path
     date: str
-    data: Mapping[str, Any]
+    about: Mapping[str, Any]
     sides: Mapping[tuple[str, str], Then]
     yardsticks: Mapping[str, Recipe]
 
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A side against its record.
-
-    Attributes:
-        side: its name.
-        then: ratio to stock in the record.
-        now: in this run.
-        slower: now over then: 1.3 is 30% slower.
-        low: of the interval, which has what is not known of both ratios in it.
-        high: the same.
-        outcome: `slower` where the whole interval is beyond the limit, `cannot tell` where the limit is inside it.
-        step: the stage that gained most, of a side's time in parts of stock's; empty where none gained.
-        gained: how much, in ms a sample at this run's speed.
-    """
-
-    side: str
-    then: float
-    now: float
-    slower: float
-    low: float
-    high: float
-    outcome: Outcome
-    step: str
-    gained: float
+    def undecided(self, recipe: str, level: str, time: Ratio, work: Ratio, *, limit: float) -> bool:
+        """Whether more rounds would help to tell how a side compares."""
+        then = self.sides.get((recipe, level))
+        return then is not None and _judged(then, time, work, limit)[0] == "cannot tell"
 
 
 def open_baseline(path: Path) -> Baseline:
@@ -100,13 +112,13 @@ def open_baseline(path: Path) -> Baseline:
         stock_ms = {side["recipe"]: side["ms"] for side in told["sides"] if side["level"] == STOCK}
         sides = {
             (side["recipe"], side["level"]): Then(
-                side["recipe"], side["level"], side["against_stock"]["middle"], side["against_stock"]["low"],
-                side["against_stock"]["high"],
+                _ratio(side["against_stock"]),
+                _ratio(side["cpu_against_stock"]),
                 {stage["name"]: stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
             )
             for side in told["sides"]
             if side["against_stock"]
-        }  # fmt: skip
+        }
         texts = {recipe["name"]: recipe["yardstick"] for recipe in told["recipes"]}
         about = {key: told[key] for key in ("data", "mode", "samples", "batch_size")}
         date = str(told["machine"]["date"])
@@ -119,6 +131,14 @@ def open_baseline(path: Path) -> Baseline:
     except RecipeError as error:
         raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
     return Baseline(path, date, about, sides, yardsticks)
+
+
+def _ratio(told: Mapping[str, Any]) -> Ratio:
+    """A ratio as it was written; ValueError where its numbers make no sense."""
+    found = Ratio(*(float(told[key]) for key in ("middle", "low", "high")), tuple(map(float, told["rounds"])))
+    if not 0 < found.low <= found.middle <= found.high:
+        raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
+    return found
 
 
 def gate(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[Gate]:
@@ -136,25 +156,46 @@ def gate(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[
     found = []
     for side in sides:
         then = baseline.sides.get((side.recipe, side.level))
-        if then is not None and side.against_stock is not None:
-            found.append(_one(then, side, stock[side.recipe], limit))
+        if then is not None and side.against_stock is not None and side.cpu_against_stock is not None:
+            judged = _judged(then, side.against_stock, side.cpu_against_stock, limit)
+            found.append(_one(side, then, judged, stock[side.recipe]))
     if not found:
         have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
         raise BenchError(f"{baseline.path}: has none of these recipes and levels; it has {have}")
     return found
 
 
-def _one(then: Then, side: SideRecord, stock_ms: float, limit: float) -> Gate:
-    now = side.against_stock
-    assert now is not None
+_Judged = tuple[Outcome, Literal["time", "work"], Ratio, Ratio]
+
+
+def _judged(then: Then, time: Ratio, work: Ratio, limit: float) -> _Judged:
+    """Outcome, by what, and the ratios then and now."""
+    if change_of(then.work, work).low > 1 + limit:
+        return "slower", "work", then.work, work
+    if change_of(then.time, time).low > 1 + limit:
+        return "slower", "time", then.time, time
+    outcome: Outcome = "passes" if change_of(then.work, work).high <= 1 + limit else "cannot tell"
+    return outcome, "work", then.work, work
+
+
+def change_of(then: Ratio, now: Ratio) -> Change:
+    """Two independent ratios: what is not known of each adds up as squares.
+
+    >>> change_of(Ratio(1.0, 1.0, 1.0, ()), Ratio(1.3, 1.2, 1.4, ()))
+    Change(middle=1.3, low=1.2, high=1.4)
+    """
     change = log(now.middle / then.middle)
-    # Two independent ratios: their uncertainties add up as squares.
     low = exp(change - sqrt(log(now.middle / now.low) ** 2 + log(then.high / then.middle) ** 2))
     high = exp(change + sqrt(log(now.high / now.middle) ** 2 + log(then.middle / then.low) ** 2))
-    outcome: Outcome = "slower" if low > 1 + limit else "passes" if high <= 1 + limit else "cannot tell"
+    return Change(*(round(value, 12) for value in (exp(change), low, high)))
+
+
+def _one(side: SideRecord, then: Then, judged: _Judged, stock_ms: float) -> Gate:
+    outcome, of, before, now = judged
     gains = {stage.name: stage.ms / stock_ms - then.stages.get(stage.name, 0.0) for stage in side.stages}
     step, gained = max(gains.items(), key=lambda item: item[1], default=("", 0.0))
+    change = change_of(before, now)
     return Gate(
-        side.name, then.middle, now.middle, exp(change), low, high, outcome,
+        side.name, before.middle, now.middle, change, of, outcome,
         step if gained > 0 else "", max(gained, 0.0) * stock_ms,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,23 @@ class Work:
     after: Callable[[int, int, float], None] | None = None
 
 
+@dataclass(frozen=True)
+class Turns:
+    """What `in_turns` found, in seconds, (works, rounds, batches) each.
+
+    Attributes:
+        wall: from a batch's being asked for to its being there.
+        cpu: that this process was at work meanwhile: on a busy machine much steadier, and blind to waiting.
+    """
+
+    wall: Times
+    cpu: Times
+
+    def and_then(self, more: Turns) -> Turns:
+        """These rounds, and more of the same."""
+        return Turns(*(np.concatenate(both, axis=1) for both in ((self.wall, more.wall), (self.cpu, more.cpu))))
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """How many times as long one piece of work takes as another.
@@ -58,7 +75,9 @@ class Ratio:
         return mad(np.asarray(self.rounds))
 
 
-def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
+def in_turns(
+    works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None, *, first: int = 0
+) -> Turns:
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
@@ -66,38 +85,36 @@ def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progres
         rounds: passes of each.
         batches: of a pass.
         progress: called with (rounds done, rounds).
-
-    Returns:
-        Seconds, (works, rounds, batches).
+        first: number of the first round, for `Work.after`.
     """
-    times = np.zeros((len(works), rounds, batches))
+    found = Turns(*(np.zeros((len(works), rounds, batches)) for _ in range(2)))
     for turn in range(rounds):
         passes = [work.start() for work in works]
         for batch in range(batches):
             for k in _order(len(works), turn, batch):
-                times[k, turn, batch] = _one(works[k], passes[k], turn, batch)
+                found.wall[k, turn, batch], found.cpu[k, turn, batch] = _one(works[k], passes[k], first + turn, batch)
         del passes
         if progress:
             progress(turn + 1, rounds)
-    return times
+    return found
 
 
-def _one(work: Work, batches: Iterator[Any], turn: int, batch: int) -> float:
+def _one(work: Work, batches: Iterator[Any], turn: int, batch: int) -> tuple[float, float]:
     if work.before:
         work.before(batch)
     collecting = gc.isenabled()
     gc.disable()
     try:
-        start = perf_counter()
+        start, worked = perf_counter(), process_time()
         held = next(batches)
-        seconds = perf_counter() - start
+        cpu, seconds = process_time() - worked, perf_counter() - start
         del held
     finally:
         if collecting:
             gc.enable()
     if work.after:
         work.after(turn, batch, seconds)
-    return seconds
+    return seconds, cpu
 
 
 def _order(count: int, turn: int, batch: int) -> list[int]:

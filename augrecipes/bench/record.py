@@ -52,7 +52,8 @@ class SideRecord:
         level: `none`, `exact`, `fast`, or `stock`.
         ms: a sample, read in this process: the sum over the batches of the median round.
         mad: of the rounds' ms a sample.
-        samples_per_second: the same the other way round.
+        cpu_ms: a sample, that the processor was at work on it; the rest of `ms` is waiting.
+        samples_per_second: what `ms` comes to.
         seconds: of each batch, by round.
         gaps: between batches, where this process reads.
         peak_mib: the most memory that the process held during a pass, resident, MiB.
@@ -62,12 +63,14 @@ class SideRecord:
         in_workers: where worker processes were asked for.
         binds: what keeps samples from coming faster; empty for stock.
         against_stock: the time over that of stock, where it was measured in the same run.
+        cpu_against_stock: the work of the processor over that for stock.
     """
 
     recipe: str
     level: str
     ms: float
     mad: float
+    cpu_ms: float
     samples_per_second: float
     seconds: tuple[tuple[float, ...], ...]
     gaps: Gaps
@@ -78,6 +81,7 @@ class SideRecord:
     in_workers: InWorkers | None
     binds: str
     against_stock: Ratio | None
+    cpu_against_stock: Ratio | None
 
     @property
     def name(self) -> str:

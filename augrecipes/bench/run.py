@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,7 @@ from augrecipes.bench.cold import Evicted
 from augrecipes.bench.compare import binds, differs, verdict
 from augrecipes.bench.effects import effects
 from augrecipes.bench.machine import Peak, machine
-from augrecipes.bench.measure import CONFIDENCE, Size, Times, Work, in_turns, mad, ratio, size_for, total
+from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, InWorkers, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
 from augrecipes.bench.stages import Staged, staged, together
@@ -28,6 +28,7 @@ from augrecipes.recipe.write import to_yaml
 _WARM = 2  # batches of each side before anything is timed
 _SAMPLES, _BATCH, _SECONDS = 64, 8, 10.0
 _LOOKED_AT = 64
+_AGAIN = 3  # times that as many rounds are added where nothing is decided
 
 Advance = Callable[[str, int, int], None]
 
@@ -47,6 +48,8 @@ class Options:
         workers: processes that read, measured besides; 0: none.
         effects: look at what the recipes do.
         ablate: leave out each step in turn.
+        undecided: asked with a recipe, its level, and its ratios to stock, of time and of work: whether more rounds
+            are wanted. They are measured up to three times more.
     """
 
     levels: Sequence[Optimize] | None = None
@@ -59,6 +62,7 @@ class Options:
     workers: int = 0
     effects: bool = True
     ablate: bool = False
+    undecided: Callable[[str, str, Ratio, Ratio], bool] | None = None
 
 
 @dataclass
@@ -73,7 +77,7 @@ class _Run:
     advance: Advance
     cold: Evicted | None
     size: Size = field(init=False)
-    times: Times = field(init=False)
+    times: Turns = field(init=False)
 
 
 def bench(
@@ -115,7 +119,7 @@ def bench(
         seed=setting.seed,
         samples=run.size.batches * batch_size,
         batch_size=batch_size,
-        rounds=run.size.rounds,
+        rounds=run.times.wall.shape[1],
         confidence=CONFIDENCE,
         cold=None if run.cold is None else str(run.cold),
         recipes=tuple(_recipe(run, name, recipe) for name, recipe in recipes.items()),
@@ -131,20 +135,48 @@ def _time(run: _Run) -> None:
     batches = -(-len(run.sides[0].dataset) // run.batch_size)
     in_turns(works, 1, min(_WARM, batches))
     once = in_turns(works, 1, 1)
-    run.size = size_for(run.options.seconds * len(run.sides), float(once.sum()), batches)
+    run.size = size_for(run.options.seconds * len(run.sides), float(once.wall.sum()), batches)
     for one in run.staged.values():
         one.taken.clear()
-    run.times = in_turns(works, run.size.rounds, run.size.batches, lambda d, n: run.advance("timing", d, n))
+    for again in range(1 + _AGAIN):
+        more = in_turns(
+            works, run.size.rounds, run.size.batches, lambda d, n: run.advance("timing", d, n),
+            first=again * run.size.rounds,
+        )  # fmt: skip
+        run.times = run.times.and_then(more) if again else more
+        if not any(_undecided(run)):
+            return
+
+
+def _undecided(run: _Run) -> Iterator[bool]:
+    """Whether more rounds are wanted, side by side."""
+    ask = run.options.undecided
+    for k, side in enumerate(run.sides):
+        beside = _stock_of(run, side)
+        if ask is not None and beside is not None:
+            yield ask(side.recipe, side.level, *_ratios(run, k, beside))
+
+
+def _stock_of(run: _Run, side: Side) -> int | None:
+    """The place of the stock beside a side."""
+    if side.level == STOCK:
+        return None
+    return next((k for k, one in enumerate(run.sides) if (one.recipe, one.level) == (side.recipe, STOCK)), None)
+
+
+def _ratios(run: _Run, one: int, other: int) -> tuple[Ratio, Ratio]:
+    """Of two sides: by the clock on the wall, and by the work of the processor."""
+    return ratio(run.times.wall[one], run.times.wall[other]), ratio(run.times.cpu[one], run.times.cpu[other])
 
 
 def _records(run: _Run) -> list[SideRecord]:
     samples = run.size.batches * run.batch_size
     wide = _in_workers(run)
-    against = {side.recipe: run.times[k] for k, side in enumerate(run.sides) if side.level == STOCK}
     found = []
     for k, side in enumerate(run.sides):
         run.advance("handing over", k, len(run.sides))
-        times, clocked = run.times[k], run.staged.get(k)
+        times, clocked, beside = run.times.wall[k], run.staged.get(k), _stock_of(run, side)
+        against = None if beside is None else _ratios(run, k, beside)
         ms = 1e3 * total(times) / samples
         stages = clocked.stages(samples) if clocked else []
         handed = hand_over(side, run.batch_size) if clocked else None
@@ -154,6 +186,7 @@ def _records(run: _Run) -> list[SideRecord]:
                 level=side.level,
                 ms=ms,
                 mad=1e3 * mad(times.sum(1)) / samples,
+                cpu_ms=1e3 * total(run.times.cpu[k]) / samples,
                 samples_per_second=1e3 / ms,
                 seconds=tuple(tuple(row) for row in times.tolist()),
                 gaps=gaps_of(times.reshape(-1)),
@@ -163,7 +196,8 @@ def _records(run: _Run) -> list[SideRecord]:
                 hand_over=handed,
                 in_workers=wide[k] if wide else None,
                 binds=binds(stages, handed, run.options.workers) if stages else "",
-                against_stock=ratio(times, against[side.recipe]) if clocked and side.recipe in against else None,
+                against_stock=against and against[0],
+                cpu_against_stock=against and against[1],
             )
         )
     return found
@@ -200,7 +234,7 @@ def _verdicts(run: _Run) -> list[Verdict]:
     for one, other in combinations(range(len(run.sides)), 2):
         a, b = run.sides[one], run.sides[other]
         if a.recipe == b.recipe or (last.get(a.recipe) == one and last.get(b.recipe) == other):
-            found.append(_verdict(a.name, b.name, run.times[one], run.times[other]))
+            found.append(_verdict(a.name, b.name, run.times.wall[one], run.times.wall[other]))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,6 +101,7 @@ def bench(
     options = Options(
         None if levels is None else list(dict.fromkeys(levels)), against == "stock" or held is not None,
         {} if held is None else held.yardsticks, cold, samples, batch_size, seconds, workers, effects, ablate,
+        None if held is None else partial(held.undecided, limit=limit),
     )  # fmt: skip
     with progress("measuring") as advance:
         found = compare(
@@ -124,7 +126,7 @@ def _passes(found: Bench, held: Baseline, limit: float) -> bool:
     told = found.to_json()
     differing = [
         f"{key} was {then!r} then and is {told[key]!r} now: ratios may not be comparable"
-        for key, then in held.data.items()
+        for key, then in held.about.items()
         if told[key] != then
     ]
     gates = gate(held, found.sides, limit)

@@ -147,17 +147,17 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
 
 def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing: Sequence[str]) -> Iterator[str]:
     """The gate's table."""
-    heads = ["", "time / stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
+    heads = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
     rows = [
         [
-            one.side, f"{one.then:.2f}", f"{one.now:.2f}",
-            *(f"{100 * (change - 1):+.0f} %" for change in (one.slower, one.low, one.high)),
+            one.side, one.of, f"{one.then:.2f}", f"{one.now:.2f}",
+            *(f"{100 * (change - 1):+.0f} %" for change in (one.change.middle, one.change.low, one.change.high)),
             one.step, f"{one.gained:+.3f}" if one.step else "", paint(one.outcome, _STYLES[one.outcome], sys.stdout),
         ]
         for one in found
     ]  # fmt: skip
     title = f"Against {baseline.path} of {baseline.date[:10]}, slower than {100 * limit:g} % fails"
-    yield from _table(title, heads, rows, left=(0, 6, 8))
+    yield from _table(title, heads, rows, left=(0, 1, 7, 9))
     yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in differing)
 
 

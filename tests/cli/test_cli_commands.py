@@ -16,7 +16,7 @@ from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
 from augrecipes.recipe.gallery import names
 
-COMMANDS = ("list", "check", "check-data", "explain", "diff", "preview", "verify", "schema", "demo")
+COMMANDS = ("list", "check", "check-data", "explain", "diff", "preview", "verify", "bench", "schema", "demo")
 
 
 def test_every_command_has_a_file():
