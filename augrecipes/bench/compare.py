@@ -36,7 +36,7 @@ def differs(ratio: Ratio) -> bool:
 
 def how_sure() -> str:
     """What an interval is, for people."""
-    return f"{CONFIDENCE:.0%} interval of resampled rounds; differences below {MARGIN:.0%} are left to chance"
+    return f"{CONFIDENCE:.0%} interval over the rounds; differences below {MARGIN:.0%} are left to chance"
 
 
 def binds(stages: Sequence[Stage], hand_over: float | None, workers: int, train_step: float | None = None) -> str:

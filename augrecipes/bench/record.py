@@ -58,7 +58,8 @@ class SideRecord:
         gaps: between batches, where this process reads.
         peak_mib: the most memory that the process held during a pass, resident, MiB.
         stages: in order; empty for stock.
-        accounted: the sum of the stages, which were timed in passes of their own, over `ms`; None for stock.
+        accounted: what the stages add up to over the whole; they are timed in passes of their own, which take turns
+            with those without clocks. None for stock.
         hand_over: ms a sample from a worker process to the consumer; None: not measured.
         in_workers: where worker processes were asked for.
         binds: what keeps samples from coming faster; empty for stock.
@@ -76,7 +77,7 @@ class SideRecord:
     gaps: Gaps
     peak_mib: float
     stages: tuple[Stage, ...]
-    accounted: float | None
+    accounted: Ratio | None
     hand_over: float | None
     in_workers: InWorkers | None
     binds: str

@@ -17,7 +17,7 @@ from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, InWorkers, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
-from augrecipes.bench.stages import Staged, staged, together
+from augrecipes.bench.stages import Staged, staged
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over, in_workers
 from augrecipes.compiler.explain import explain
@@ -157,6 +157,11 @@ def _undecided(run: _Run) -> Iterator[bool]:
             yield ask(side.recipe, side.level, *_ratios(run, k, beside))
 
 
+def _clocked(run: _Run, side: int) -> int:
+    """The place of a side's clocked twin among the times."""
+    return len(run.sides) + list(run.staged).index(side)
+
+
 def _stock_of(run: _Run, side: Side) -> int | None:
     """The place of the stock beside a side."""
     if side.level == STOCK:
@@ -192,7 +197,7 @@ def _records(run: _Run) -> list[SideRecord]:
                 gaps=gaps_of(times.reshape(-1)),
                 peak_mib=_peak(side, run.batch_size, run.size.batches),
                 stages=tuple(stages),
-                accounted=together(stages) / ms if stages else None,
+                accounted=ratio(run.times.wall[_clocked(run, k)], times) if clocked else None,
                 hand_over=handed,
                 in_workers=wide[k] if wide else None,
                 binds=binds(stages, handed, run.options.workers) if stages else "",

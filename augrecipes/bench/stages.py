@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
 
-import numpy as np
-
 from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
@@ -121,8 +119,3 @@ def staged(side: Side, setting: Setting) -> Staged:
     lazily = side.source.kind == "image" and pipeline.reads
     labels = surround(pipeline.coming("encoded") if lazily else pipeline, clock.run)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
-
-
-def together(stages: list[Stage]) -> float:
-    """All of them, ms a sample."""
-    return float(np.sum([stage.ms for stage in stages]))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from augrecipes.bench.record import Ablated, Bench, SideRecord
 
 _BAR = 32  # the longest, in characters
+_ASTRAY = 0.1  # by which a sum of stages may miss the whole
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
 
@@ -89,13 +90,22 @@ def _stages(side: SideRecord) -> Iterator[str]:
     for stage in side.stages:
         what = {"around": "around the steps", "sink": "sink"}.get(stage.kind, stage.name)
         rows.append([what, f"{stage.ms:.3f}", f"± {stage.mad:.3f}", bar(stage.ms / longest)])
-    accounted = side.accounted or 0.0
-    told = f"{accounted:.0%} of the {side.ms:.3f} ms measured without clocks".replace("%", " %")
-    rows.append(["together", f"{sum(stage.ms for stage in side.stages):.3f}", "", told])
+    rows.append(["together", f"{sum(stage.ms for stage in side.stages):.3f}", "", _accounted(side)])
     if side.hand_over is not None:
         rows.append(["hand-over, from a worker", f"{side.hand_over:.3f}", "", "beside the sum"])
     yield from _table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
     yield f"  {side.binds}"
+
+
+def _accounted(side: SideRecord) -> str:
+    """How the sum compares with the whole; a warning where it is certainly another."""
+    found = side.accounted
+    if found is None:
+        return ""
+    told = f"{100 * found.middle:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f}) of it without clocks"
+    if found.low > 1 + _ASTRAY or found.high < 1 - _ASTRAY:
+        told += paint(": they do not add up; measure for longer", "warning", sys.stdout)
+    return told
 
 
 def bar(share: float) -> str:

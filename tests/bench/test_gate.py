@@ -1,0 +1,150 @@
+"""The gate: a planted slowdown fails, none passes, and a record that is none is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from augrecipes.bench.gate import Baseline, Gate, Then, _judged, gate, open_baseline
+from augrecipes.bench.measure import Ratio
+from augrecipes.bench.record import write
+from augrecipes.bench.run import Options, bench
+from augrecipes.bench.sides import Setting
+from augrecipes.errors import BenchError
+from augrecipes.recipe.parse import parse_text
+
+LIMIT = 0.15
+STEPS = """version: 1
+recipe: mine
+steps:
+  - GaussianBlur: {blur_limit: [9, 9], p: 1.0}
+  - RandomResizedCrop: {size: [96, 96]}
+EVERYTHING
+eval: []
+"""
+
+
+def recipe(*, slow: bool = False) -> Any:
+    # L205: nothing is known of the planted step, not even that it keeps the size.
+    more = "  - Dawdle: {p: 1.0}  # augrecipes: ignore[L205]" if slow else ""
+    return parse_text(STEPS.replace("EVERYTHING", more))
+
+
+def options(seconds: float, held: Baseline | None = None) -> Options:
+    asked = None if held is None else lambda *told: held.undecided(*told, limit=LIMIT)
+    return Options(
+        ["exact"], stock=True, yardsticks=held.yardsticks if held else {}, samples=16, seconds=seconds, effects=False,
+        undecided=asked,
+    )  # fmt: skip
+
+
+def baseline(photos: Path, folder: Path, dawdle: Any, seconds: float) -> Baseline:
+    """A record of the recipe; from then on the planted step takes 30% of what the recipe took."""
+    found = bench({"mine": recipe()}, Setting(str(photos)), options(seconds))
+    write(found, folder / "bench.json")
+    dawdle.ms = 0.3 * found.sides[0].cpu_ms
+    return open_baseline(folder / "bench.json")
+
+
+def outcome(photos: Path, held: Baseline, seconds: float, *, slow: bool) -> Gate:
+    now = bench({"mine": recipe(slow=slow)}, Setting(str(photos)), options(seconds, held))
+    (found,) = gate(held, now.sides, LIMIT)
+    return found
+
+
+def check(photos: Path, folder: Path, dawdle: Any, seconds: float, times: int) -> None:
+    held = baseline(photos, folder, dawdle, seconds)
+    plain = [outcome(photos, held, seconds, slow=False).outcome for _ in range(times)]
+    slowed = [outcome(photos, held, seconds, slow=True) for _ in range(times)]
+    assert "slower" not in plain
+    assert [(one.outcome, one.step) for one in slowed] == [("slower", "Dawdle#1")] * times
+
+
+def test_a_planted_slowdown_fails_and_none_passes(photos: Path, tmp_path: Path, dawdle: Any) -> None:
+    # A wide margin instead of a long run: three times as slow as the limit allows.
+    held = baseline(photos, tmp_path, dawdle, 1.0)
+    dawdle.ms *= 2.5
+    for _ in range(2):
+        assert outcome(photos, held, 0.5, slow=False).outcome != "slower"
+        found = outcome(photos, held, 0.5, slow=True)
+        assert (found.outcome, found.step) == ("slower", "Dawdle#1")
+        assert found.change.low > 1 + LIMIT
+
+
+@pytest.mark.soak
+def test_thirty_percent_ten_times_out_of_ten(photos: Path, tmp_path: Path, dawdle: Any) -> None:
+    check(photos, tmp_path, dawdle, 6.0, 10)
+
+
+def narrow(middle: float) -> Ratio:
+    return Ratio(middle, middle * 0.98, middle * 1.02, (middle,) * 9)
+
+
+@pytest.mark.parametrize(
+    ("time", "work", "expected"),
+    [
+        (narrow(1.0), narrow(1.0), "passes"),
+        (narrow(1.3), narrow(1.0), "slower"),  # it waits
+        (narrow(1.0), narrow(1.3), "slower"),
+        (Ratio(1.3, 0.9, 1.7, ()), narrow(1.0), "passes"),  # a busy machine
+        (Ratio(1.3, 0.9, 1.7, ()), Ratio(1.2, 1.1, 1.3, ()), "cannot tell"),
+        (narrow(1.16), narrow(1.16), "cannot tell"),  # only where the whole interval is beyond the limit
+        (narrow(0.5), narrow(0.5), "passes"),
+    ],
+)
+def test_only_a_whole_interval_beyond_the_limit_fails(time: Ratio, work: Ratio, expected: str) -> None:
+    assert _judged(Then(narrow(1.0), narrow(1.0), {}), time, work, LIMIT)[0] == expected
+
+
+def test_an_uncertain_record_is_uncertain_for_ever() -> None:
+    wide = Ratio(1.0, 0.7, 1.4, ())
+    assert _judged(Then(wide, wide, {}), narrow(1.3), narrow(1.3), LIMIT)[0] == "cannot tell"
+
+
+@pytest.fixture(scope="module")
+def told(photos: Path) -> dict[str, Any]:
+    return bench({"mine": recipe()}, Setting(str(photos)), options(0.05)).to_json()
+
+
+def test_records_that_are_none(told: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    with pytest.raises(BenchError, match="No such file"):
+        open_baseline(file)
+    bare = {**told, "sides": [{**side, "against_stock": None} for side in told["sides"]]}
+    bent = {**told["sides"][0], "against_stock": {**told["sides"][0]["against_stock"], "low": 9e9}}
+    for text, why in (
+        ("{", "no JSON"),
+        ("[]", "no record"),
+        ('{"schema_version": 2}', "schema_version is 2"),
+        (json.dumps({"schema_version": 1}), "changed or cut"),
+        (json.dumps(bare), "no ratios to stock"),
+        (json.dumps({**told, "sides": [bent, *told["sides"][1:]]}), "changed or cut"),
+        (json.dumps({**told, "recipes": [{**told["recipes"][0], "yardstick": "nonsense"}]}), "cannot be read any more"),
+    ):
+        file.write_text(text)
+        with pytest.raises(BenchError, match=why):
+            open_baseline(file)
+
+
+def test_a_record_of_other_recipes(told: dict[str, Any], photos: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps(told))
+    held = open_baseline(file)
+    other = bench({"other": recipe()}, Setting(str(photos)), options(0.05))
+    with pytest.raises(BenchError, match="it has mine · exact"):
+        gate(held, other.sides, LIMIT)
+
+
+def test_a_write_that_fails_leaves_what_was_there(photos: Path, tmp_path: Path) -> None:
+    found = bench({"mine": recipe()}, Setting(str(photos)), options(0.05))
+    file = tmp_path / "bench.json"
+    write(found, file)
+    before = file.read_bytes()
+    object.__setattr__(found, "data", object())  # no JSON
+    with pytest.raises(TypeError):
+        write(found, file)
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]

@@ -1,0 +1,81 @@
+"""Where a sample's time goes: planted slow steps are named, and the stages add up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_data import KINDS, kind_data
+
+from augrecipes.bench.measure import in_turns
+from augrecipes.bench.run import Options, bench
+from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
+from augrecipes.bench.stages import staged
+from augrecipes.recipe.parse import parse_text
+
+CROP = "RandomResizedCrop: {size: [96, 96]}"
+
+
+def recipe(*steps: str, name: str = "mine") -> Any:
+    listed = "".join(f"\n  - {step}" for step in steps)
+    return parse_text(f"version: 1\nrecipe: {name}\nsteps:{listed}\neval: []\n")
+
+
+@pytest.mark.parametrize("level", ["none", "exact", "fast"])
+def test_a_planted_slow_step_is_named_and_the_stages_add_up(photos: Path, dawdle: Any, level: Any) -> None:
+    made = recipe("Nap: {p: 1.0}", CROP, "HorizontalFlip")
+    options = Options([level], samples=4, batch_size=4, seconds=0.6, effects=False)
+    found = bench({"mine": made}, Setting(photos), options)
+    (side,) = found.sides
+    slowest = max(side.stages, key=lambda stage: stage.ms)
+    assert (slowest.kind, slowest.name) == ("step", "Nap#1")
+    assert slowest.ms >= 10
+    assert "most of it Nap#1" in side.binds
+    assert side.accounted.low < 1.1  # on a busy machine the interval is wide; a calm one: the soak below
+    assert side.accounted.high > 0.9
+    assert sum(stage.ms for stage in side.stages) == pytest.approx(side.accounted.middle * side.ms, rel=0.05)
+    # Without the slow one they would not add up.
+    assert sum(stage.ms for stage in side.stages if stage is not slowest) < 0.8 * side.ms
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sum_is_within_a_tenth_of_the_whole(kind: str, tmp_path: Path) -> None:
+    made, data = kind_data(kind, tmp_path)
+    found = bench({"it": made}, Setting(data), Options(["none", "fast"], seconds=20, effects=False))
+    for side in found.sides:
+        assert side.accounted.middle == pytest.approx(1, abs=0.1)
+
+
+def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
+    (side,) = sides_of({"mine": recipe(CROP)}, ["none"], Setting(photos), 8)
+    one = staged(side, Setting(photos))
+    work = one.work(4)
+    next(work.start())
+    found = in_turns([work], 3, 2)
+    for (turn, batch), (seconds, parts) in one.taken.items():
+        assert seconds == found.wall[0, turn, batch]
+        assert 0.5 * seconds < sum(parts.values()) < seconds
+        assert set(parts) == {"read", "decode", "RandomResizedCrop#1", "\x00sink", "\x00collate"}
+        assert min(parts.values()) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_clocks_change_no_sample(kind: str, tmp_path: Path) -> None:
+    made, data = kind_data(kind, tmp_path)
+    for side in sides_of({"it": made}, ["none", "fast"], Setting(data), 3):
+        plain = list(work_of(side, 1).start())
+        timed = list(staged(side, Setting(data)).work(1).start())
+        for one, other in zip(plain, timed, strict=True):
+            for name in made.scales or ["image"]:
+                np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
+
+
+def test_samples_are_the_datasets_own(photos: Path) -> None:
+    made = recipe(CROP, "ColorJitter")
+    (side,) = sides_of({"it": made}, ["none"], Setting(photos), 4)
+    whole = dataset_of(made, Setting(photos), "none")
+    assert [side.dataset[k]["index"] for k in range(4)] == [0, 2, 4, 6]
+    np.testing.assert_array_equal(side.dataset[3]["image"].numpy(), whole[6]["image"].numpy())

@@ -1,0 +1,102 @@
+"""`augrecipes bench`."""
+
+from __future__ import annotations
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4")
+RECIPE = """version: 1
+recipe: NAME
+steps:
+  - RandomCrop: {height: 48, width: 48}
+  - HorizontalFlip
+eval: []
+"""
+
+
+@pytest.fixture
+def photos(write):
+    draw = np.random.default_rng(0)
+    for k in range(4):
+        write(f"photos/{k}.png", cv2.imencode(".png", draw.integers(0, 256, (80, 100, 3), np.uint8))[1].tobytes())
+    for name in ("a", "b"):
+        write(f"{name}.yaml", RECIPE.replace("NAME", name))
+    return "photos"
+
+
+def test_two_recipes_and_stock(run, photos, tmp_path):
+    result = run("bench", "a.yaml", "b.yaml", "--data", photos, "--against", "stock", "--json", "bench.json", *QUICK)
+    assert result.exit_code == 0, result.output
+    for text in (
+        "a · none",
+        "b · exact",
+        "a · stock",
+        "RandomCrop#1",
+        "█",
+        "CPU binds",
+        "what the steps do",
+        "Verdicts",
+    ):
+        assert text in result.stdout
+    told = json.loads((tmp_path / "bench.json").read_text())
+    assert told["schema_version"] == 1
+    assert [recipe["name"] for recipe in told["recipes"]] == ["a", "b"]
+    assert [step["site"] for step in told["recipes"][0]["plans"]["exact"]["steps"]] == [
+        "RandomCrop#1",
+        "HorizontalFlip#1",
+    ]
+    by_name = {(side["recipe"], side["level"]): side for side in told["sides"]}
+    assert np.shape(by_name["a", "exact"]["seconds"]) == (told["rounds"], told["samples"] // told["batch_size"])
+    assert by_name["a", "exact"]["against_stock"]["low"] > 0
+    assert by_name["a", "stock"]["stages"] == []
+    assert told["machine"]["packages"]["albumentations"]
+
+
+def test_the_gate_passes_and_fails(run, photos, tmp_path):
+    assert run("bench", "a.yaml", "--data", photos, "--against", "stock", "--json", "b.json", *QUICK).exit_code == 0
+    told = json.loads((tmp_path / "b.json").read_text())
+
+    def against(factor: float):
+        for side in told["sides"]:
+            for key in ("against_stock", "cpu_against_stock"):
+                if side[key]:
+                    side[key] |= dict.fromkeys(("middle", "low", "high"), factor)
+        (tmp_path / "b.json").write_text(json.dumps(told))
+        return run("bench", "a.yaml", "--data", photos, "--baseline", "b.json", "--fail-if-slower", "20%", *QUICK)
+
+    passed = against(1000.0)
+    assert passed.exit_code == 0, passed.output
+    assert "passes" in passed.stdout
+    failed = against(0.001)
+    assert failed.exit_code == 1
+    assert "a · exact" in failed.stdout
+    assert "slower than 20 % fails" in failed.stdout
+    assert failed.stdout.splitlines()[-1].endswith("slower")
+
+
+def test_ablation_and_one_recipe_twice(run, photos):
+    result = run("bench", "a.yaml", "a.yaml", "--data", photos, "--optimize", "fast", "--ablate", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "a (2) · fast" in result.stdout
+    assert "without each step" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "text"),
+    [
+        (("--fail-if-slower", "fast"), 2, "no share"),
+        (("--optimize", "quick"), 2, "'quick' is not one of"),
+        (("--against", "torchvision"), 2, "not one of stock"),
+        (("--baseline", "absent.json"), 2, "absent.json: No such file"),
+        (("--json", "nowhere/b.json"), 2, "no folder nowhere"),
+        (("sr-x2",), 2, "of kind"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, photos, more, status, text):
+    result = run("bench", "a.yaml", "--data", photos, *more, *QUICK)
+    assert result.exit_code == status
+    assert text in " ".join(result.output.replace("│", " ").split())
