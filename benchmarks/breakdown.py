@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 from unittest import mock
 
@@ -15,6 +13,7 @@ import cv2
 import numpy as np
 
 import augrecipes as ar
+from augrecipes.bench.clock import Clock
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.tints import Tints
 from augrecipes.compiler.kernels.warps import Warps
@@ -50,27 +49,8 @@ def breakdown(recipe: ar.Recipe, pool: Sequence[np.ndarray], count: int) -> list
     return sorted((what, spent / turns * 1e6) for what, spent in clock.spent.items())
 
 
-class _Clock:
-    """Charges time to whatever was entered last; what the clock itself takes is charged to nobody."""
-
-    def __init__(self) -> None:
-        self.spent: defaultdict[str, float] = defaultdict(float)
-        self._stack: list[str] = []
-        self._since = 0.0
-
-    def run(self, what: str, work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        now = perf_counter()
-        if self._stack:
-            self.spent[self._stack[-1]] += now - self._since
-        self._stack.append(what)
-        self._since = perf_counter()
-        try:
-            return work(*args, **kwargs)
-        finally:
-            now = perf_counter()
-            self.spent[what] += now - self._since
-            self._stack.pop()
-            self._since = perf_counter()
+class _Clock(Clock):
+    """A clock around functions that are called from elsewhere."""
 
     def of(self, what: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """`work`, charged to `what`."""
@@ -86,9 +66,9 @@ class _Clock:
 
         @functools.wraps(work)
         def timed(*args: Any, **kwargs: Any) -> Any:
-            if not self._stack:
+            if self.under_way is None:
                 return work(*args, **kwargs)
-            part = self._stack[-1].partition(":")[0]
+            part = self.under_way.partition(":")[0]
             code = _CODES.get(args[1]) if name == "cvtColor" and len(args) > 1 else None
             return self.run(f"{part}: {code or name}", work, args, kwargs)
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 import cv2
 import torch
 
+from augrecipes.bench.machine import machine
 from augrecipes.data import allocator
 
 Work = Callable[[], object]
@@ -97,19 +94,10 @@ def _summary(values: list[float]) -> Timing:
 
 def conditions() -> str:
     """Date, machine and versions, in one paragraph."""
-    packages = ("albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    day = datetime.now(timezone.utc).date().isoformat()
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    here = machine()
+    versions = ", ".join(f"{name} {found}" for name, found in here.packages.items() if name != "augrecipes")
+    load = "unknown" if here.load is None else f"{here.load:.1f}"
     return (
-        f"{day}, {_processor()}, {os.cpu_count()} cores (load {load} at the start), {platform.system()}, "
-        f"Python {platform.python_version()}, {versions}."
+        f"{here.date[:10]}, {here.processor}, {os.cpu_count()} cores (load {load} at the start), {here.system}, "
+        f"Python {here.python}, {versions}."
     )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -8,17 +8,16 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import albumentations as A
 import numpy as np
 import torch
 from PIL import Image, ImageEnhance
 
 import augrecipes as ar
+from augrecipes.bench.stock import compose
 from augrecipes.demo.photos import CLASSES as SCENES
 from augrecipes.demo.photos import draw_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, draw_tile
-from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
 
 # One sample: the number of the call, and where to put the picture.
@@ -90,16 +89,10 @@ def ours(recipe: ar.Recipe, optimize: str, pool: Sequence[np.ndarray], **more: A
 
 def stock(recipe: ar.Recipe, pool: Sequence[np.ndarray], **more: Any) -> Sample:
     """The same steps in a plain `A.Compose`, with `A.Normalize` or `A.ToFloat`, put into the batch as C×H×W."""
-    normal, boxes = recipe.output.normalize, recipe.inputs.boxes
-    last = A.Normalize(mean=normal.mean, std=normal.std) if normal else A.ToFloat(max_value=255)
-    given = None
-    if boxes is not None and "boxes" in more:
+    if "boxes" in more:
         more = {**more, "bboxes": more["boxes"]}
         del more["boxes"]
-        given = A.BboxParams(
-            boxes.format, [boxes.labels], boxes.min_area, boxes.min_visibility, clip=boxes.clip
-        )  # fmt: skip
-    plain = A.Compose([*(construct(step) for step in recipe.steps), last], bbox_params=given, seed=0)
+    plain = compose(recipe)
 
     def sample(k: int, out: np.ndarray) -> None:
         np.copyto(out, plain(image=pool[k % len(pool)], **more)["image"].transpose(2, 0, 1))

@@ -24,6 +24,11 @@ class Clock:
         self._stack: list[str] = []
         self._since = 0.0
 
+    @property
+    def under_way(self) -> str | None:
+        """What time is charged to now."""
+        return self._stack[-1] if self._stack else None
+
     def enter(self, what: str) -> None:
         """From now on time belongs to `what`."""
         now = perf_counter()

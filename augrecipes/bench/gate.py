@@ -135,7 +135,8 @@ def open_baseline(path: Path) -> Baseline:
 
 def _ratio(told: Mapping[str, Any]) -> Ratio:
     """A ratio as it was written; ValueError where its numbers make no sense."""
-    found = Ratio(*(float(told[key]) for key in ("middle", "low", "high")), tuple(map(float, told["rounds"])))
+    middle, low, high = (float(told[key]) for key in ("middle", "low", "high"))
+    found = Ratio(middle, low, high, tuple(map(float, told["rounds"])))
     if not 0 < found.low <= found.middle <= found.high:
         raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
     return found

@@ -38,6 +38,17 @@ def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     return replace(recipe, steps=kept(recipe.steps), eval=kept(recipe.eval or ())), tuple(dict.fromkeys(left))
 
 
+def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
+    """A recipe's steps as an `A.Compose`, with `A.Normalize` or `A.ToFloat` for its output; H×W×C comes out.
+
+    >>> import augrecipes as ar
+    >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
+    ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
+    """
+    steps = [_made(step) for step in recipe.section(mode) or ()]
+    return A.Compose([*steps, *_last(recipe.output)], **_processors(recipe.inputs), seed=seed)
+
+
 class StockPipeline:
     """What a Dataset of ours asks of a pipeline, done by `A.Compose` with draws of its own. One thread.
 
@@ -57,8 +68,7 @@ class StockPipeline:
             )
         self._seed, self._output = seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
-        steps = [_made(step) for step in recipe.section(mode) or ()]
-        self._compose = A.Compose([*steps, *_last(recipe.output)], **_processors(recipe.inputs), seed=seed)
+        self._compose = compose(recipe, mode, seed)
 
     def rewind(self) -> None:
         """From here on the same draws again."""
