@@ -14,6 +14,7 @@ import augrecipes.data.loader as loading
 from augrecipes.bench.cold import Evicted, evict
 from augrecipes.bench.measure import Work
 from augrecipes.bench.stock import StockPipeline, albumentations_only
+from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.data.bags import TileBags
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.pairs import PairedImages
@@ -48,7 +49,7 @@ class Side:
 
     def rewound(self) -> None:
         """Draws of its own begin again."""
-        if isinstance(self.dataset.pipeline, StockPipeline):
+        if isinstance(self.dataset.pipeline, StockPipeline | StockPairPipeline):
             self.dataset.pipeline.rewind()
 
 
@@ -157,7 +158,8 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
             left out.
     """
     plain, _ = albumentations_only(yardstick or side.source)
-    pipeline = StockPipeline(plain, setting.mode, setting.seed)
+    make = StockPairPipeline if plain.kind == "pair" else StockPipeline
+    pipeline = make(plain, setting.mode, setting.seed)
     return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain)
 
 

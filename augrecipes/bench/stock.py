@@ -11,7 +11,6 @@ import numpy as np
 
 from augrecipes.compiler.bag import Bag
 from augrecipes.compiler.lower import group
-from augrecipes.errors import BenchError
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
@@ -45,7 +44,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
-    steps = [_made(step) for step in recipe.section(mode) or ()]
+    steps = [made_of(step) for step in recipe.section(mode) or ()]
     return A.Compose([*steps, *_last(recipe.output)], **_processors(recipe.inputs), seed=seed)
 
 
@@ -54,18 +53,12 @@ class StockPipeline:
 
     Pictures are decoded whole. `A.Normalize` or `A.ToFloat` and a transposition stand for the output.
 
-    Raises:
-        BenchError: of pairs there is no such form.
+    Of recipes of kind image or bag; `stock_pair` has the others.
     """
 
     reads = False
 
     def __init__(self, recipe: Recipe, mode: Mode = "train", seed: int = 0) -> None:
-        if recipe.kind == "pair":
-            raise BenchError(
-                f"{recipe.name} is of kind pair, and albumentations cannot draw one crop for two grids: "
-                "compare with another recipe, or with --optimize none"
-            )
         self._seed, self._output = seed, recipe.output
         self._dtype = np.dtype("uint8" if recipe.output.where == "device" else recipe.output.dtype)
         self._compose = compose(recipe, mode, seed)
@@ -104,8 +97,9 @@ class StockPipeline:
         return Bag(out, tuple(range(len(tiles))))
 
 
-def _made(step: Step) -> Any:
-    return group(step, [_made(child) for child in step.steps]) if step.is_group else construct(step)
+def made_of(step: Step) -> Any:
+    """One step, or a group with our defaults, as albumentations builds it."""
+    return group(step, [made_of(child) for child in step.steps]) if step.is_group else construct(step)
 
 
 def _last(output: Output) -> list[Any]:

@@ -57,7 +57,7 @@ def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
     found = in_turns([work], 3, 2)
     for (turn, batch), (seconds, parts) in one.taken.items():
         assert seconds == found.wall[0, turn, batch]
-        assert 0.5 * seconds < sum(parts.values()) < seconds
+        assert sum(parts.values()) < seconds
         assert set(parts) == {"read", "decode", "RandomResizedCrop#1", "\x00sink", "\x00collate"}
         assert min(parts.values()) > 0
 
