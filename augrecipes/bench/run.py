@@ -43,7 +43,7 @@ class Options:
         yardsticks: what stock runs, by recipe; else the recipe's own steps.
         cold: read files from a cold page cache, where the system can be asked to.
         samples: of a pass, at most; passes are shorter where time is short.
-        batch_size: samples in a batch; None: 8, of bags 1.
+        batch_size: samples in a batch; None: 8, or all where there are fewer; of bags 1.
         seconds: of each side, roughly.
         workers: processes that read, measured besides; 0: none.
         effects: look at what the recipes do.
@@ -101,7 +101,7 @@ def bench(
     about = machine()  # its load, before this run adds to it
     allocator.tune()  # as the loader does, and stock gains as much
     kind = next(iter(recipes.values())).kind
-    batch_size = options.batch_size or (1 if kind == "bag" else _BATCH)
+    batch_size = options.batch_size or (1 if kind == "bag" else min(_BATCH, options.samples))
     sides = sides_of(recipes, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
     clocked = {k: staged(side, setting) for k, side in enumerate(sides)}
     if options.stock:

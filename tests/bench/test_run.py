@@ -1,0 +1,68 @@
+"""Recipes side by side: a verdict where there is a difference, and none where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_data import kind_data
+
+from augrecipes.bench.run import Options, bench
+from augrecipes.bench.sides import Setting
+from augrecipes.errors import BenchError
+from augrecipes.recipe.parse import parse_text
+
+STEPS = (
+    "version: 1\nrecipe: mine\nsteps:\n  - RandomResizedCrop: {size: [96, 96]}\n  - HorizontalFlip\nMORE\neval: []\n"
+)
+
+
+def recipe(more: str = "") -> Any:
+    return parse_text(STEPS.replace("MORE", more))
+
+
+def quick(seconds: float) -> Options:
+    return Options(["exact"], samples=8, seconds=seconds, effects=False)
+
+
+def test_the_same_recipe_twice_gives_no_verdict(photos: Path) -> None:
+    found = bench({"a": recipe(), "b": recipe()}, Setting(photos), quick(0.6))
+    (verdict,) = found.verdicts
+    assert not verdict.differs, verdict
+    assert "no difference that this machine can show" in verdict.text
+
+
+@pytest.mark.soak
+def test_the_same_recipe_twice_ten_times(photos: Path) -> None:
+    told = [bench({"a": recipe(), "b": recipe()}, Setting(photos), quick(4)).verdicts[0] for _ in range(10)]
+    assert not [verdict.text for verdict in told if verdict.differs]
+
+
+def test_a_slow_step_gives_a_verdict_and_is_named(photos: Path, dawdle: Any) -> None:
+    # L205: nothing is known of the planted step, not even that it keeps the size.
+    dawdle.ms = 5.0
+    slow = recipe("  - Dawdle: {p: 1.0}  # augrecipes: ignore[L205]")
+    found = bench({"quick": recipe(), "slow": slow}, Setting(photos), quick(0.3))
+    (verdict,) = found.verdicts
+    assert verdict.differs
+    assert verdict.text.startswith("quick · exact is ")
+    assert "most of it Dawdle#1" in found.side("slow", "exact").binds
+    assert "Dawdle" not in found.side("quick", "exact").binds
+
+
+def test_workers_and_gaps(tmp_path: Path) -> None:
+    made, data = kind_data("image", tmp_path)
+    (side,) = bench({"it": made}, Setting(data), Options(["none"], samples=4, seconds=0.01, workers=1)).sides
+    assert side.in_workers.workers == 1
+    assert side.in_workers.samples_per_second > 0
+    assert 0 < side.gaps.p50 <= side.gaps.p95 <= side.gaps.p99
+    assert side.hand_over > 0
+    assert side.peak_mib > 10
+
+
+def test_recipes_of_two_kinds(tmp_path: Path) -> None:
+    made, data = kind_data("image", tmp_path / "a")
+    other, _ = kind_data("bag", tmp_path / "b")
+    with pytest.raises(BenchError, match="bag and image"):
+        bench({"a": made, "b": other}, Setting(data))
