@@ -6,7 +6,7 @@ All of it is measured on the recipe as it is written (`none`), whose draws every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,24 +75,19 @@ class Effects:
         return sum(found) if found else None
 
 
-def effects(
-    recipe: Recipe, setting: Setting, samples: int, *, steps: tuple[Step, ...] | None = None,
-    progress: Progress | None = None,
-) -> Effects:  # fmt: skip
+def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress | None = None) -> Effects:
     """Run samples through a recipe as it is written, and look after each step.
 
     Args:
         recipe: of any kind.
         setting: data, section, seed.
         samples: how many, spread over the data.
-        steps: instead of the section's.
         progress: called with (samples done, samples).
 
     Raises:
         DataError: no sample could be looked at; the reason of the first.
     """
-    chosen = (recipe.section(setting.mode) or ()) if steps is None else steps
-    watcher = _Watcher(recipe, chosen, setting.mode, setting.seed)
+    watcher = _Watcher(recipe, recipe.section(setting.mode) or (), setting.mode, setting.seed)
     reader = open_data(recipe, watcher.pipeline, setting.data, setting.masks)
     first: DataError | None = None
     left_out, numbers = 0, spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
@@ -156,8 +151,7 @@ class _Watcher:
         self.pipeline = plainly(self.recipe, self.steps, self.mode, self.seed)
         surround(self.pipeline, self._step)
         self._outermost = {step.site for step in self.steps}
-        whole = _with_steps(self.recipe, self.steps, self.mode)
-        self._borders = None if self.recipe.kind == "pair" else Borders(whole, self.mode, self.seed)
+        self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.mode, self.seed)
 
     def look(self, sample: Given, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
@@ -205,10 +199,6 @@ class _Watcher:
             filled = None if self._borders is None else self._filled.get(label, 0) / max(self._pixels, 1)
             clipped = sums.extremes / max(sums.inside, 1)
             yield Effect(name, label, filled, clipped, sums.means(), sums.deviations())
-
-
-def _with_steps(recipe: Recipe, steps: tuple[Step, ...], mode: Mode) -> Recipe:
-    return replace(recipe, steps=steps) if mode == "train" else replace(recipe, eval=steps)
 
 
 def _three(image: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -87,6 +86,8 @@ class Peak:
         found = None if self.since_start else _status("VmHWM")
         if found is not None:
             return found / 1024
+        import resource  # Unix only
+
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most / 2**20 if platform.system() == "Darwin" else most / 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -200,8 +200,3 @@ def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: A
             evict(files_of(side.dataset, position), cold or Evicted())
 
     return Work(side.name, start, before if cold is not None else None)
-
-
-def shortened(side: Side, samples: int) -> Side:
-    """The side over its first samples only."""
-    return replace(side, dataset=side.dataset.subset(np.arange(min(samples, len(side.dataset)))))
