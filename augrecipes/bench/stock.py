@@ -73,6 +73,7 @@ class StockPipeline:
         return self._sample
 
     def _sample(self, **targets: Any) -> dict[str, Any]:
+        targets.pop("out", None)  # a batch's memory: stock leaves copying to the collate function
         if "boxes" in targets:
             targets["bboxes"] = targets.pop("boxes")
         done: dict[str, Any] = self._compose(**targets)

@@ -51,6 +51,7 @@ class StockPairPipeline:
         return self._sample
 
     def _sample(self, **pictures: Any) -> dict[str, Any]:
+        pictures.pop("out", None)  # a batch's memory: stock leaves copying to the collate function
         for move in self._moves:
             move(pictures, self._draw)
         for name, (last, output) in self._lasts.items():

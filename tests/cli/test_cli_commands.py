@@ -16,7 +16,20 @@ from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
 from augrecipes.recipe.gallery import names
 
-COMMANDS = ("list", "check", "check-data", "explain", "diff", "preview", "verify", "bench", "schema", "demo")
+COMMANDS = (
+    "list",
+    "check",
+    "check-data",
+    "explain",
+    "diff",
+    "preview",
+    "verify",
+    "bench",
+    "pack",
+    "verify-store",
+    "schema",
+    "demo",
+)
 
 
 def test_every_command_has_a_file():
