@@ -35,7 +35,7 @@ def test_a_planted_slow_step_is_named_and_the_stages_add_up(photos: Path, dawdle
     assert "most of it Nap#1" in side.binds
     assert side.accounted.low < 1.1  # on a busy machine the interval is wide; a calm one: the soak below
     assert side.accounted.high > 0.9
-    assert sum(stage.ms for stage in side.stages) == pytest.approx(side.accounted.middle * side.ms, rel=0.05)
+    assert sum(stage.ms for stage in side.stages) == pytest.approx(side.accounted.middle * side.ms, rel=0.2)
     # Without the slow one they would not add up.
     assert sum(stage.ms for stage in side.stages if stage is not slowest) < 0.8 * side.ms
 
