@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import BenchError as BenchError
     from augrecipes.errors import CollateError as CollateError
     from augrecipes.errors import DataError as DataError
+    from augrecipes.errors import DecoderError as DecoderError
     from augrecipes.errors import Diagnostic as Diagnostic
     from augrecipes.errors import LintError as LintError
     from augrecipes.errors import LoaderError as LoaderError
@@ -42,6 +43,7 @@ _HOMES = {
     "BenchError": "augrecipes.errors",
     "CollateError": "augrecipes.errors",
     "DataError": "augrecipes.errors",
+    "DecoderError": "augrecipes.errors",
     "Diagnostic": "augrecipes.errors",
     "ImageFolder": "augrecipes.data.folder",
     "LintError": "augrecipes.errors",

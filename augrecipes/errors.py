@@ -7,6 +7,7 @@
     │   └── CollateError   samples of a batch do not fit together; names both sizes
     ├── StoreError         a packed store cannot be written or opened; names the file
     ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form)
+    ├── DecoderError       the decoder that the environment names cannot be used
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
@@ -118,6 +119,10 @@ class StoreError(AugrecipesError):
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:
         return type(self), (self.reason, self.path)
+
+
+class DecoderError(AugrecipesError):
+    """The decoder that the environment variable AUGRECIPES_DECODER names does not exist, or is not installed."""
 
 
 class LoaderError(AugrecipesError):

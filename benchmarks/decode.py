@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import albumentations as A
 import cv2
@@ -29,8 +30,10 @@ from results import put_section, table
 from workloads import Sample, photos, same_kind, stock
 
 import augrecipes as ar
+from augrecipes.errors import DecoderError
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources import decoders
 from augrecipes.sources.encoded import encoded
 from augrecipes.sources.files import decode_image, read_image
 
@@ -57,7 +60,7 @@ median over the turns, and above 1 augrecipes is the quicker. `whole` is the sam
 the same library. Stock is `A.Compose` of the same steps with `A.Normalize`, on what the named library decodes. As a
 user runs it: stock in a process of its own, with `ToTensorV2` and `torch.stack`, glibc's allocator and OpenCV's threads
 as they come; augrecipes in another, with what `ar.loader` sets. Two threads: the same samples dealt out to one and to
-two, a pipeline each."""
+two, a pipeline each. The rows with `AUGRECIPES_DECODER` are there where `augrecipes[nvimgcodec]` is installed."""
 
 
 class Row(NamedTuple):
@@ -89,6 +92,7 @@ def main() -> None:
         "W2": lambda: _train(options.photos, turns),
         "user": lambda: _as_a_user(options.photos, 2 if options.quick else 7, quick=options.quick),
         "threads": lambda: _threads(options.photos, turns),
+        "nvimgcodec": lambda: _nvimgcodec(options.photos, turns),
     }
     rows = []
     for row in itertools.chain.from_iterable(part() for name, part in parts.items() if options.only in name):
@@ -193,6 +197,39 @@ def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
             both = lambda deal=deal: list(threads.map(deal, (0, 1), (2, 2)))  # noqa: E731
             pair = in_turns(both, lambda deal=deal: list(threads.map(deal, (0,), (1,))), turns // 10)
         yield _row(f"{name}, `fast`, {_BATCH} samples by two threads", pair, "by one", 1.7, "ms")
+
+
+def _nvimgcodec(folder: Path | None, turns: int) -> Iterator[Row]:
+    """The rows above by the optional decoder, where it is installed."""
+    try:
+        _by_nvimgcodec(decoders.asked)()
+    except DecoderError as error:
+        print(error, file=sys.stderr)
+        return
+    sizes = (("W5", _CROP, "exact", (533, 800), 256, turns), ("W2", _TRAIN, "fast", (375, 500), 224, turns))
+    for name, which, optimize, size, out, count in (*sizes, ("12 MP", _CROP, "exact", (3000, 4000), 256, turns // 10)):
+        recipe, pool = ar.load(which), _jpegs(folder, *size)
+        ours = _by_nvimgcodec(_reading(recipe, optimize, pool))
+        whole, plain = _whole(recipe, optimize, pool), _stock(recipe, pool, _simplejpeg)
+        reading = _reading(recipe, optimize, pool)
+        unit = "ms" if name == "12 MP" else "µs"
+        what = f"{name} → {out}, `{optimize}`, `{decoders.ENVIRONMENT}=nvimgcodec`"
+        yield _row(what, _in_batch(ours, whole, out, count), "whole", 1.5 if name == "12 MP" else 1.35, unit)
+        yield _row(what, _in_batch(ours, plain, out, count), "stock on simplejpeg", 1.35, unit)
+        yield _row(what, _in_batch(ours, reading, out, count), "without it", None, unit)
+
+
+def _by_nvimgcodec(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with that decoder asked first."""
+
+    def calling(*args: Any) -> Any:
+        os.environ[decoders.ENVIRONMENT] = "nvimgcodec"
+        try:
+            return function(*args)
+        finally:
+            del os.environ[decoders.ENVIRONMENT]
+
+    return calling
 
 
 def _reading(recipe: ar.Recipe, optimize: str, pool: Sequence[bytes]) -> Sample:

@@ -50,8 +50,10 @@ class Decoder:
             that part only and not turned; None to leave it to the next decoder, and in the end to the whole decode
             (with `reduce` above 1 it must not). The law: at `reduce` 1 the very pixels of the whole decode. Raises
             UnreadableError for what cannot be decoded; it may overlook damage that lies outside of the part.
+        package: what `region` imports, where that is an optional extra.
     """
 
     format: str
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]]
     region: Callable[[bytes, ImageHeader, int | None, Part], NDArray[Any] | None]
+    package: str = ""

@@ -30,8 +30,7 @@ from augrecipes.sources.decoders.decoder import Decoder, Part
 from augrecipes.sources.formats import jpeg
 from augrecipes.sources.formats.header import ImageHeader
 
-_SEQUENTIAL = (0xC0, 0xC1)
-_SCALABLE = (*_SEQUENTIAL, 0xC2)
+_SCALABLE = (0xC0, 0xC1, 0xC2)
 _MARGIN = 1  # row, at the scale decoded at
 _END = b"\xff\xd9"
 _MARKER = re.compile(rb"\xff[\x01-\xfe]")
@@ -68,7 +67,7 @@ def region(data: bytes, header: ImageHeader, channels: int | None, part: Part) -
 
 def _band(data: bytes, s: jpeg.Segments, part: Part) -> _Band | None:
     """The rows that decoding a part needs, as a JPEG of their own; None where that saves nothing or is not known."""
-    if s.frame not in _SEQUENTIAL or data[s.scan + 4 : s.scan + 5] != bytes([s.components]):
+    if not jpeg.in_one_scan(data, s):
         return None
     columns, rows = _units(data, s)
     if not (columns and rows):
@@ -86,7 +85,7 @@ def _units(data: bytes, s: jpeg.Segments) -> tuple[int, int]:
     """Columns and rows of pixels in a minimum coded unit; zero where the header is damaged."""
     if s.components == 1:  # blocks are coded one by one, whatever the sampling says
         return 8, 8
-    sampling = data[s.at + 11 : s.at + 10 + 3 * s.components : 3]
+    sampling = jpeg.sampling(data, s)
     return 8 * max(both >> 4 for both in sampling), 8 * max(both & 15 for both in sampling)
 
 
@@ -101,7 +100,7 @@ def _between_restarts(data: bytes, s: jpeg.Segments, across: int, rows: int, sta
     count = _ceil(_ceil(s.height, rows) * across, s.interval)
     if first == 0 and last == count:
         return None
-    pixels = s.scan + 2 + int.from_bytes(data[s.scan + 2 : s.scan + 4], "big")
+    pixels = jpeg.pixels_at(data, s)
     ends = [found.start() for found in islice(_MARKER.finditer(data, pixels), min(last, count - 1))]
     in_order = len(ends) == min(last, count - 1) and all(data[at + 1] == 0xD0 + k % 8 for k, at in enumerate(ends))
     if not in_order or data.rfind(_END, ends[-1]) < 0:

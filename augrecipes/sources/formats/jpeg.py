@@ -18,6 +18,7 @@ _SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
+_SEQUENTIAL = (0xC0, 0xC1)
 _ARITHMETIC = range(0xC9, 0xD0)
 _PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
 
@@ -111,6 +112,21 @@ def _walk(data: bytes) -> Segments:
         raise UnreadableError("truncated in its JPEG header, or a JPEG without one")
     scan = at if at >= 0 and data[at + 1 : at + 2] == bytes([_SOS]) else 0
     return Segments(*frame, interval, turn, scan, tuple(kept))
+
+
+def in_one_scan(data: bytes, s: Segments) -> bool:
+    """Whether it is sequential, in Huffman codes, with all components in its first scan."""
+    return s.frame in _SEQUENTIAL and data[s.scan + 4 : s.scan + 5] == bytes([s.components])
+
+
+def sampling(data: bytes, s: Segments) -> bytes:
+    """For each component, its blocks across (high four bits) and down (low) in a minimum coded unit."""
+    return data[s.at + 11 : s.at + 10 + 3 * s.components : 3]
+
+
+def pixels_at(data: bytes, s: Segments) -> int:
+    """Where the coded pixels of the first scan start."""
+    return s.scan + 2 + int.from_bytes(data[s.scan + 2 : s.scan + 4], "big")
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
