@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -25,9 +24,10 @@ import numpy as np
 import simplejpeg
 import torch
 from albumentations.pytorch import ToTensorV2
+from jpegs import QUALITY, jpegs
 from measure import Pair, Timing, alone, conditions, in_turns, settle
 from results import put_section, table
-from workloads import Sample, photos, same_kind, stock
+from workloads import Sample, same_kind, stock
 
 import augrecipes as ar
 from augrecipes.errors import DecoderError
@@ -35,11 +35,9 @@ from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import decoders
 from augrecipes.sources.encoded import encoded
-from augrecipes.sources.files import decode_image, read_image
+from augrecipes.sources.files import decode_image
 
 _BATCH = 32
-_QUALITY = 90
-_LARGE = 4_000_000  # pixels
 _CROP = "jpeg-crop-256"
 _TRAIN = "imagenet-train"
 _THUMBNAILS = """
@@ -52,7 +50,7 @@ eval: []
 output: {dtype: float32, layout: chw, normalize: imagenet}
 """
 _METHOD = f"""\
-JPEGs in memory, quality {_QUALITY}, 4:2:0, baseline, without restart markers (but for the rows that say so); drawn
+JPEGs in memory, quality {QUALITY}, 4:2:0, baseline, without restart markers (but for the rows that say so); drawn
 photographs of the demo, or those of `--photos`, scaled. One thread (`cv2.setNumThreads(0)`,
 `torch.set_num_threads(1)`), glibc's allocator tuned alike for both sides, both in one process, in turns A B A B, a
 sample at a time, written into the same batch of {_BATCH} as float32 C×H×W; medians ± median distance, a ratio is the
@@ -104,7 +102,7 @@ def main() -> None:
 
 
 def _crops(folder: Path | None, turns: int) -> Iterator[Row]:
-    recipe, pool = ar.load(_CROP), _jpegs(folder, 533, 800)
+    recipe, pool = ar.load(_CROP), jpegs(folder, 533, 800)
     what = "W5: 800×533 → window 256"
     exact, whole, plain = (
         _reading(recipe, "exact", pool),
@@ -116,13 +114,13 @@ def _crops(folder: Path | None, turns: int) -> Iterator[Row]:
     yield _row(f"{what}, `exact`", _in_batch(exact, plain, 256, turns), "stock on simplejpeg", 1.35)
     cv2_plain = _stock(recipe, pool, _opencv)
     yield _row(f"{what}, `exact`", _in_batch(exact, cv2_plain, 256, turns), "stock on cv2", None)
-    marked = _jpegs(folder, 533, 800, restart=True)
+    marked = jpegs(folder, 533, 800, restart=True)
     pair = _in_batch(_reading(recipe, "exact", marked), _whole(recipe, "exact", marked), 256, turns)
     yield _row("the same with restart markers", pair, "whole", None)
 
 
 def _large(folder: Path | None, turns: int) -> Iterator[Row]:
-    pool = _jpegs(folder, 3000, 4000)
+    pool = jpegs(folder, 3000, 4000)
     recipe = ar.load(_CROP)
     pair = _in_batch(_reading(recipe, "exact", pool), _whole(recipe, "exact", pool), 256, turns)
     yield _row("12 MP → window 256, `exact`", pair, "whole", 1.5, "ms")
@@ -130,14 +128,14 @@ def _large(folder: Path | None, turns: int) -> Iterator[Row]:
     fast, whole = _reading(recipe, "fast", pool), _whole(recipe, "fast", pool)
     pair = _in_batch(fast, whole, 224, turns)
     yield _row("12 MP → thumbnail 224, `fast`", pair, "whole", 1.5, "ms")
-    marked = _jpegs(folder, 3000, 4000, restart=True)
+    marked = jpegs(folder, 3000, 4000, restart=True)
     recipe = ar.load(_CROP)
     pair = _in_batch(_reading(recipe, "exact", marked), _whole(recipe, "exact", marked), 256, turns)
     yield _row("12 MP with restart markers → window 256, `exact`", pair, "whole", None, "ms")
 
 
 def _train(folder: Path | None, turns: int) -> Iterator[Row]:
-    recipe, pool = ar.load(_TRAIN), _jpegs(folder, 375, 500)
+    recipe, pool = ar.load(_TRAIN), jpegs(folder, 375, 500)
     what = "W2: 500×375 → random resized crop 224"
     sides = {optimize: _reading(recipe, optimize, pool) for optimize in ("exact", "fast")}
     plain = _stock(recipe, pool, _opencv)
@@ -163,7 +161,7 @@ def _as_a_user(folder: Path | None, rounds: int, *, quick: bool) -> Iterator[Row
 
 def _alone(side: str, folder: Path | None, batches: int) -> float:
     """Seconds a sample of W2, collated, in a process of its own."""
-    recipe, pool = ar.load(_TRAIN), _jpegs(folder, 375, 500)
+    recipe, pool = ar.load(_TRAIN), jpegs(folder, 375, 500)
     counter = itertools.count()
     if side == "ours":
         settle()
@@ -185,7 +183,7 @@ def _alone(side: str, folder: Path | None, batches: int) -> float:
 
 def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
     for name, recipe, size, out in (("W2", ar.load(_TRAIN), (375, 500), 224), ("W5", ar.load(_CROP), (533, 800), 256)):
-        pool = _jpegs(folder, *size)
+        pool = jpegs(folder, *size)
         samples = [_reading(recipe, "fast", pool) for _ in range(2)]
         batches = [np.zeros((_BATCH, 3, out, out), np.float32) for _ in samples]
 
@@ -200,23 +198,25 @@ def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
 
 
 def _nvimgcodec(folder: Path | None, turns: int) -> Iterator[Row]:
-    """The rows above by the optional decoder, where it is installed."""
+    """Some of the rows above by the optional decoder, where it is installed."""
     try:
         _by_nvimgcodec(decoders.asked)()
     except DecoderError as error:
         print(error, file=sys.stderr)
         return
-    sizes = (("W5", _CROP, "exact", (533, 800), 256, turns), ("W2", _TRAIN, "fast", (375, 500), 224, turns))
-    for name, which, optimize, size, out, count in (*sizes, ("12 MP", _CROP, "exact", (3000, 4000), 256, turns // 10)):
-        recipe, pool = ar.load(which), _jpegs(folder, *size)
-        ours = _by_nvimgcodec(_reading(recipe, optimize, pool))
-        whole, plain = _whole(recipe, optimize, pool), _stock(recipe, pool, _simplejpeg)
-        reading = _reading(recipe, optimize, pool)
-        unit = "ms" if name == "12 MP" else "µs"
-        what = f"{name} → {out}, `{optimize}`, `{decoders.ENVIRONMENT}=nvimgcodec`"
-        yield _row(what, _in_batch(ours, whole, out, count), "whole", 1.5 if name == "12 MP" else 1.35, unit)
-        yield _row(what, _in_batch(ours, plain, out, count), "stock on simplejpeg", 1.35, unit)
-        yield _row(what, _in_batch(ours, reading, out, count), "without it", None, unit)
+    for name, which, optimize, size, out, goal in (
+        ("W5", _CROP, "exact", (533, 800), 256, 1.35),
+        ("W2", _TRAIN, "fast", (375, 500), 224, 1.35),
+        ("12 MP", _CROP, "exact", (3000, 4000), 256, 1.5),
+    ):
+        recipe, pool = ar.load(which), jpegs(folder, *size)
+        ours, plain = _by_nvimgcodec(_reading(recipe, optimize, pool)), _reading(recipe, optimize, pool)
+        whole, stocks = _whole(recipe, optimize, pool), _stock(recipe, pool, _simplejpeg)
+        count, unit = (turns // 10, "ms") if name == "12 MP" else (turns, "µs")
+        what = f"{name}, `{optimize}`, `{decoders.ENVIRONMENT}=nvimgcodec`"
+        yield _row(what, _in_batch(ours, whole, out, count), "whole", goal, unit)
+        yield _row(what, _in_batch(ours, stocks, out, count), "stock on simplejpeg", goal, unit)
+        yield _row(what, _in_batch(ours, plain, out, count), "without it", None, unit)
 
 
 def _by_nvimgcodec(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -271,39 +271,6 @@ def _simplejpeg(data: bytes) -> np.ndarray:
 
 def _opencv(data: bytes) -> np.ndarray:
     return cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
-
-
-def _jpegs(folder: Path | None, height: int, width: int, *, restart: bool = False) -> list[bytes]:
-    """Photographs as JPEGs; `restart`: with a marker after each row of blocks."""
-    options = [cv2.IMWRITE_JPEG_QUALITY, _QUALITY, cv2.IMWRITE_JPEG_RST_INTERVAL, -(-width // 16) if restart else 0]
-    drawn = _pictures(folder, height, width)
-    return [cv2.imencode(".jpg", image[:, :, ::-1], options)[1].tobytes() for image in drawn]
-
-
-@cache
-def _pictures(folder: Path | None, height: int, width: int) -> list[np.ndarray]:
-    if folder is not None:
-        return _scaled(folder, height, width)
-    if height * width < _LARGE:
-        return photos(height, width)
-    # Drawing large ones takes long: four of half the size, each with its reflections.
-    halves = photos(height // 2, width // 2)[:4]
-    return [np.hstack([both, both[:, ::-1]]) for both in (np.vstack([half, half[::-1]]) for half in halves)]
-
-
-def _scaled(folder: Path, height: int, width: int) -> list[np.ndarray]:
-    """Photographs of a folder, scaled to cover the size, and their middle cut out."""
-    files = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in {".jpg", ".jpeg", ".png"}]
-    if not files:
-        raise SystemExit(f"{folder}: no JPEG and no PNG in it")
-    found = []
-    for image in map(read_image, files[: 4 if height * width >= _LARGE else 64]):
-        scale = max(height / image.shape[0], width / image.shape[1])
-        size = (max(width, round(image.shape[1] * scale)), max(height, round(image.shape[0] * scale)))
-        large = cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
-        y, x = (large.shape[0] - height) // 2, (large.shape[1] - width) // 2
-        found.append(np.ascontiguousarray(large[y : y + height, x : x + width]))
-    return found
 
 
 def _in_batch(a: Sample, b: Sample, size: int, turns: int) -> Pair:

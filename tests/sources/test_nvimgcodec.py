@@ -75,6 +75,7 @@ def test_it_takes_parts_of_plain_pictures(jpeg: Jpeg, fractions: tuple[float, ..
     whole = decode_image(data, name="it", channels=channels)
     y0, x0, y1, x1 = corners_in(encoded(data, name="it", channels=channels), fractions)
     y0, y1 = y0 * 2 // 5, max(y1 * 2 // 5, y0 * 2 // 5 + 1)  # well above the last row of blocks
+    x1 = min(x1, x0 + jpeg.width // 2)
     found = by_nvimgcodec(data, channels, (y0, x0, y1, x1))
     assert found is not None
     np.testing.assert_array_equal(found.reshape(y1 - y0, x1 - x0, channels), whole[y0:y1, x0:x1])
@@ -84,13 +85,14 @@ def test_it_takes_parts_of_plain_pictures(jpeg: Jpeg, fractions: tuple[float, ..
 @pytest.mark.parametrize(
     ("jpeg", "channels", "corners"),
     [
-        (Jpeg(120, 90), 1, (0, 0, 50, 50)),
-        (Jpeg(120, 90), 4, (0, 0, 50, 50)),
-        (Jpeg(120, 90, components=1), 3, (0, 0, 50, 50)),
-        (Jpeg(120, 90, components=4), 3, (0, 0, 50, 50)),
-        (Jpeg(120, 90, restart=6), 3, (0, 0, 50, 50)),
-        (Jpeg(120, 90, progressive=True), 3, (0, 0, 50, 50)),
-        (Jpeg(120, 90), 3, (0, 0, 111, 50)),
+        (Jpeg(120, 90), 1, (0, 0, 50, 40)),
+        (Jpeg(120, 90), 4, (0, 0, 50, 40)),
+        (Jpeg(120, 90, components=1), 3, (0, 0, 50, 40)),
+        (Jpeg(120, 90, components=4), 3, (0, 0, 50, 40)),
+        (Jpeg(120, 90, restart=6), 3, (0, 0, 50, 40)),
+        (Jpeg(120, 90, progressive=True), 3, (0, 0, 50, 40)),
+        (Jpeg(120, 90), 3, (0, 0, 111, 40)),
+        (Jpeg(120, 90), 3, (0, 0, 50, 46)),
     ],
 )
 def test_it_leaves_the_rest_to_others(jpeg: Jpeg, channels: int, corners: tuple[int, int, int, int]) -> None:
@@ -101,8 +103,8 @@ def test_it_leaves_the_rest_to_others(jpeg: Jpeg, channels: int, corners: tuple[
 def test_unusual_samplings_are_refused_as_ever() -> None:
     data = bytearray(Jpeg(120, 90).data)
     data[read_header(bytes(data)).layout.at + 11] = 0x31
-    assert by_nvimgcodec(bytes(data), 3, (0, 0, 50, 50)) is None
-    assert read_or_none(bytes(data), (0, 0, 50, 50)) is None
+    assert by_nvimgcodec(bytes(data), 3, (0, 0, 50, 40)) is None
+    assert read_or_none(bytes(data), (0, 0, 50, 40)) is None
 
 
 @named
@@ -113,7 +115,7 @@ def test_a_cut_file_gives_no_wrong_pixels(jpeg: Jpeg, end: bytes) -> None:
     whole, start = decode_image(data, name="it", channels=jpeg.components), data.rfind(b"\xff\xda") + 14
     found = Counter[str]()
     for keep in (start + (len(data) - start) * k // 20 for k in range(20)):
-        for corners in ((0, 0, 16, 90), (30, 5, 60, 40), (70, 10, 100, 90)):
+        for corners in ((0, 0, 16, 40), (30, 5, 60, 40), (70, 10, 100, 60)):
             part = by_nvimgcodec(data[:keep] + end, jpeg.components, corners)
             if part is not None:
                 height, width = corners[2] - corners[0], corners[3] - corners[1]
@@ -128,7 +130,7 @@ def test_a_cut_file_gives_no_wrong_pixels(jpeg: Jpeg, end: bytes) -> None:
 def test_without_the_cut_at_the_first_marker_wrong_pixels_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     data = PLAIN[0].data
     early = data[: len(data) // 3] + b"\xff\xd9"
-    assert by_nvimgcodec(early, 3, (0, 0, 100, 90)) is None
+    assert by_nvimgcodec(early, 3, (0, 0, 100, 40)) is None
 
     class Never:
         @staticmethod
@@ -136,9 +138,9 @@ def test_without_the_cut_at_the_first_marker_wrong_pixels_are_given(monkeypatch:
             return re.compile(rb"\xff\xd9").search(data + b"\xff\xd9", len(data))
 
     monkeypatch.setattr(nvimgcodec, "_MARKER", Never)
-    part = by_nvimgcodec(early, 3, (0, 0, 100, 90))
+    part = by_nvimgcodec(early, 3, (0, 0, 100, 40))
     assert part is not None
-    assert not np.array_equal(part, cut(decode_image(data, name="it"), (0, 0, 100, 90)))
+    assert not np.array_equal(part, cut(decode_image(data, name="it"), (0, 0, 100, 40)))
 
 
 @named
@@ -160,13 +162,13 @@ def test_every_thread_and_a_forked_process_may_read() -> None:
     picture = encoded(Jpeg(120, 90).data, name="it")
     whole = picture.array()
     with ThreadPoolExecutor(4) as pool:
-        for y, found in enumerate(pool.map(lambda y: picture.region(y, 0, y + 20, 90), range(80))):
-            np.testing.assert_array_equal(found, whole[y : y + 20])
+        for y, found in enumerate(pool.map(lambda y: picture.region(y, 9, y + 20, 50), range(80))):
+            np.testing.assert_array_equal(found, whole[y : y + 20, 9:50])
     if hasattr(os, "fork"):
-        np.testing.assert_array_equal(picture.region(9, 5, 60, 70), whole[9:60, 5:70])
+        np.testing.assert_array_equal(picture.region(9, 5, 60, 40), whole[9:60, 5:40])
         child = os.fork()
         if not child:
-            os._exit(0 if np.array_equal(picture.region(9, 5, 60, 70), whole[9:60, 5:70]) else 3)
+            os._exit(0 if np.array_equal(picture.region(9, 5, 60, 40), whole[9:60, 5:40]) else 3)
         assert os.waitpid(child, 0)[1] == 0
 
 

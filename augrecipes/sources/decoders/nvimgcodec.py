@@ -10,7 +10,8 @@ What is not detected, beyond what `simplejpeg` does not detect either: codes tha
 in the last 3 kB of the data only, and reads as zeros; and damage to the header that it only warns of.
 
 Baseline with three components of the usual samplings, or with one, in as many channels and without restart markers: all
-else is left to the next decoder. (With restart markers that one skips most of what lies above, too.)
+else is left to the next decoder, as are parts that leave little out. (With restart markers that one skips most of what
+lies above, too.)
 
 On the first use nvImageCodec tells stderr which CUDA libraries it does not find. It does not need them for this.
 """
@@ -32,6 +33,7 @@ from augrecipes.sources.formats.header import ImageHeader
 # By the blocks of each component in a minimum coded unit: across in the high four bits, and down.
 _COLORSPACES = {bytes([luma, 0x11, 0x11]): "RGB" for luma in (0x11, 0x12, 0x21, 0x22, 0x41)} | {b"\x11": "GRAY"}
 _AHEAD = 2  # rows of pixels that wait for the blocks below them
+_LEAST_SAVED = 0.5  # of the pixels down to the part's last row: with less, the next decoder is as quick
 _NARROW = 16  # columns: with few, libjpeg upsamples otherwise
 _END = b"\xff\xd9"
 _MARKER = re.compile(rb"\xff[\x01-\xfe]")
@@ -44,6 +46,8 @@ def region(data: bytes, header: ImageHeader, channels: int | None, part: Part) -
     colorspace = jpeg.colorspace(data, header, channels)
     sampling = jpeg.sampling(data, segments)
     if colorspace != _COLORSPACES.get(sampling) or segments.interval or not jpeg.in_one_scan(data, segments):
+        return None
+    if (part.y1 - part.y0) * (part.x1 - part.x0) > (1 - _LEAST_SAVED) * part.y1 * header.width:
         return None
     rows = 8 * max(both & 15 for both in sampling)
     if part.y1 + _AHEAD > (header.height - 1) // rows * rows or header.width < _NARROW:
