@@ -15,7 +15,7 @@ from augrecipes.sources.file_bytes import MAX_BYTES
 from augrecipes.sources.files import MAX_PIXELS, Exif, PathLike, bytes_of, checked_header, data_errors, turn_of
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.headers import FORMATS
-from augrecipes.sources.raster import as_image
+from augrecipes.sources.raster import as_image, seen
 from augrecipes.sources.watch import stage
 
 # EXIF orientations, by what takes the upright picture back to the stored one: first flips, then a transposition.
@@ -92,6 +92,14 @@ class Encoded:
         >>> picture.region(0, 1, 2, 3)[:, :, 0].tolist()
         [[2, 3], [5, 6]]
         """
+        return np.array(self.view(y0, x0, y1, x1, reduce), order="C")
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
+        """The same as `region`, possibly as a view of more that was decoded for this call: a copy less.
+
+        >>> encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1).view(0, 1, 2, 3).shape
+        (2, 2, 1)
+        """
         height, width, _ = self.shape
         if not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
             raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
@@ -99,7 +107,7 @@ class Encoded:
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
             raster = decode_part(self.data, self.header, self.channels, self._stored(y0, x0, y1, x1, reduce))
-            return as_image(raster, self.channels, self.turn)
+            return seen(raster, self.channels, self.turn)
 
     def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Part:
         """A part of the upright picture as a part of the stored one."""

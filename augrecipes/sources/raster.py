@@ -22,7 +22,12 @@ _CONVERSIONS = {
 
 
 def as_image(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
-    """uint8 H×W×C, C-contiguous, writable, owning its memory.
+    """uint8 H×W×C, C-contiguous, writable, owning its memory; arguments as `seen`."""
+    return _own(seen(raster, channels, orientation))
+
+
+def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArray[np.uint8]:
+    """uint8 H×W×C, possibly a view of `raster`.
 
     Args:
         raster: uint8 or uint16, H×W or H×W×C in RGB order. 16 bits keep their high byte (``v >> 8``), as OpenCV, libpng
@@ -45,7 +50,7 @@ def as_image(raster: NDArray[Any], channels: int | None, orientation: int) -> ND
     code = _CONVERSIONS.get((stored, channels or stored))
     if code is not None:
         raster = cv2.cvtColor(np.ascontiguousarray(raster), code)
-    return _own(raster[:, :, None] if raster.ndim == 2 else raster)
+    return raster[:, :, None] if raster.ndim == 2 else raster
 
 
 def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:

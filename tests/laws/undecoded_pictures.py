@@ -24,7 +24,7 @@ class Picture:
         self.read.append((0, 0, *self.shape[:2], 1))
         return self.pixels.copy()
 
-    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
         self.read.append((y0, x0, y1, x1, reduce))
         assert reduce == 1 or not (y0 % reduce or x0 % reduce)
         part = self.pixels[y0:y1, x0:x1].copy()

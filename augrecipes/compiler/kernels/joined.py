@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
-from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
+from augrecipes.compiler.kernels.undecoded import decoded
 
 # The keys that Joined knows how to defer. With any other array in the sample the steps run one after another.
 _IMAGE_KEYS = frozenset({"image", "mask"})
@@ -69,7 +70,9 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
             elif kind in _CUTS and is_plain_window(params) and (kind == "window" or pending is image):
                 pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
                 if kind == "warp":
-                    pending.moved = Moved(_scaled(step, params, pending.array()))
+                    upright = pending.moved.symmetry == IDENTITY
+                    window = decoded(pending.moved.base) if upright else pending.array()
+                    pending.moved = Moved(_scaled(step, params, window))
             else:
                 key = "image" if pending is image else "mask"
                 pending.moved = Moved(step.apply_with_params(params, **{key: pending.array()})[key])

@@ -22,7 +22,7 @@ class Encoded(Protocol):
     def array(self) -> np.ndarray:
         """The whole picture."""
 
-    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
         """A window, ends exclusive, `reduce` × `reduce` pixels as one; the bits are those of a cut from the whole."""
 
     def scales(self) -> tuple[int, ...]:
@@ -67,11 +67,11 @@ class Undecoded:
         return Undecoded(self.source, self.y0 + y0, self.x0 + x0, self.y0 + max(y0, y1), self.x0 + max(x0, x1))
 
     def array(self) -> np.ndarray:
-        """The pixels."""
+        """The pixels, possibly a view of more."""
         height, width = self.source.shape[:2]
         if (self.y0, self.x0, self.y1, self.x1) == (0, 0, height, width):
             return self.source.array()
-        return self.source.region(self.y0, self.x0, self.y1, self.x1)
+        return self.source.view(self.y0, self.x0, self.y1, self.x1)
 
     def reduced(self, y0: int, x0: int, y1: int, x1: int, k: int) -> tuple[np.ndarray, int, int] | None:
         """At least this part of the window, `k` × `k` pixels as one, and where it begins.
@@ -85,7 +85,7 @@ class Undecoded:
         right = _end(self.x0 + x1, self.x1, self.source.shape[1], k)
         if bottom <= top or right <= left:
             return None
-        return self.source.region(top, left, bottom, right, k), top - self.y0, left - self.x0
+        return self.source.view(top, left, bottom, right, k), top - self.y0, left - self.x0
 
 
 def _end(wanted: int, end: int, limit: int, k: int) -> int:
@@ -98,7 +98,7 @@ def _end(wanted: int, end: int, limit: int, k: int) -> int:
 
 def is_encoded(picture: Any) -> TypeGuard[Encoded]:
     """Whether a picture is still in its file format; `isinstance` would take longer than the decoder's own check."""
-    return not isinstance(picture, np.ndarray) and callable(getattr(picture, "region", None))
+    return not isinstance(picture, np.ndarray) and callable(getattr(picture, "scales", None))
 
 
 def whole(picture: Encoded) -> Undecoded:
