@@ -15,13 +15,12 @@ import tempfile
 from collections.abc import Iterator
 from multiprocessing import active_children
 from pathlib import Path
-from typing import NamedTuple
 
 import albumentations as A
 import cv2
 import numpy as np
 from measure import Pair, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 
 import augrecipes as ar
 from augrecipes.ops.registry import construct
@@ -40,15 +39,6 @@ tiles from JPEG files, two threads, in a process of its own: its highest residen
 the bag, less the result."""
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
@@ -64,10 +54,10 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for row in itertools.chain(_in_memory(turns), _from_files(Path(folder), turns), _memory(Path(folder))):
-            print(f"{row.what:44} {row.ours:24} {row.beside:44} {row.verdict}", flush=True)
-            rows.append(tuple(row))
+            print(row, flush=True)
+            rows.append(row)
     if options.write and not options.quick:
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         put_section("bags", f"## Bags (`python benchmarks/bags.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
 
 

@@ -14,13 +14,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import albumentations as A
 import cv2
 import numpy as np
 from measure import Pair, Timing, alone, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 
 import augrecipes as ar
 from augrecipes.compiler.draws import Draws
@@ -53,15 +52,6 @@ uint8 image copied on both sides, where little but the bookkeeping is left; and 
 plain side does with `A.Normalize` and a contiguous transposition."""
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
@@ -73,10 +63,10 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for row in itertools.chain(_compiling(turns), _samples(turns), _kernels(turns), _files(Path(folder), turns)):
-            print(f"{row.what:48} {row.ours:22} {row.beside:44} {row.verdict}", flush=True)
-            rows.append(tuple(row))
+            print(row, flush=True)
+            rows.append(row)
     if options.write and not options.quick:
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         put_section("basics", f"## Basics (`python benchmarks/basics.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
 
 

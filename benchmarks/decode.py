@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import albumentations as A
 import cv2
@@ -26,7 +26,7 @@ import torch
 from albumentations.pytorch import ToTensorV2
 from jpegs import QUALITY, jpegs
 from measure import Pair, Timing, alone, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 from workloads import Sample, same_kind, stock
 
 import augrecipes as ar
@@ -61,15 +61,6 @@ as they come; augrecipes in another, with what `ar.loader` sets. Two threads: th
 two, a pipeline each. The rows with `AUGRECIPES_DECODER` are there where `augrecipes[nvimgcodec]` is installed."""
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
@@ -94,10 +85,10 @@ def main() -> None:
     }
     rows = []
     for row in itertools.chain.from_iterable(part() for name, part in parts.items() if options.only in name):
-        print(f"{row.what:52} {row.ours:20} {row.beside:44} {row.verdict}", flush=True)
-        rows.append(tuple(row))
+        print(row, flush=True)
+        rows.append(row)
     if options.write and not (options.quick or options.only):
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         put_section("decode", f"## Decoding (`python benchmarks/decode.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
 
 

@@ -13,13 +13,13 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import albumentations as A
 import numpy as np
 from breakdown import breakdown
 from measure import Pair, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 from truth import losses
 from workloads import Sample, ours, photos, same_kind, stained, stained_geometry, stock, tissue, torchvision_or_pillow
 
@@ -45,15 +45,6 @@ through the geometry of W1b without its colours; drawn tissue, or that of `--tis
 tracemalloc during one call with `out=`, above what was allocated before it, the scratch included."""
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
@@ -73,12 +64,12 @@ def main() -> None:
     }
     rows = []
     for row in itertools.chain.from_iterable(part() for name, part in parts.items() if options.only in name):
-        print(f"{row.what:44} {row.ours:20} {row.beside:52} {row.verdict}", flush=True)
-        rows.append(tuple(row))
+        print(row, flush=True)
+        rows.append(row)
     steps = _breakdown(100 if options.quick else 1000) if options.only in "breakdown" else []
     print(table(_STEPS, steps) if steps else "")
     if options.write and not (options.quick or options.only):
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         inside = f"### Where the time of `fast` goes\n\n{_INSIDE}\n\n{table(_STEPS, steps)}"
         title = "## The optimiser (`python benchmarks/fast.py --write`)"
         put_section("fast", "\n\n".join((title, where, _METHOD, _LOSS, body, inside)))

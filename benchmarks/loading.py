@@ -17,13 +17,13 @@ from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from measure import conditions, settle
-from results import put_section, table
+from results import Row, put_section, table
 from torch.utils.data import DataLoader
 
 import augrecipes as ar
@@ -42,15 +42,6 @@ its own DataLoader with two workers over the same dataset, with the loader's col
 private memory of a worker with 1,000,000 files less that with 1,000."""
 
 Passes = dict[str, Callable[[], Iterable[Any]]]
-
-
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
 
 
 def main() -> None:
@@ -73,10 +64,10 @@ def main() -> None:
         for part in parts:
             measure = {"jpeg": _jpeg, "light": _light, "memory": _memory}[part]
             for row in measure(Path(folder), options.quick):
-                print(f"{row.what:38} {row.ours:18} {row.beside:48} {row.verdict}", flush=True)
-                rows.append(tuple(row))
+                print(row, flush=True)
+                rows.append(row)
     if options.write and not options.quick and parts == PARTS:
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         put_section("loading", f"## Loading (`python benchmarks/loading.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
 
 

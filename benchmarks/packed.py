@@ -11,14 +11,14 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from articles import FolderDataset, Hdf5Dataset, NpyPairs, PngPairs, loader, write_hdf5, write_npy
 from measure import Pair, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
@@ -41,15 +41,6 @@ process. Before anything is timed, one batch of each side is compared: shape, dt
 decoded PNG at the window that was drawn, bit for bit)."""
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
@@ -66,10 +57,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         chosen = [part(Path(temporary)) for name, part in parts.items() if options.only in name]
         for row in itertools.chain.from_iterable(chosen):
-            print(f"{row.what:44} {row.ours:24} {row.beside:52} {row.verdict}", flush=True)
-            rows.append(tuple(row))
+            print(row, flush=True)
+            rows.append(row)
     if options.write and not (options.quick or options.only):
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         title = "## Packed stores (`python benchmarks/packed.py --write`)"
         put_section("packed", "\n\n".join((title, where, _METHOD, body)))
 

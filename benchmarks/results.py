@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 _HEAD = "# Results\n\nWritten by the scripts in this folder, with `--write`; not by hand.\n"
+
+
+class Row(NamedTuple):
+    """One line of a benchmark's table: what was measured, ours, what it stands beside, and the ratio or the goal."""
+
+    what: str
+    ours: str
+    beside: str
+    verdict: str
+
+    HEAD = ("what", "augrecipes", "beside", "")
+
+    def __str__(self) -> str:
+        return f"{self.what:52} {self.ours:24} {self.beside:52} {self.verdict}".rstrip()
 
 
 def put_section(name: str, body: str, into: Path = RESULTS) -> None:
@@ -19,7 +35,7 @@ def put_section(name: str, body: str, into: Path = RESULTS) -> None:
     into.write_text("\n".join(parts), encoding="utf-8")
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table, aligned so that it reads well in a terminal too."""
     widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
 

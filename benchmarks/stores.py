@@ -17,12 +17,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 import h5py
 import numpy as np
 from measure import Pair, alone, conditions, in_turns, settle
-from results import put_section, table
+from results import Row, put_section, table
 
 from augrecipes.sources.store import StoreWriter, open_store
 
@@ -34,15 +33,6 @@ _METHOD = f"""\
 at random, copied into the caller's memory. Each format takes turns with its peer in the same process (A B A B); medians
 ± median distance, and a ratio is the median over the turns. Writing ends when the disk has everything. The million
 items are tiny, with a label and a file name each; memory is what a process has beside the mapped files."""
-
-
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    ours: str
-    beside: str
-    verdict: str
 
 
 def main() -> None:
@@ -63,10 +53,10 @@ def main() -> None:
         for row in itertools.chain(
             _reading(folder, count, turns), _writing(folder, count, turns), _many(folder, items)
         ):
-            print(f"{row.what:40} {row.ours:24} {row.beside:44} {row.verdict}", flush=True)
-            rows.append(tuple(row))
+            print(row, flush=True)
+            rows.append(row)
     if options.write and not options.quick:
-        body = table(("what", "augrecipes", "beside", ""), rows)
+        body = table(Row.HEAD, rows)
         put_section(
             "stores", f"## Packed stores (`python benchmarks/stores.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}"
         )
