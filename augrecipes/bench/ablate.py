@@ -72,4 +72,5 @@ def _lenient(recipe: Recipe, setting: Setting, level: Any) -> Any:
     """A pipeline without lints: a variant may be foolish, and the recipe itself has been checked."""
     steps = recipe.section(setting.mode) or ()
     plans = {arrival: plan(recipe, steps, level, arrival) for arrival in ARRIVALS}
-    return KINDS[recipe.kind](Compiled(recipe, setting.mode, level, setting.seed, False, plans, 1))
+    compiled = Compiled(recipe, setting.mode, level, setting.seed, False, plans, 1, resumes=setting.stored)
+    return KINDS[recipe.kind](compiled)

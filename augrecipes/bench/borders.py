@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.bench.sides import Setting
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.surround import surround
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.frozen import Arguments
-from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.recipe.model import Recipe, Step
 from augrecipes.verify.samples import Given
 
 SOURCE = 255  # the label of what was in the picture
@@ -33,14 +34,13 @@ class Borders:
 
     Args:
         recipe: of kind image or bag.
-        mode: the section.
-        seed: of the draws.
+        setting: section and seed.
     """
 
-    def __init__(self, recipe: Recipe, mode: Mode, seed: int) -> None:
-        steps = tuple(map(_filling_with_zero, recipe.section(mode) or ()))
+    def __init__(self, recipe: Recipe, setting: Setting) -> None:
+        steps = tuple(map(_filling_with_zero, recipe.section(setting.mode) or ()))
         probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
-        self._pipeline = plainly(probe, steps, mode, seed)
+        self._pipeline = plainly(probe, steps, setting)
         self._number = {step.site: k + 1 for k, step in enumerate(steps[:_MOST_STEPS])}
         self._masks: dict[str, NDArray[np.uint8]] = {}
         surround(self._pipeline, self._step)
@@ -66,10 +66,11 @@ class Borders:
         return done
 
 
-def plainly(recipe: Recipe, steps: tuple[Step, ...], mode: Mode, seed: int) -> Any:
+def plainly(recipe: Recipe, steps: tuple[Step, ...], setting: Setting) -> Any:
     """Steps of a recipe as they are, unoptimised and without lints: a pipeline that tells the draws it made."""
     plans = dict.fromkeys(ARRIVALS, Plan(steps))
-    made: Pipeline = KINDS[recipe.kind](Compiled(recipe, mode, "none", seed, True, plans, 1))
+    compiled = Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored)
+    made: Pipeline = KINDS[recipe.kind](compiled)
     return made
 
 

@@ -16,8 +16,8 @@ from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
 from augrecipes.compiler.surround import surround
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Mode, Recipe, Step
-from augrecipes.verify.samples import Given, open_data
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.verify.samples import Given
 
 AS_READ = "as read"
 Progress = Callable[[int, int], None]
@@ -87,8 +87,8 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
     Raises:
         DataError: no sample could be looked at; the reason of the first.
     """
-    watcher = _Watcher(recipe, recipe.section(setting.mode) or (), setting.mode, setting.seed)
-    reader = open_data(recipe, watcher.pipeline, setting.data, setting.masks)
+    watcher = _Watcher(recipe, recipe.section(setting.mode) or (), setting)
+    reader = setting.reader(recipe, watcher.pipeline)
     first: DataError | None = None
     left_out, numbers = 0, spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
     for done, number in enumerate(numbers):
@@ -137,8 +137,7 @@ class _Watcher:
 
     recipe: Recipe
     steps: tuple[Step, ...]
-    mode: Mode
-    seed: int
+    setting: Setting
     pipeline: Any = field(init=False)
     _sums: dict[tuple[str, str], _Sums] = field(default_factory=dict)
     _out: dict[str, _Sums] = field(default_factory=dict)
@@ -148,10 +147,10 @@ class _Watcher:
     _now: list[tuple[tuple[str, str], NDArray[Any]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pipeline = plainly(self.recipe, self.steps, self.mode, self.seed)
+        self.pipeline = plainly(self.recipe, self.steps, self.setting)
         surround(self.pipeline, self._step)
         self._outermost = {step.site for step in self.steps}
-        self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.mode, self.seed)
+        self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.setting)
 
     def look(self, sample: Given, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""

@@ -135,9 +135,11 @@ class RecipeRecord:
         file: where it was read.
         digest: of what it does.
         text: as YAML, variants resolved.
+        baked: labels of the steps that the packed store holds already, where the data are one.
         yardstick: as YAML, the recipe that stock ran, or would run: only steps that albumentations has.
         not_in_stock: labels of the steps that the yardstick lacks.
-        plans: by level, what `augrecipes explain --json` prints: steps, rules, plan, what stayed and why.
+        plans: by level, what `augrecipes explain --json` prints: steps, rules, plan, what stayed and why; of a packed
+            store those of the steps that are left.
         effects: what it does; None: not asked for.
         ablations: without each of its steps in turn; empty: not asked for.
     """
@@ -146,6 +148,7 @@ class RecipeRecord:
     file: str
     digest: str
     text: str
+    baked: tuple[str, ...]
     yardstick: str
     not_in_stock: tuple[str, ...]
     plans: Mapping[str, Any]

@@ -22,6 +22,7 @@ from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over, in_workers
 from augrecipes.compiler.explain import explain
 from augrecipes.data import allocator
+from augrecipes.errors import BenchError
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.write import to_yaml
 
@@ -92,12 +93,14 @@ def bench(
         advance: called with (what is under way, done, of how much).
 
     Raises:
-        BenchError: recipes of several kinds; no stock form.
+        BenchError: recipes of several kinds; no stock form; a packed store that is to be read cold.
         DataError: of the data, or a step that fails.
         CollateError: a recipe's samples do not fit into one batch.
         LintError, RecipeError: as `Recipe.compile`.
     """
     options = options or Options()
+    if options.cold and setting.stored:
+        raise BenchError(f"{setting.data}: a packed store is mapped into memory, and cannot be dropped from its cache")
     about = machine()  # its load, before this run adds to it
     allocator.tune()  # as the loader does, and stock gains as much
     kind = next(iter(recipes.values())).kind
@@ -250,12 +253,13 @@ def _verdict(one: str, other: str, times: Times, others: Times) -> Verdict:
 
 def _recipe(run: _Run, name: str, recipe: Recipe) -> RecipeRecord:
     options, setting = run.options, run.setting
+    left, baked = setting.left_of(recipe)
     mine = [side for side in run.sides if side.recipe == name and side.level != STOCK]
-    plain, left = albumentations_only(options.yardsticks.get(name, recipe))
+    plain, lacks = albumentations_only(options.yardsticks.get(name, left))
     seen, ablations = None, []
     if options.effects:
         seen = effects(
-            recipe, setting, min(options.samples, _LOOKED_AT), progress=lambda d, n: run.advance("looking", d, n)
+            left, setting, min(options.samples, _LOOKED_AT), progress=lambda d, n: run.advance("looking", d, n)
         )
     if options.ablate:
         ablations = ablate(
@@ -268,7 +272,8 @@ def _recipe(run: _Run, name: str, recipe: Recipe) -> RecipeRecord:
         digest=recipe.digest,
         text=to_yaml(recipe),
         yardstick=to_yaml(replace(plain, file="")),
-        not_in_stock=left,
+        baked=baked,
+        not_in_stock=lacks,
         plans={side.level: _explained(side, setting) for side in mine},
         effects=seen,
         ablations=tuple(ablations),

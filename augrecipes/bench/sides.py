@@ -15,13 +15,16 @@ from augrecipes.bench.cold import Evicted, evict
 from augrecipes.bench.measure import Work
 from augrecipes.bench.stock import StockPipeline, albumentations_only
 from augrecipes.bench.stock_pair import StockPairPipeline
+from augrecipes.bench.stored import Stored, left_of, path_of, reads_store, refuse_stock
+from augrecipes.compiler.compile import build, check
 from augrecipes.data.bags import TileBags
 from augrecipes.data.folder import ImageFolder
+from augrecipes.data.packed import Packed
 from augrecipes.data.pairs import PairedImages
 from augrecipes.errors import BenchError, DataError
 from augrecipes.preview.samples import TABLES
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.verify.samples import Data, StrPath
+from augrecipes.verify.samples import Data, Reader, StrPath, open_data
 
 STOCK = "stock"
 
@@ -34,7 +37,7 @@ class Side:
         recipe: its name, told apart from others of the same name.
         level: of the optimiser, or `stock`.
         dataset: the samples that are read, in their order.
-        source: the recipe itself.
+        source: the recipe itself; of a packed store what is left of it.
     """
 
     recipe: str
@@ -58,7 +61,7 @@ class Setting:
     """What holds for every side.
 
     Attributes:
-        data: a folder or a CSV file; for pairs a folder by target, or a CSV file.
+        data: a folder or a CSV file; for pairs a folder by target, or a CSV file; or a packed store.
         mode: the section.
         seed: of the draws.
         masks: a folder of masks.
@@ -69,6 +72,21 @@ class Setting:
     seed: int = 0
     masks: StrPath | None = None
 
+    @property
+    def stored(self) -> bool:
+        """Whether a packed store is read: its samples have some of the recipe's steps behind them."""
+        return reads_store(self.data)
+
+    def left_of(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+        """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
+        return left_of(recipe, self.data, self.mode, self.seed) if self.stored else (recipe, ())
+
+    def reader(self, recipe: Recipe, pipeline: Any) -> Reader:
+        """The data one by one, for those who look at what the steps do."""
+        if self.stored:
+            return Stored(self.data, recipe, pipeline.targets)
+        return open_data(recipe, pipeline, self.data, self.masks)
+
 
 def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) -> Any:
     """The Dataset that a user would make of the data.
@@ -78,6 +96,10 @@ def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) 
     """
     given = setting.data
     common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": level}
+    if setting.stored:
+        if setting.masks is not None:
+            raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
+        return Packed(path_of(given), recipe, **common)
     table = None if isinstance(given, Mapping) or Path(given).suffix.lower() not in TABLES else given
     if recipe.kind == "pair":
         if isinstance(given, Mapping):
@@ -134,18 +156,19 @@ def sides_of(
         raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(sorted(kinds))}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
-        whole = dataset_of(recipe, setting)
+        whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
-            Side(name, level, with_pipeline(part, compiled(recipe, setting, level)), recipe)
+            Side(name, level, with_pipeline(part, compiled(left, setting, level)), left)
             for level in levels or dict.fromkeys(("none", recipe.optimize))
         ]
     return sides
 
 
 def compiled(recipe: Recipe, setting: Setting, level: str) -> Any:
-    """The recipe's pipeline at a level; the tiles of a bag one after another, so that stages add up."""
-    return recipe.compile(setting.mode, level, setting.seed, threads=1)  # type: ignore[arg-type]
+    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up."""
+    check(recipe)
+    return build(recipe, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)  # type: ignore[arg-type]
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
@@ -158,6 +181,8 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
             left out.
     """
     plain, _ = albumentations_only(yardstick or side.source)
+    if setting.stored:
+        refuse_stock(plain)
     make = StockPairPipeline if plain.kind == "pair" else StockPipeline
     pipeline = make(plain, setting.mode, setting.seed)
     return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain)

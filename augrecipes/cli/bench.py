@@ -27,7 +27,8 @@ def bench(
         typer.Option(
             "--data",
             metavar="DATA",
-            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each.",
+            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each; or a packed "
+            "store.",
         ),
     ],
     against: Annotated[

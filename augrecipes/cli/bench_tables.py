@@ -27,6 +27,9 @@ def tell(bench: Bench) -> Iterator[str]:
         f"data: {bench.samples} samples in batches of {bench.batch_size}, {bench.mode}, seed {bench.seed}; "
         f"{bench.rounds} rounds in turns, one thread"
     )
+    for recipe in bench.recipes:
+        if recipe.baked:
+            yield f"{recipe.name}: the store holds {', '.join(recipe.baked)} already; measured are those behind"
     if bench.cold is not None:
         yield f"cold: {bench.cold}"
     yield ""

@@ -144,13 +144,9 @@ def compile_rest(
         save_applied_params: add `applied` to every sample: of these steps.
         threads: as in `Recipe.compile`.
     """
-    steps = steps_of(recipe, mode)
     check(recipe)
-    part = _with_section(recipe, mode, steps[count:])
-    if count:  # what the recipe's inputs say holds in front of its first step
-        part = replace(part, inputs=replace(recipe.inputs, channels=channels, min_size=None))
     return build(
-        part,
+        rest_of(recipe, mode, count, channels),
         mode,
         optimize,
         operator.index(seed),
@@ -158,6 +154,18 @@ def compile_rest(
         save_applied_params=save_applied_params,
         threads=threads,
     )
+
+
+def rest_of(recipe: Recipe, mode: Mode, count: int, channels: int | None = None) -> Recipe:
+    """The recipe whose section lacks its first `count` steps; `channels`: of the images that those leave.
+
+    >>> import augrecipes as ar
+    >>> [step.site for step in rest_of(ar.load("folder-128"), "train", 1).steps]
+    ['RandomCrop#1', 'HorizontalFlip#1']
+    """
+    part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
+    # What the recipe's inputs say holds in front of its first step.
+    return replace(part, inputs=replace(recipe.inputs, channels=channels, min_size=None)) if count else part
 
 
 def _with_section(recipe: Recipe, mode: Mode, steps: tuple[Step, ...]) -> Recipe:

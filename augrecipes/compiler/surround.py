@@ -33,7 +33,7 @@ def surround(pipeline: Pipeline, around: Around) -> list[str]:
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
     pipeline.transforms = [_around(made, step, around) for made, step in zip(pipeline.transforms, steps, strict=True)]
-    pipeline.sinks = {name: _Surrounded(sink, SINK, around) for name, sink in pipeline.sinks.items()}
+    pipeline.sinks = {name: _SurroundedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
     return [step.site for top in steps for step in _opened(top)]
 
 
@@ -58,6 +58,13 @@ class _Surrounded:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wrapped, name)
+
+
+class _SurroundedSink(_Surrounded):
+    """A sink, which takes several pictures at once, too."""
+
+    def many(self, *args: Any, **kwargs: Any) -> Any:
+        return self._around(self._label, self._wrapped.many, args, kwargs)
 
 
 def is_open(step: Step) -> bool:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.prefix import compile_rest
@@ -18,7 +15,7 @@ from augrecipes.data.memory import room, rooms
 from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
-from augrecipes.data.packed_table import table_of, units_of, unreadable_in
+from augrecipes.data.packed_table import points_of, table_of, units_of, unreadable_in
 from augrecipes.data.picking import Pick
 from augrecipes.data.read import naming_all
 from augrecipes.data.rows import Take
@@ -207,7 +204,7 @@ class Packed(SampleDataset):
             )
         targets = {name: self._pixels(name, first + row) for name in self._taken()}
         if isinstance(table, Table):
-            targets |= self._points(table, first + row)
+            targets |= points_of(table, self.recipe.inputs, first + row)
         try:
             into = rooms(self.pipeline.outputs) if self.kind == "pair" else room("image")
             out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=into)
@@ -220,7 +217,8 @@ class Packed(SampleDataset):
         pipeline = self.pipeline
         if isinstance(pipeline, PairPipeline) and not pipeline.compiled.save_applied_params:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
-        more = isinstance(self._table, Table) and (len(self._taken()) > 1 or self._points(self._table, 0))
+        table = self._table
+        more = isinstance(table, Table) and (len(self._taken()) > 1 or points_of(table, self.recipe.inputs, 0))
         if isinstance(pipeline, ImagePipeline) and self.kind == "image" and not more and gathers(pipeline, self.store):
             return gathered(pipeline, self.store, stored, take)
         return None
@@ -247,16 +245,3 @@ class Packed(SampleDataset):
             raise DataError(lost.reason, lost.path)
         take = self.store.encoded if target == "image" and self.pipeline.reads else self.store.array
         return take(target, items[0])
-
-    def _points(self, table: Table, stored: int) -> dict[str, Any]:
-        """Boxes and keypoints of a stored row with their labels, as far as the recipe takes them."""
-        inputs, found = self.recipe.inputs, dict[str, Any]()
-        for name, points, declared in (
-            ("boxes", table.boxes, inputs.boxes),
-            ("keypoints", table.keypoints, inputs.keypoints),
-        ):
-            if points is not None and declared is not None and declared.presence != "absent":
-                found[name] = points.rows(stored)
-                if declared.labels is not None:
-                    found[declared.labels] = cast("npt.NDArray[np.int64]", points.labels_of(stored))
-        return found

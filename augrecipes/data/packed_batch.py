@@ -11,6 +11,7 @@ from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.pair import PairPipeline
 from augrecipes.data.rows import Take
 from augrecipes.sources.store import Store
+from augrecipes.sources.watch import stage
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline
@@ -39,7 +40,8 @@ def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) ->
         return None
 
     def fill(start: int, stop: int, into: npt.NDArray[np.uint8]) -> None:
-        np.take(block, items[start:stop], axis=0, out=into, mode="clip")  # without "clip" numpy fills a copy first
+        with stage("read"):
+            np.take(block, items[start:stop], axis=0, out=into, mode="clip")  # without "clip" numpy fills a copy first
 
     sink = pipeline.for_this_thread().sinks["image"]
     shape = cast("tuple[int, int, int]", block.shape[1:])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.sources.store.columns import everywhere
 from augrecipes.sources.store.format import DTYPES, Format, Role
+from augrecipes.sources.watch import stage
 
 _COLUMNS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
 """What a store keeps of each target's items: see `Items`."""
@@ -67,12 +68,15 @@ class Items:
 
     def array(self, item: int) -> NDArray[Any]:
         """One item: a read-only view of the file, or, where the format encodes, a new array."""
-        if self._shape is not None and self.decode is None:
-            return np.ndarray(self._shape, self._dtype, self.blob, self._start[item])
         if self.decode is None:
-            return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], self.blob, self._start[item])
+            with stage("read"):
+                if self._shape is not None:
+                    return np.ndarray(self._shape, self._dtype, self.blob, self._start[item])
+                return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], self.blob, self._start[item])
+        data = self.whole_data(item)
         try:
-            return self.decode(self.whole_data(item), int(self.shapes[item, 2]))
+            with stage("decode"):
+                return self.decode(data, int(self.shapes[item, 2]))
         except ValueError as error:
             raise self._damaged(item, f"cannot be decoded: {error}") from None
 
@@ -83,8 +87,10 @@ class Items:
 
     def whole_data(self, item: int) -> memoryview:
         """The same, compared with their checksum: next to decoding, that costs nothing. Raises StoreError."""
-        data = self.data(item)
-        if zlib.crc32(data) != self.checksum[item]:
+        with stage("read"):
+            data = self.data(item)
+            whole = zlib.crc32(data) == self.checksum[item]
+        if not whole:
             raise self._damaged(item, "its bytes are not those that were written")
         return data
 

@@ -121,6 +121,16 @@ class Store:
         return Items(str(path), kept, blob, table)
 
 
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder looks like a store, or is one in the making; `open_store` says whether it is whole.
+
+    >>> is_store("nowhere")
+    False
+    """
+    place = Path(path)
+    return (place / index.NAME).is_file() and (place / index.COLUMNS).is_file()
+
+
 def open_store(path: str | os.PathLike[str]) -> Store:
     """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
 
