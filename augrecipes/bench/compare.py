@@ -71,9 +71,16 @@ def binds(stages: Sequence[Stage], hand_over: float | None, workers: int, train_
     if reading > whole - reading:
         return (
             f"reading binds: {reading / whole:.0%} of the {whole:.2f} ms a sample is waiting for files "
-            f"({reading:.2f} ms); the longest work is {most.name} ({most.ms:.2f} ms)"
+            f"({reading:.2f} ms); the longest work is {_named(most)} ({most.ms:.2f} ms)"
         ).replace("%", " %")
     return (
         f"CPU binds: {1 - reading / whole:.0%} of the {whole:.2f} ms a sample is work, "
-        f"most of it {most.name} ({most.ms:.2f} ms); reading takes {reading:.2f} ms"
+        f"most of it {_named(most)} ({most.ms:.2f} ms); reading takes {reading:.2f} ms"
     ).replace("%", " %")
+
+
+def _named(stage: Stage) -> str:
+    """A stage inside a sentence."""
+    return {"decode": "decoding", "collate": "collating", "around": "Python around the steps"}.get(
+        stage.kind, stage.name
+    )
