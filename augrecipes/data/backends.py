@@ -16,7 +16,7 @@ from augrecipes.data.fetch import Reader, as_it_is
 from augrecipes.data.in_process import InProcess
 from augrecipes.data.passes import Deliveries
 from augrecipes.data.pool import Pool
-from augrecipes.data.processes import Orders, Processes
+from augrecipes.data.processes import Orders, Processes, end_workers
 from augrecipes.data.sampler import Order, Plan
 from augrecipes.data.threads import Threads
 
@@ -82,6 +82,12 @@ class Readers:
     def give_up(self) -> None:
         """Leave a broken set of processes; the next pass starts new ones."""
         self._processes = None
+
+    def close(self) -> None:
+        """End processes that stayed; the next pass starts new ones."""
+        kept, self._processes = self._processes, None
+        if kept is not None and (passing := kept[0]._iterator) is not None:
+            end_workers(passing)
 
     def _started(self) -> tuple[DataLoader[Any], Orders]:
         handed = Orders(self._budget, self._plan.batches, self._choice.workers)

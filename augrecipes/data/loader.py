@@ -160,6 +160,13 @@ class Loader(DataLoader[Any]):
         wanted = orders(self._plan, start.epoch, start.done, start.ahead)
         return Pass(self, self._readers.read(wanted, start.epoch), start)
 
+    def close(self) -> None:
+        """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
+
+        A pass that they were reading for cannot go on. The loader can be used again: its next pass starts new ones.
+        """
+        self._readers.close()
+
     # -- what a pass tells --------------------------------------------------------------------------------------------
 
     def _begun(self, progress: Progress) -> None:

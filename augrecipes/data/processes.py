@@ -12,6 +12,7 @@ from augrecipes.data.budget import Budget
 from augrecipes.data.fetch import Delivery
 from augrecipes.data.sampler import Order
 from augrecipes.data.worker import dead_worker
+from augrecipes.errors import LoaderError
 
 # A pass of fewer batches than this for each worker is over before it matters when they begin.
 _WORTH_SPREADING = 10
@@ -79,6 +80,8 @@ class Processes(Iterator[Delivery]):
         self._orders = orders
 
     def __next__(self) -> Delivery:
+        if self._inner._shutdown:  # torch would wait for them for ever
+            raise LoaderError("the loader was closed, and its workers are gone; begin another pass")
         try:
             delivery: Delivery = next(self._inner)
             self._orders.arrived(delivery)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from multiprocessing import active_children
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,22 @@ class TestEpochs:
         first = values(made)
         ds.set_epoch(1)
         assert (first, values(made)) == (_epoch(4, 0), _epoch(4, 1))
+
+    def test_a_closed_loader_has_no_workers_and_goes_on_with_others(self) -> None:
+        made = loader(Counting(8), num_workers=2, persistent_workers=True)
+        assert values(made) == _epoch(8, 0)
+        before = set(active_children())
+        assert len(before) >= 2
+        made.close()
+        made.close()
+        assert len(before - set(active_children())) == 2
+        under_way = iter(made)
+        assert values([next(under_way)]) == _epoch(8, 1)[:1]
+        made.close()
+        with pytest.raises(LoaderError, match="was closed"):
+            list(under_way)
+        assert values(made) == _epoch(8, 2)
+        made.close()
 
     @pytest.mark.parametrize(("epoch", "error"), [(-1, ValueError), (1.5, TypeError), ("1", TypeError)])
     def test_senseless_epochs_are_refused(self, epoch: Any, error: type[Exception]) -> None:
