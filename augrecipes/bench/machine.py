@@ -9,6 +9,8 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from augrecipes.data.choice import all_cores
+
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
 
 
@@ -44,7 +46,7 @@ def machine() -> Machine:
     return Machine(
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=all_cores(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
         python=platform.python_version(),

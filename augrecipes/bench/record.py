@@ -20,27 +20,11 @@ from augrecipes.bench.effects import Effects
 from augrecipes.bench.machine import Machine
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
+from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.workers import Gaps
 from augrecipes.errors import BenchError
 
 SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class InWorkers:
-    """A side where worker processes read.
-
-    Attributes:
-        workers: how many.
-        samples_per_second: median over the passes.
-        mad: of it over the passes.
-        gaps: between batches.
-    """
-
-    workers: int
-    samples_per_second: float
-    mad: float
-    gaps: Gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +45,6 @@ class SideRecord:
         accounted: what the stages add up to over the whole; they are timed in passes of their own, which take turns
             with those without clocks. None for stock.
         hand_over: ms a sample from a worker process to the consumer; None: not measured.
-        in_workers: where worker processes were asked for.
         binds: what keeps samples from coming faster; empty for stock.
         against_stock: the time over that of stock, where it was measured in the same run.
         cpu_against_stock: the work of the processor over that for stock.
@@ -79,7 +62,6 @@ class SideRecord:
     stages: tuple[Stage, ...]
     accounted: Ratio | None
     hand_over: float | None
-    in_workers: InWorkers | None
     binds: str
     against_stock: Ratio | None
     cpu_against_stock: Ratio | None
@@ -175,6 +157,7 @@ class Bench:
         recipes: in the order in which they were given.
         sides: each recipe at each level, and stock.
         verdicts: sides in pairs.
+        sweep: who reads, and how long epochs take then; None: not asked for.
     """
 
     schema_version: int
@@ -191,6 +174,7 @@ class Bench:
     recipes: tuple[RecipeRecord, ...]
     sides: tuple[SideRecord, ...]
     verdicts: tuple[Verdict, ...]
+    sweep: Sweep | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

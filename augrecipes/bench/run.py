@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from augrecipes.bench.ablate import ablate
 from augrecipes.bench.cold import Evicted
 from augrecipes.bench.compare import binds, differs, verdict
 from augrecipes.bench.effects import effects
 from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
-from augrecipes.bench.record import SCHEMA_VERSION, Bench, InWorkers, RecipeRecord, SideRecord, Verdict
-from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
+from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
+from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, with_pipeline, work_of
 from augrecipes.bench.stages import Staged, staged
 from augrecipes.bench.stock import albumentations_only
-from augrecipes.bench.workers import gaps_of, hand_over, in_workers
+from augrecipes.bench.sweep import Scope, Sweep, Swept, sweep
+from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data import allocator
 from augrecipes.errors import BenchError
@@ -45,8 +44,10 @@ class Options:
         cold: read files from a cold page cache, where the system can be asked to.
         samples: of a pass, at most; passes are shorter where time is short.
         batch_size: samples in a batch; None: 8, or all where there are fewer; of bags 1.
-        seconds: of each side, roughly.
-        workers: processes that read, measured besides; 0: none.
+        seconds: of each side, roughly; and of each of `workers`, for each recipe.
+        workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last level; empty:
+            none.
+        sizes: samples of an epoch in the sweep; None: from the data, and from what the time allows.
         effects: look at what the recipes do.
         ablate: leave out each step in turn.
         undecided: asked with a recipe, its level, and its ratios to stock, of time and of work: whether more rounds
@@ -60,7 +61,8 @@ class Options:
     samples: int = _SAMPLES
     batch_size: int | None = None
     seconds: float = _SECONDS
-    workers: int = 0
+    workers: Sequence[int] = ()
+    sizes: Sequence[int] | None = None
     effects: bool = True
     ablate: bool = False
     undecided: Callable[[str, str, Ratio, Ratio], bool] | None = None
@@ -112,7 +114,8 @@ def bench(
         sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in recipes]
     run = _Run(setting, options, sides, clocked, batch_size, advance or _ignore, Evicted() if options.cold else None)
     _time(run)
-    records = _records(run)
+    swept = _sweep(run)
+    records = _records(run, swept)
     return Bench(
         schema_version=SCHEMA_VERSION,
         machine=about,
@@ -128,6 +131,7 @@ def bench(
         recipes=tuple(_recipe(run, name, recipe) for name, recipe in recipes.items()),
         sides=tuple(records),
         verdicts=tuple(_verdicts(run)),
+        sweep=swept,
     )
 
 
@@ -177,9 +181,25 @@ def _ratios(run: _Run, one: int, other: int) -> tuple[Ratio, Ratio]:
     return ratio(run.times.wall[one], run.times.wall[other]), ratio(run.times.cpu[one], run.times.cpu[other])
 
 
-def _records(run: _Run) -> list[SideRecord]:
+def _sweep(run: _Run) -> Sweep | None:
+    """Each recipe at its last level."""
+    options = run.options
+    if not options.workers:
+        return None
+    last = {side.recipe: side for side in run.sides if side.level != STOCK}
+    scope = Scope(options.workers, run.batch_size, options.sizes, options.seconds, run.setting.seed, run.cold)
+    return sweep([_swept(side, run.setting) for side in last.values()], scope, run.advance)
+
+
+def _swept(side: Side, setting: Setting) -> Swept:
+    """All of the data, as a user reads it: bags with threads of their own."""
+    level: Any = side.level
+    pipeline = side.source.compile(setting.mode, level, setting.seed)
+    return Swept(side.recipe, level, with_pipeline(side.whole, pipeline))
+
+
+def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:
     samples = run.size.batches * run.batch_size
-    wide = _in_workers(run)
     found = []
     for k, side in enumerate(run.sides):
         run.advance("handing over", k, len(run.sides))
@@ -188,6 +208,8 @@ def _records(run: _Run) -> list[SideRecord]:
         ms = 1e3 * total(times) / samples
         stages = clocked.stages(samples) if clocked else []
         handed = hand_over(side, run.batch_size) if clocked else None
+        advice = swept and swept.advice_for(side.recipe)
+        sent = handed if advice and advice.backend == "processes" else None
         found.append(
             SideRecord(
                 recipe=side.recipe,
@@ -202,28 +224,11 @@ def _records(run: _Run) -> list[SideRecord]:
                 stages=tuple(stages),
                 accounted=ratio(run.times.wall[_clocked(run, k)], times) if clocked else None,
                 hand_over=handed,
-                in_workers=wide[k] if wide else None,
-                binds=binds(stages, handed, run.options.workers) if stages else "",
+                binds=binds(stages, sent, advice.workers if advice else 0) if stages else "",
                 against_stock=against and against[0],
                 cpu_against_stock=against and against[1],
             )
         )
-    return found
-
-
-def _in_workers(run: _Run) -> list[InWorkers]:
-    workers, rounds = run.options.workers, min(run.size.rounds, 9)
-    if not workers:
-        return []
-    done = iter(range(1, rounds + 2))
-    gaps = in_workers(
-        run.sides, run.batch_size, workers, rounds, lambda: run.advance("workers", next(done), rounds + 1)
-    )
-    found = []
-    for side, passes in zip(run.sides, gaps, strict=True):
-        samples = max(len(side.dataset), 8 * workers * run.batch_size)
-        rates = [samples / float(one.sum()) for one in passes]
-        found.append(InWorkers(workers, float(np.median(rates)), mad(rates), gaps_of(np.concatenate(passes))))
     return found
 
 

@@ -38,12 +38,14 @@ class Side:
         level: of the optimiser, or `stock`.
         dataset: the samples that are read, in their order.
         source: the recipe itself; of a packed store what is left of it.
+        whole: all samples.
     """
 
     recipe: str
     level: str
     dataset: Any
     source: Recipe
+    whole: Any
 
     @property
     def name(self) -> str:
@@ -159,16 +161,17 @@ def sides_of(
         whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
-            Side(name, level, with_pipeline(part, compiled(left, setting, level)), left)
+            Side(name, level, with_pipeline(part, compiled(left, setting, level)), left, whole)
             for level in levels or dict.fromkeys(("none", recipe.optimize))
         ]
     return sides
 
 
-def compiled(recipe: Recipe, setting: Setting, level: str) -> Any:
+def compiled(recipe: Recipe, setting: Setting, level: str, threads: int | None = 1) -> Any:
     """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up."""
     check(recipe)
-    return build(recipe, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"threads": threads, "resumes": setting.stored}
+    return build(recipe, setting.mode, level, setting.seed, **given)  # type: ignore[arg-type]
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
@@ -185,7 +188,7 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
         refuse_stock(plain)
     make = StockPairPipeline if plain.kind == "pair" else StockPipeline
     pipeline = make(plain, setting.mode, setting.seed)
-    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain)
+    return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain, side.whole)
 
 
 def files_of(dataset: Any, position: int) -> Iterator[str]:

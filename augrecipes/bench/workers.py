@@ -1,8 +1,8 @@
-"""Reading in worker processes: how evenly batches arrive, and what handing them over takes."""
+"""How evenly batches arrive, and what handing them over from a worker process takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -61,32 +61,3 @@ def hand_over(side: Side, batch_size: int) -> float:
     for _, ready in batches:
         taken.append(perf_counter() - ready)
     return 1e3 * median(taken[2:] or taken) / batch_size
-
-
-def in_workers(
-    sides: Sequence[Side], batch_size: int, workers: int, rounds: int, advance: Callable[[], None]
-) -> list[list[NDArray[np.float64]]]:
-    """Seconds between batches, by side and round, where worker processes read. Sides take turns, pass by pass."""
-    loaders = []
-    for side in sides:
-        samples = max(len(side.dataset), 8 * workers * batch_size)
-        loaders.append(
-            loading.loader(
-                side.dataset, batch_size, num_workers=workers, samples_per_epoch=samples, persistent_workers=True
-            )
-        )
-    found: list[list[NDArray[np.float64]]] = [[] for _ in sides]
-    for turn in range(rounds + 1):  # the first starts the workers
-        order = range(len(sides)) if turn % 2 else reversed(range(len(sides)))
-        for k in order:
-            sides[k].rewound()
-            loaders[k].set_epoch(0)
-            last, gaps = perf_counter(), []
-            for _ in loaders[k]:
-                now = perf_counter()
-                gaps.append(now - last)
-                last = now
-            if turn:
-                found[k].append(np.asarray(gaps))
-        advance()
-    return found

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Mode, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import progress
+from augrecipes.cli.options import Mode, Seed, Set, Without, numbers, one_of, overrides
+from augrecipes.cli.terminal import parts
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Baseline
     from augrecipes.bench.record import Bench
 
 _LEVELS = ("none", "exact", "fast")
+_MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
 
 
 def bench(
@@ -46,8 +47,25 @@ def bench(
         False
     ),
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of a pass, at most.")] = 64,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.01, max=3600, help="For each side, roughly.")] = 10.0,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Measure with so many workers besides.")] = 0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.01, max=3600, help="For each side and number of workers, roughly.")
+    ] = 10.0,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            "--workers",
+            metavar="0,1,2,4",
+            help="Sweep: epochs with so many threads, and so many processes, that read; 0: neither.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="1000,10000",
+            help="With --workers: samples of an epoch. Otherwise from the data, as far as time allows.",
+        ),
+    ] = None,
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", min=1, help="Samples in a batch: 8, of bags 1.")
     ] = None,
@@ -76,9 +94,12 @@ def bench(
       augrecipes bench stained-tissue --data tiles/ --optimize none,fast
       augrecipes bench a.yaml b.yaml --data photos/ --against stock --json bench.json
       augrecipes bench a.yaml --data photos/ --baseline bench.json --fail-if-slower 15%
+      augrecipes bench a.yaml --data photos/ --workers 0,1,2,4
       augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
 
-    Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one.
+    Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
+    times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
+    which setting to use.
 
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
@@ -87,6 +108,10 @@ def bench(
     one_of(against, ("stock",), "--against")
     levels = None if optimize is None else [one_of(word.strip(), _LEVELS, "--optimize") for word in optimize.split(",")]
     limit = _share(fail_if_slower)
+    counts = () if workers is None else numbers(workers, "--workers", 0, _MOST_WORKERS)
+    if sizes is not None and not counts:
+        raise typer.BadParameter("sizes are those of a sweep, which --workers asks for", param_hint="--sizes")
+    of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
     changes, sources = overrides(set_), data_of(data)
     from augrecipes.bench.gate import open_baseline
     from augrecipes.bench.record import write
@@ -101,13 +126,11 @@ def bench(
     loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
     options = Options(
         None if levels is None else list(dict.fromkeys(levels)), against == "stock" or held is not None,
-        {} if held is None else held.yardsticks, cold, samples, batch_size, seconds, workers, effects, ablate,
+        {} if held is None else held.yardsticks, cold, samples, batch_size, seconds, counts, of_epochs, effects, ablate,
         None if held is None else partial(held.undecided, limit=limit),
     )  # fmt: skip
-    with progress("measuring") as advance:
-        found = compare(
-            loaded, Setting(sources, section, seed, masks), options, lambda _, done, total: advance(done, total)
-        )
+    with parts() as advance:
+        found = compare(loaded, Setting(sources, section, seed, masks), options, advance)
     from augrecipes.cli.bench_tables import tell
 
     for line in tell(found):

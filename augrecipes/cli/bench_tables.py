@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from augrecipes.cli.aligned import bar, table
+from augrecipes.cli.bench_sweep import tell_sweep
 from augrecipes.cli.terminal import paint
 
 if TYPE_CHECKING:
@@ -14,9 +16,7 @@ if TYPE_CHECKING:
     from augrecipes.bench.measure import Ratio
     from augrecipes.bench.record import Ablated, Bench, SideRecord
 
-_BAR = 32  # the longest, in characters
 _ASTRAY = 0.1  # by which a sum of stages may miss the whole
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
 
 
@@ -38,6 +38,8 @@ def tell(bench: Bench) -> Iterator[str]:
         if side.stages:
             yield ""
             yield from _stages(side)
+    if bench.sweep is not None:
+        yield from tell_sweep(bench.sweep, bench)
     for recipe in bench.recipes:
         if recipe.effects is not None:
             yield ""
@@ -63,9 +65,8 @@ def _note(bench: Bench) -> Iterator[str]:
 
 def _speed(bench: Bench) -> Iterator[str]:
     heads = ["", "ms a sample", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
-    stock, wide = any(side.against_stock for side in bench.sides), any(side.in_workers for side in bench.sides)
+    stock = any(side.against_stock for side in bench.sides)
     heads += ["time / stock"] if stock else []
-    heads += ["in workers, samples/s", "gaps p50", "p95", "p99 ms"] if wide else []
     rows = []
     for side in bench.sides:
         gaps = side.gaps
@@ -74,13 +75,8 @@ def _speed(bench: Bench) -> Iterator[str]:
             f"{gaps.p95:.1f}", f"{gaps.p99:.1f}", f"{side.peak_mib:,.0f}",
         ]  # fmt: skip
         row += [_ratio(side.against_stock)] if stock else []
-        if wide and (many := side.in_workers):
-            row += [
-                f"{many.workers}: {many.samples_per_second:,.0f} ± {many.mad:,.0f}", f"{many.gaps.p50:.1f}",
-                f"{many.gaps.p95:.1f}", f"{many.gaps.p99:.1f}",
-            ]  # fmt: skip
         rows.append(row)
-    yield from _table("Speed, all read in this process", heads, rows)
+    yield from table("Speed, all read in this process", heads, rows)
 
 
 def _ratio(ratio: Ratio | None) -> str:
@@ -96,7 +92,7 @@ def _stages(side: SideRecord) -> Iterator[str]:
     rows.append(["together", f"{sum(stage.ms for stage in side.stages):.3f}", "", _accounted(side)])
     if side.hand_over is not None:
         rows.append(["hand-over, from a worker", f"{side.hand_over:.3f}", "", "beside the sum"])
-    yield from _table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
+    yield from table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
     yield f"  {side.binds}"
 
 
@@ -109,16 +105,6 @@ def _accounted(side: SideRecord) -> str:
     if found.low > 1 + _ASTRAY or found.high < 1 - _ASTRAY:
         told += paint(": they do not add up; measure for longer", "warning", sys.stdout)
     return told
-
-
-def bar(share: float) -> str:
-    """A bar of a share, 0..1.
-
-    >>> bar(0.5), bar(0.05)
-    ('████████████████', '█▋')
-    """
-    eighths = round(share * _BAR * 8)
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
 def _effects(name: str, seen: Effects) -> Iterator[str]:
@@ -134,7 +120,7 @@ def _effects(name: str, seen: Effects) -> Iterator[str]:
         ])  # fmt: skip
     left = f", {seen.left_out} left out" if seen.left_out else ""
     heads = ["after", "acts on", "fills", "clipped", "means", "deviations"]
-    yield from _table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", heads, rows)
+    yield from table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", heads, rows)
     inside = [(site, share) for site, share in seen.applied.items() if site not in {e.step for e in seen.steps}]
     yield from (f"  {site} acts on {_percent(share)}" for site, share in inside)
     for target in seen.means:
@@ -155,7 +141,7 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
             _percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
         ])  # fmt: skip
     heads = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
-    yield from _table(f"{name}: without each step, in turns with the whole", heads, rows, left=(0, 5))
+    yield from table(f"{name}: without each step, in turns with the whole", heads, rows, left=(0, 5))
 
 
 def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing: Sequence[str]) -> Iterator[str]:
@@ -170,7 +156,7 @@ def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing
         for one in found
     ]  # fmt: skip
     title = f"Against {baseline.path} of {baseline.date[:10]}, slower than {100 * limit:g} % fails"
-    yield from _table(title, heads, rows, left=(0, 1, 7, 9))
+    yield from table(title, heads, rows, left=(0, 1, 7, 9))
     yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in differing)
 
 
@@ -180,19 +166,3 @@ def _percent(share: float) -> str:
 
 def _numbers(values: Sequence[float], digits: int = 0) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values)
-
-
-def _table(
-    title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,)
-) -> Iterator[str]:  # fmt: skip
-    """Aligned columns: those in `left` to the left, the others to the right."""
-    yield paint(title, "strong", sys.stdout)
-    every = [heads, *rows] if heads else list(rows)
-    widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
-    for number, row in enumerate(every):
-        cells = (
-            f"{cell:<{width}}" if k in left else f"{cell:>{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        line = ("  " + "  ".join(cells)).rstrip()
-        yield paint(line, "faint", sys.stdout) if heads and not number else line

@@ -62,3 +62,25 @@ def one_of(value: str | None, allowed: tuple[str, ...], option: str) -> Any:
     if value is not None and value not in allowed:
         raise typer.BadParameter(f"{value!r} is not one of {', '.join(allowed)}", param_hint=option)
     return value
+
+
+def numbers(text: str, option: str, least: int, most: int) -> list[int]:
+    """Different whole numbers with commas between them.
+
+    Raises:
+        typer.BadParameter: it is something else.
+
+    >>> numbers("0,1, 4", "--workers", 0, 64)
+    [0, 1, 4]
+    """
+    words = [word.strip() for word in text.split(",")]
+    found = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
+    for word, number in zip(words, found, strict=True):
+        if not least <= number <= most:
+            said = (
+                f"{word!r} is no whole number from {least:,} to {most:,}; numbers with commas between them, such as 1,4"
+            )
+            raise typer.BadParameter(said, param_hint=option)
+    if len(set(found)) < len(found):
+        raise typer.BadParameter(f"{text!r} names a number twice", param_hint=option)
+    return found

@@ -67,6 +67,13 @@ def progress(what: str) -> Iterator[Advance]:
     >>> with progress("reading") as advance:
     ...     advance(1, 2)
     """
+    with parts() as advance:
+        yield lambda done, total: advance(what, done, total)
+
+
+@contextmanager
+def parts() -> Iterator[Callable[[str, int, int], None]]:
+    """As `progress`, for work of several parts: a function of (what, done, total)."""
     if not sys.stderr.isatty():
         yield _ignore
         return
@@ -74,9 +81,9 @@ def progress(what: str) -> Iterator[Advance]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
-def _ignore(done: int, total: int) -> None:
+def _ignore(what: str, done: int, total: int) -> None:
     """No terminal, no bar."""

@@ -15,9 +15,9 @@ ENVIRONMENT = "AUGRECIPES_LOADER"
 # More workers than this are not started unprompted.
 _MOST_WORKERS = 16
 # Where another backend is not quicker by this factor, the simpler one is chosen.
-_CLEARLY = 1.15
+CLEARLY = 1.15
 # A batch that takes longer than this is worth being read while the user's own code runs.
-_WORTH_SECONDS = 0.002
+WORTH_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +114,21 @@ def best(measured: Mapping[str, float], batch_size: int, seconds: float) -> Choi
     reason = "the only one that can read this dataset" if len(ordered) == 1 else "the simplest; no other is quicker"
     for name in ordered[1:]:
         gain = measured[name] / measured[chosen]
-        if gain >= _CLEARLY:
+        if gain >= CLEARLY:
             chosen, reason = name, "the quickest"
-        elif chosen == "batches" and gain * _CLEARLY >= 1 and batch_size / measured[chosen] > _WORTH_SECONDS:
+        elif chosen == "batches" and gain * CLEARLY >= 1 and batch_size / measured[chosen] > WORTH_SECONDS:
             chosen, reason = name, "about as quick as any, and reads while your own code runs"
     return Choice(*_split(chosen), reason, dict(measured), seconds)
 
 
 def cores() -> int:
     """How many workers are started unprompted: one for each core that this process may use."""
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(mine, _MOST_WORKERS)
+    return min(all_cores(), _MOST_WORKERS)
+
+
+def all_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _split(name: str) -> tuple[Backend, int]:

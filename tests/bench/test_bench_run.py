@@ -51,11 +51,9 @@ def test_a_slow_step_gives_a_verdict_and_is_named(photos: Path, dawdle: Any) -> 
     assert "Dawdle" not in found.side("quick", "exact").binds
 
 
-def test_workers_and_gaps(tmp_path: Path) -> None:
+def test_gaps_hand_over_and_memory(tmp_path: Path) -> None:
     made, data = kind_data("image", tmp_path)
-    (side,) = bench({"it": made}, Setting(data), Options(["none"], samples=4, seconds=0.01, workers=1)).sides
-    assert side.in_workers.workers == 1
-    assert side.in_workers.samples_per_second > 0
+    (side,) = bench({"it": made}, Setting(data), Options(["none"], samples=4, seconds=0.01)).sides
     assert 0 < side.gaps.p50 <= side.gaps.p95 <= side.gaps.p99
     assert side.hand_over > 0
     assert side.peak_mib > 10

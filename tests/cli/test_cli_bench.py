@@ -85,6 +85,24 @@ def test_ablation_and_one_recipe_twice(run, photos):
     assert "without each step" in result.stdout
 
 
+def test_a_sweep_over_who_reads(run, photos, tmp_path):
+    result = run(
+        "bench", "a.yaml", "b.yaml", "--data", photos, "--optimize", "exact", "--workers", "0,1", "--sizes", "4,8",
+        "--no-effects", "--json", "bench.json", *QUICK,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines if "seconds of an epoch" in line] == ["a · exact", "b · exact"]
+    for name in ("batches", "threads:1", "processes:1"):
+        assert len([line for line in lines if line.startswith(f"  {name} ")]) == 4  # a table and bars for each
+    assert len([line for line in lines if line.startswith("  advised ")]) == 2
+    assert "ar.loader(ds, 4, " in result.stdout
+    assert "the data has 4 samples, larger epochs read some again" in result.stdout
+    told = json.loads((tmp_path / "bench.json").read_text())["sweep"]
+    assert (told["sizes"], told["available"], len(told["points"])) == ([4, 8], 4, 2 * 2 * 3)
+    assert [advice["recipe"] for advice in told["advice"]] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("more", "status", "text"),
     [
@@ -94,6 +112,14 @@ def test_ablation_and_one_recipe_twice(run, photos):
         (("--baseline", "absent.json"), 2, "absent.json: No such file"),
         (("--json", "nowhere/b.json"), 2, "no folder nowhere"),
         (("sr-x2",), 2, "of kind"),
+        (("--workers", "0,x"), 2, "'x' is no whole number from 0 to 256; numbers with commas between them"),
+        (("--workers", "-1"), 2, "'-1' is no whole number"),
+        (("--workers", ""), 2, "'' is no whole number"),
+        (("--workers", "1,"), 2, "'' is no whole number"),
+        (("--workers", "2,1,2"), 2, "names a number twice"),
+        (("--workers", "1,100000"), 2, "no whole number from 0 to 256"),
+        (("--workers", "1", "--sizes", "0"), 2, "'0' is no whole number from 1"),
+        (("--sizes", "100"), 2, "which --workers asks for"),
     ],
 )
 def test_what_cannot_be_done_is_said(run, photos, more, status, text):

@@ -1,0 +1,296 @@
+"""A sweep over who reads: how long epochs of several sizes take in this process, with threads and with processes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import augrecipes.data.loader as loading
+from augrecipes.bench.advice import Advice, Point, advise
+from augrecipes.bench.cold import Evicted, evict
+from augrecipes.bench.measure import mad
+from augrecipes.bench.sides import files_of
+from augrecipes.bench.workers import gaps_of
+from augrecipes.data.arguments import choose_collate
+from augrecipes.data.choice import Backend, all_cores, named
+from augrecipes.data.fetch import Reader
+from augrecipes.data.order import epoch_order
+from augrecipes.errors import LoaderError
+
+_PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
+_FEWEST_BATCHES = 4  # of an epoch
+_ENOUGH_BATCHES = 64  # of the largest, where the data has fewer
+_FOR_EACH_WORKER = 2  # batches of the largest
+_FEWEST_ROUNDS, _MOST_ROUNDS = 3, 9
+_TICK = 0.2  # seconds between two words about how far it is
+
+Advance = Callable[[str, int, int], None]
+Workers = tuple[Backend, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What was measured.
+
+    Attributes:
+        sizes: samples of an epoch, ascending.
+        rounds: epochs of each setting at each size, in turns (A B C, C B A, ...), besides a first one.
+        points: by recipe, size and setting.
+        advice: one for each recipe, from the largest size.
+        available: samples that the data holds. Larger epochs repeat samples, with draws of their own.
+        left_out: settings that could not be measured, and why, for people.
+    """
+
+    sizes: tuple[int, ...]
+    rounds: int
+    points: tuple[Point, ...]
+    advice: tuple[Advice, ...]
+    available: int
+    left_out: tuple[str, ...] = ()
+
+    def advice_for(self, recipe: str) -> Advice | None:
+        """By the recipe's name."""
+        return next((one for one in self.advice if one.recipe == recipe), None)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What is read.
+
+    Attributes:
+        recipe: its name.
+        level: of the optimiser.
+        dataset: anything that `loader` takes.
+    """
+
+    recipe: str
+    level: str
+    dataset: Any
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How it is read.
+
+    Attributes:
+        workers: how many threads, and how many processes; 0: this process.
+        batch_size: samples in a batch.
+        sizes: samples of an epoch; None: from the data, and from what the time allows.
+        seconds: for each of `workers` and each recipe, roughly.
+        seed: of the order.
+        cold: files are dropped from the page cache before each epoch, and counted here.
+    """
+
+    workers: Sequence[int]
+    batch_size: int
+    sizes: Sequence[int] | None = None
+    seconds: float = 10.0
+    seed: int = 0
+    cold: Evicted | None = None
+
+    @property
+    def settings(self) -> list[Workers]:
+        """Every backend with every number, the simplest first."""
+        many = sorted(count for count in self.workers if count)
+        alone: list[Workers] = [("batches", 0)] if 0 in self.workers else []
+        return [*alone, *(("threads", count) for count in many), *(("processes", count) for count in many)]
+
+
+def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -> Sweep:
+    """Measure every setting on every size, and recommend one for each recipe.
+
+    Orders are shuffled as in training, the same for every setting and round, so that every setting makes the same
+    batches. Processes stay from epoch to epoch, and are ended when their size is done, whatever happens.
+
+    Args:
+        read: recipes, one after the other; all get the same sizes.
+        scope: how.
+        advance: called with (what is under way, done, of how much).
+
+    Raises:
+        DataError: a sample cannot be read.
+        CollateError: samples do not fit into one batch.
+
+    >>> import torch
+    >>> from torch.utils.data import TensorDataset
+    >>> found = sweep([Swept("mine", "none", TensorDataset(torch.arange(6)))], Scope([0], 2, sizes=[4, 12]))
+    >>> [(point.backend, point.samples) for point in found.points], found.available
+    ([('batches', 4), ('batches', 12)], 6)
+    """
+    size_of_all = min(len(one.dataset) for one in read)
+    paces = [_pace(one.dataset, scope) for one in read]
+    sizes = tuple(sorted(scope.sizes)) if scope.sizes else default_sizes(size_of_all, scope, max(paces))
+    cost = _at_once(scope) * sum(sizes) * max(paces)
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, int(_budget(scope) / cost) - 1))
+    run = _Run(scope, sizes, rounds, advance or _ignore, len(read))
+    with _no_word_about_cores():
+        points = [point for one in read for point in run.points(one)]
+    found = Sweep(sizes, rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
+    return advised(found, cores=all_cores(), batch_size=scope.batch_size)
+
+
+def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: float | None = None) -> Sweep:
+    """The same points, with advice from them: see `advise`."""
+    recipes = dict.fromkeys(point.recipe for point in found.points)
+    of_each = [[point for point in found.points if point.recipe == recipe] for recipe in recipes]
+    advice = (advise(points, cores=cores, batch_size=batch_size, step_ms=step_ms) for points in of_each)
+    return replace(found, advice=tuple(advice))
+
+
+def default_sizes(available: int, scope: Scope, pace: float) -> tuple[int, ...]:
+    """A sixteenth, a quarter and all of the data, or of what the time allows.
+
+    Few samples are read more than once, so that what workers bring, and what an epoch costs them, can be seen.
+
+    Args:
+        available: samples of the data.
+        scope: how they are read.
+        pace: seconds a sample, in this process.
+
+    >>> default_sizes(10_000, Scope([0, 2], 8), 1e-4), default_sizes(24, Scope([0, 2], 8), 1e-4)
+    ((624, 2496, 10000), (32, 128, 512))
+    >>> default_sizes(10_000, Scope([0, 16], 1), 10.0)
+    (32,)
+    """
+    batch = scope.batch_size
+    fitting = int(_share(scope) / pace)
+    least = _FEWEST_BATCHES * batch
+    largest = min(max(available, _ENOUGH_BATCHES * batch), fitting)
+    needed = max(least, _FOR_EACH_WORKER * max(scope.workers) * batch)
+    if largest < needed:
+        return (needed,)
+    whole = largest if largest == available else largest // batch * batch
+    return tuple(sorted({max(whole // part // batch * batch, least) for part in _PARTS[:-1]} | {whole}))
+
+
+def _budget(scope: Scope) -> float:
+    """Seconds for a recipe."""
+    return scope.seconds * len(scope.workers)
+
+
+def _at_once(scope: Scope) -> float:
+    """How long a sample takes in all settings together, where it takes 1 in this process."""
+    return sum(1 / min(max(count, 1), all_cores()) for _, count in scope.settings)
+
+
+def _share(scope: Scope) -> float:
+    """Seconds that an epoch of the largest size may take in this process."""
+    return _budget(scope) / _at_once(scope) / sum(1 / part for part in _PARTS) / (1 + _FEWEST_ROUNDS)
+
+
+def _pace(dataset: Any, scope: Scope) -> float:
+    """Seconds a sample in this process. What it reads is what epochs will read, and no longer cold then."""
+    wanted = max(scope.sizes) if scope.sizes else max(len(dataset), _ENOUGH_BATCHES * scope.batch_size)
+    begin, taken = perf_counter(), 0
+    for _ in loading.loader(
+        dataset, scope.batch_size, backend="batches", shuffle=True, seed=scope.seed, samples_per_epoch=wanted
+    ):
+        taken += scope.batch_size
+        if perf_counter() - begin > _share(scope):
+            break
+    return (perf_counter() - begin) / min(taken, wanted)
+
+
+@dataclass
+class _Timed:
+    """A setting at a size."""
+
+    backend: Backend
+    workers: int
+    batches: loading.Loader
+    epochs: list[NDArray[np.float64]] = field(default_factory=list)
+
+
+@dataclass
+class _Run:
+    """What is under way."""
+
+    scope: Scope
+    sizes: tuple[int, ...]
+    rounds: int
+    advance: Advance
+    recipes: int
+    left_out: list[str] = field(default_factory=list)
+    done: int = 0
+    said: float = 0.0
+
+    def points(self, one: Swept) -> Iterator[Point]:
+        """Of a recipe."""
+        settings = self.scope.settings
+        if not Reader(one.dataset, choose_collate("default", one.dataset)).ours:
+            settings = [setting for setting in settings if setting[0] != "threads"]
+            self.left_out.append(f"{one.recipe}: threads: the dataset is not one that is known to be made for them")
+        for size in self.sizes:
+            with ExitStack() as stack:
+                timed = [_Timed(*setting, self._loader(one.dataset, size, setting)) for setting in settings]
+                for each in timed:
+                    stack.callback(each.batches.close)
+                for turn in range(1 + self.rounds):
+                    for each in timed[::-1] if turn % 2 else timed[:]:
+                        if not self._epoch(one, each, size):
+                            timed.remove(each)
+                            settings = [known for known in settings if known != (each.backend, each.workers)]
+                yield from (self._point(one, each, size) for each in timed)
+
+    def _loader(self, dataset: Any, size: int, setting: Workers) -> loading.Loader:
+        backend, workers = setting
+        return loading.loader(
+            dataset, self.scope.batch_size, backend=backend, num_workers=workers, shuffle=True, seed=self.scope.seed,
+            samples_per_epoch=size, persistent_workers=True,
+        )  # fmt: skip
+
+    def _epoch(self, one: Swept, timed: _Timed, size: int) -> bool:
+        """Time one; False where the workers cannot go on."""
+        if self.scope.cold is not None:
+            order = epoch_order(len(one.dataset), 0, seed=self.scope.seed, shuffle=True, samples=size)
+            for position in np.unique(order % len(one.dataset)).tolist():
+                evict(files_of(one.dataset, position), self.scope.cold)
+        name = named(timed.backend, timed.workers)
+        timed.batches.set_epoch(0)
+        gaps, last = [], perf_counter()
+        try:
+            for _ in timed.batches:
+                now = perf_counter()
+                gaps.append(now - last)
+                last = now
+                self._tell(f"{one.recipe}, {name}", len(gaps) * self.scope.batch_size)
+        except (LoaderError, OSError) as error:  # a worker that dies, or one more than the system has room for
+            self.left_out.append(f"{one.recipe}: {name}: {error}")
+            return False
+        timed.epochs.append(np.asarray(gaps))
+        self.done += size
+        return True
+
+    def _tell(self, what: str, further: int) -> None:
+        if perf_counter() - self.said > _TICK:
+            whole = sum(self.sizes) * len(self.scope.settings) * (1 + self.rounds) * self.recipes
+            self.advance(what, self.done + further, whole)
+            self.said = perf_counter()
+
+    def _point(self, one: Swept, timed: _Timed, size: int) -> Point:
+        first, *rest = (float(gaps.sum()) for gaps in timed.epochs)
+        seconds = median(rest)
+        gaps = gaps_of(np.concatenate(timed.epochs[1:]))
+        return Point(
+            one.recipe, one.level, timed.backend, timed.workers, size, seconds, mad(rest), first, size / seconds, gaps
+        )
+
+
+@contextmanager
+def _no_word_about_cores() -> Iterator[None]:
+    """torch warns where there are more workers than cores, which is what is asked for here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
+        yield
+
+
+def _ignore(what: str, done: int, total: int) -> None:
+    """Nobody is told."""
