@@ -100,7 +100,9 @@ def advise(points: Sequence[Point], *, cores: int, batch_size: int, step_ms: flo
     )
     if step_ms is None:
         chosen = _quick(tried, batch_size)
-        why = f"{_rate(chosen)} samples/s{_beside_none(chosen, tried)}; {_others(chosen, tried, cores)}"
+        why = (
+            f"{rate(chosen.samples_per_second)} samples/s{_beside_none(chosen, tried)}; {_others(chosen, tried, cores)}"
+        )
     else:
         chosen, why = _for_training(tried, batch_size, step_ms, cores)
     text = f"{chosen.name if chosen.workers else 'batches (no workers)'}: {why}"
@@ -150,9 +152,15 @@ def _batch_ms(point: Point, batch_size: int) -> float:
     return 1e3 * batch_size / point.samples_per_second
 
 
-def _rate(point: Point) -> str:
-    rate = point.samples_per_second
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+def rate(samples_per_second: float) -> str:
+    """For people.
+
+    >>> rate(1930.4), rate(6.04), rate(0.256)
+    ('1,930', '6.0', '0.26')
+    """
+    if samples_per_second < 1:
+        return f"{samples_per_second:.2g}"
+    return f"{samples_per_second:,.{0 if samples_per_second >= 10 else 1}f}"
 
 
 def _beside_none(chosen: Point, tried: Sequence[Point]) -> str:

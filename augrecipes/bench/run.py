@@ -14,10 +14,11 @@ from augrecipes.bench.effects import effects
 from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
+from augrecipes.bench.scope import Scope
 from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, with_pipeline, work_of
 from augrecipes.bench.stages import Staged, staged
 from augrecipes.bench.stock import albumentations_only
-from augrecipes.bench.sweep import Scope, Sweep, Swept, sweep
+from augrecipes.bench.sweep import Sweep, Swept, sweep
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data import allocator

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.advice import Advice, Point, advise
-from augrecipes.bench.cold import Evicted, evict
+from augrecipes.bench.cold import evict
 from augrecipes.bench.measure import mad
+from augrecipes.bench.scope import ENOUGH_BATCHES, Scope, Workers, default_sizes
 from augrecipes.bench.sides import files_of
 from augrecipes.bench.workers import gaps_of
 from augrecipes.data.arguments import choose_collate
@@ -25,15 +26,9 @@ from augrecipes.data.fetch import Reader
 from augrecipes.data.order import epoch_order
 from augrecipes.errors import LoaderError
 
-_PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
-_FEWEST_BATCHES = 4  # of an epoch
-_ENOUGH_BATCHES = 64  # of the largest, where the data has fewer
-_FOR_EACH_WORKER = 2  # batches of the largest
-_FEWEST_ROUNDS, _MOST_ROUNDS = 3, 9
 _TICK = 0.2  # seconds between two words about how far it is
 
 Advance = Callable[[str, int, int], None]
-Workers = tuple[Backend, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +71,6 @@ class Swept:
     dataset: Any
 
 
-@dataclass(frozen=True)
-class Scope:
-    """How it is read.
-
-    Attributes:
-        workers: how many threads, and how many processes; 0: this process.
-        batch_size: samples in a batch.
-        sizes: samples of an epoch; None: from the data, and from what the time allows.
-        seconds: for each of `workers` and each recipe, roughly.
-        seed: of the order.
-        cold: files are dropped from the page cache before each epoch, and counted here.
-    """
-
-    workers: Sequence[int]
-    batch_size: int
-    sizes: Sequence[int] | None = None
-    seconds: float = 10.0
-    seed: int = 0
-    cold: Evicted | None = None
-
-    @property
-    def settings(self) -> list[Workers]:
-        """Every backend with every number, the simplest first."""
-        many = sorted(count for count in self.workers if count)
-        alone: list[Workers] = [("batches", 0)] if 0 in self.workers else []
-        return [*alone, *(("threads", count) for count in many), *(("processes", count) for count in many)]
-
-
 def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -> Sweep:
     """Measure every setting on every size, and recommend one for each recipe.
 
@@ -126,14 +93,16 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -
     ([('batches', 4), ('batches', 12)], 6)
     """
     size_of_all = min(len(one.dataset) for one in read)
-    paces = [_pace(one.dataset, scope) for one in read]
+    advance = advance or _ignore
+    paces = []
+    for k, one in enumerate(read):
+        advance(f"{one.recipe}, a first look", k, len(read))
+        paces.append(_pace(one.dataset, scope))
     sizes = tuple(sorted(scope.sizes)) if scope.sizes else default_sizes(size_of_all, scope, max(paces))
-    cost = _at_once(scope) * sum(sizes) * max(paces)
-    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, int(_budget(scope) / cost) - 1))
-    run = _Run(scope, sizes, rounds, advance or _ignore, len(read))
+    run = _Run(scope, sizes, scope.rounds(sum(sizes) * max(paces)), advance, len(read))
     with _no_word_about_cores():
         points = [point for one in read for point in run.points(one)]
-    found = Sweep(sizes, rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
+    found = Sweep(sizes, run.rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
     return advised(found, cores=all_cores(), batch_size=scope.batch_size)
 
 
@@ -145,56 +114,15 @@ def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: float | None 
     return replace(found, advice=tuple(advice))
 
 
-def default_sizes(available: int, scope: Scope, pace: float) -> tuple[int, ...]:
-    """A sixteenth, a quarter and all of the data, or of what the time allows.
-
-    Few samples are read more than once, so that what workers bring, and what an epoch costs them, can be seen.
-
-    Args:
-        available: samples of the data.
-        scope: how they are read.
-        pace: seconds a sample, in this process.
-
-    >>> default_sizes(10_000, Scope([0, 2], 8), 1e-4), default_sizes(24, Scope([0, 2], 8), 1e-4)
-    ((624, 2496, 10000), (32, 128, 512))
-    >>> default_sizes(10_000, Scope([0, 16], 1), 10.0)
-    (32,)
-    """
-    batch = scope.batch_size
-    fitting = int(_share(scope) / pace)
-    least = _FEWEST_BATCHES * batch
-    largest = min(max(available, _ENOUGH_BATCHES * batch), fitting)
-    needed = max(least, _FOR_EACH_WORKER * max(scope.workers) * batch)
-    if largest < needed:
-        return (needed,)
-    whole = largest if largest == available else largest // batch * batch
-    return tuple(sorted({max(whole // part // batch * batch, least) for part in _PARTS[:-1]} | {whole}))
-
-
-def _budget(scope: Scope) -> float:
-    """Seconds for a recipe."""
-    return scope.seconds * len(scope.workers)
-
-
-def _at_once(scope: Scope) -> float:
-    """How long a sample takes in all settings together, where it takes 1 in this process."""
-    return sum(1 / min(max(count, 1), all_cores()) for _, count in scope.settings)
-
-
-def _share(scope: Scope) -> float:
-    """Seconds that an epoch of the largest size may take in this process."""
-    return _budget(scope) / _at_once(scope) / sum(1 / part for part in _PARTS) / (1 + _FEWEST_ROUNDS)
-
-
 def _pace(dataset: Any, scope: Scope) -> float:
     """Seconds a sample in this process. What it reads is what epochs will read, and no longer cold then."""
-    wanted = max(scope.sizes) if scope.sizes else max(len(dataset), _ENOUGH_BATCHES * scope.batch_size)
+    wanted = max(scope.sizes) if scope.sizes else max(len(dataset), ENOUGH_BATCHES * scope.batch_size)
     begin, taken = perf_counter(), 0
     for _ in loading.loader(
         dataset, scope.batch_size, backend="batches", shuffle=True, seed=scope.seed, samples_per_epoch=wanted
     ):
         taken += scope.batch_size
-        if perf_counter() - begin > _share(scope):
+        if perf_counter() - begin > scope.share:
             break
     return (perf_counter() - begin) / min(taken, wanted)
 

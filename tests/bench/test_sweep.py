@@ -19,8 +19,10 @@ from torch.utils.data import Dataset
 from augrecipes.bench import sweep as sweeping
 from augrecipes.bench.cold import Evicted, can_evict
 from augrecipes.bench.run import Options, bench
+from augrecipes.bench.scope import Scope, default_sizes
 from augrecipes.bench.sides import Setting, dataset_of
-from augrecipes.bench.sweep import Scope, Sweep, Swept, advised, default_sizes, sweep
+from augrecipes.bench.sweep import Sweep, Swept, advised, sweep
+from augrecipes.data.choice import all_cores
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 
@@ -149,6 +151,6 @@ def test_sizes_of_their_own(available: int, workers: list[int], batch_size: int,
     assert fewest <= max(sizes) <= max(available, 64 * batch_size, fewest)
     assert all(size % batch_size == 0 or size == available for size in sizes)
     # All settings together, three rounds and the first epoch, take no longer than asked for, unless that is too short.
-    together = sum(1 / min(max(count, 1), os.cpu_count() or 1) for _, count in scope.settings)
+    together = sum(1 / min(max(count, 1), all_cores()) for _, count in scope.settings)
     if max(sizes) > fewest and len(sizes) == 3:
         assert 4 * together * sum(sizes) * pace <= 1.01 * seconds * len(workers) + 4 * together * 8 * batch_size * pace
