@@ -15,7 +15,7 @@ from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.scope import Scope
-from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, with_pipeline, work_of
+from augrecipes.bench.sides import STOCK, Setting, Side, compiled, sides_of, stock_side, with_pipeline, work_of
 from augrecipes.bench.stages import Staged, staged
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.sweep import Sweep, Swept, sweep
@@ -194,9 +194,8 @@ def _sweep(run: _Run) -> Sweep | None:
 
 def _swept(side: Side, setting: Setting) -> Swept:
     """All of the data, as a user reads it: bags with threads of their own."""
-    level: Any = side.level
-    pipeline = side.source.compile(setting.mode, level, setting.seed)
-    return Swept(side.recipe, level, with_pipeline(side.whole, pipeline))
+    pipeline = compiled(side.source, setting, side.level, threads=None)
+    return Swept(side.recipe, side.level, with_pipeline(side.whole, pipeline))
 
 
 def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:

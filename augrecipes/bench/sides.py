@@ -168,10 +168,13 @@ def sides_of(
 
 
 def compiled(recipe: Recipe, setting: Setting, level: str, threads: int | None = 1) -> Any:
-    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up."""
+    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up.
+
+    With `threads=None` as a user reads them: a thread a core, and one in a worker process.
+    """
     check(recipe)
-    given: dict[str, Any] = {"threads": threads, "resumes": setting.stored}
-    return build(recipe, setting.mode, level, setting.seed, **given)  # type: ignore[arg-type]
+    of: Any = level
+    return build(recipe, setting.mode, of, setting.seed, threads=threads, resumes=setting.stored)
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
