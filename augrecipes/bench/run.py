@@ -15,7 +15,7 @@ from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.scope import Scope
-from augrecipes.bench.sides import STOCK, Setting, Side, compiled, sides_of, stock_side, with_pipeline, work_of
+from augrecipes.bench.sides import STOCK, Setting, Side, all_of, sides_of, stock_side, work_of
 from augrecipes.bench.stages import Staged, staged
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.sweep import Sweep, Swept, sweep
@@ -189,13 +189,8 @@ def _sweep(run: _Run) -> Sweep | None:
         return None
     last = {side.recipe: side for side in run.sides if side.level != STOCK}
     scope = Scope(options.workers, run.batch_size, options.sizes, options.seconds, run.setting.seed, run.cold)
-    return sweep([_swept(side, run.setting) for side in last.values()], scope, run.advance)
-
-
-def _swept(side: Side, setting: Setting) -> Swept:
-    """All of the data, as a user reads it: bags with threads of their own."""
-    pipeline = compiled(side.source, setting, side.level, threads=None)
-    return Swept(side.recipe, side.level, with_pipeline(side.whole, pipeline))
+    read = [Swept(side.recipe, side.level, all_of(side, run.setting)) for side in last.values()]
+    return sweep(read, scope, run.advance)
 
 
 def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:

@@ -168,13 +168,15 @@ def sides_of(
 
 
 def compiled(recipe: Recipe, setting: Setting, level: str, threads: int | None = 1) -> Any:
-    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up.
-
-    With `threads=None` as a user reads them: a thread a core, and one in a worker process.
-    """
+    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up."""
     check(recipe)
     of: Any = level
     return build(recipe, setting.mode, of, setting.seed, threads=threads, resumes=setting.stored)
+
+
+def all_of(side: Side, setting: Setting) -> Any:
+    """All of a side's data as a user reads it: the tiles of a bag in a thread for each core, and one in a worker."""
+    return with_pipeline(side.whole, compiled(side.source, setting, side.level, threads=None))
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
