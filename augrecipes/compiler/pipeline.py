@@ -14,6 +14,7 @@ import random
 import sys
 import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
+        self._dress: Callable[[Pipeline], object] | None = None
 
     # What it was compiled from.
 
@@ -155,7 +157,14 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         """A pipeline of the same kind, with state of its own."""
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
+        if self._dress is not None:
+            made.dress(self._dress)
         return made
+
+    def dress(self, dress: Callable[[Pipeline], object]) -> None:
+        """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
+        self._dress = dress
+        dress(self)
 
     def for_this_thread(self) -> Self:
         """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""

@@ -37,6 +37,22 @@ def surround(pipeline: Pipeline, around: Around) -> list[str]:
     return [step.site for top in steps for step in _opened(top)]
 
 
+def surrounded(pipeline: Pipeline, around: Around) -> Pipeline:
+    """A copy whose every step and sink is called through `around`, in whatever thread: so are those of its own copies.
+
+    >>> import numpy as np, augrecipes as ar
+    >>> seen = []
+    >>> pipeline = surrounded(ar.load("folder-128").compile(), lambda label, step, args, kwargs: (
+    ...     seen.append(label), step(*args, **kwargs))[1])
+    >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
+    >>> seen[0]
+    'SmallestMaxSize#1'
+    """
+    made = pipeline.again()
+    made.dress(lambda copy: surround(copy, around))
+    return made
+
+
 def _around(made: Any, step: Step, around: Around) -> Any:
     if is_open(step):
         made.transforms = [_around(m, s, around) for m, s in zip(made.transforms, step.steps, strict=True)]

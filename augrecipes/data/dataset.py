@@ -17,6 +17,7 @@ from augrecipes.data.checks import as_index, as_recipe, check_indices, given_wei
 from augrecipes.data.epoch import Clock, check_epoch, current
 from augrecipes.data.gathered import samples_at_once
 from augrecipes.data.order import Indices, number_repeats
+from augrecipes.data.profiled import named
 from augrecipes.data.rows import Rows, Take
 from augrecipes.data.skips import SkipError, candidates, in_its_place
 from augrecipes.data.table import Columns
@@ -92,8 +93,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
             if samples_per_epoch < 1:
                 raise ValueError(f"samples_per_epoch must be at least 1, got {samples_per_epoch}")
             self._order = np.arange(samples_per_epoch, dtype=np.int64)
-        n = len(table)
-        self._span = n * (1 + (len(self) - 1) // n)
+        self._span = len(table) * (1 + (len(self) - 1) // len(table))
 
     # -- what a kind defines ------------------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
-        found = self._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
+        found = named(self)._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
         if found is None:
             return None
         batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
@@ -302,7 +302,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         row = virtual % len(self._table)
         path = self._path(row)
         try:
-            sample = self._sample(row, epoch, virtual)
+            sample = named(self)._sample(row, epoch, virtual)
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
         if self._table.labels is not None:

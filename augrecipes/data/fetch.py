@@ -16,6 +16,7 @@ from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.epoch import Reading, Room, clocks, reading
 from augrecipes.data.gathered import joined, split
 from augrecipes.data.memory import Empty, empty, empty_pinned
+from augrecipes.data.profiled import span
 from augrecipes.data.rows import Rows
 from augrecipes.data.sampler import Order
 from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left, reason_of
@@ -155,7 +156,8 @@ class Draft:
         skipped = tuple(record for k in sorted(self._skipped) for record in self._skipped[k])
         if error is None:
             try:
-                batch = self._collated()
+                with span("collate"):
+                    batch = self._collated()
                 pinned: Any = pin_memory(batch) if self._reader.pin else batch  # type: ignore[no-untyped-call]
                 return Delivery(self.number, pinned, skipped, None, time.perf_counter() - self._begun)
             except AugrecipesError as misfit:

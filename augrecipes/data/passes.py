@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from augrecipes.data.fetch import Delivery
+from augrecipes.data.profiled import span
 from augrecipes.data.state import Progress
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Pass(Iterator[Any]):
             self._begun = True
             self._loader._begun(self._progress)
         try:
-            delivery = self._inner.__next__()
+            with span("next batch"):
+                delivery = self._inner.__next__()
             if (error := delivery.error) is not None:
                 try:
                     raise error
