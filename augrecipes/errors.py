@@ -6,7 +6,7 @@
     ├── DataError          a sample cannot be read or transformed; names the file
     │   └── CollateError   samples of a batch do not fit together; names both sizes
     ├── StoreError         a packed store cannot be written or opened; names the file
-    ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form)
+    ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form, a model that fails)
     ├── DecoderError       the decoder that the environment names cannot be used
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
@@ -130,4 +130,4 @@ class LoaderError(AugrecipesError):
 
 
 class BenchError(AugrecipesError):
-    """A comparison cannot be made: recipes of different kinds, a baseline that is none, no stock form."""
+    """A comparison cannot be made: recipes of different kinds, no stock form, a model that fails."""

@@ -21,6 +21,7 @@ from augrecipes.bench.machine import Machine
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
+from augrecipes.bench.training import Training
 from augrecipes.bench.workers import Gaps
 from augrecipes.errors import BenchError
 
@@ -158,6 +159,7 @@ class Bench:
         sides: each recipe at each level, and stock.
         verdicts: sides in pairs.
         sweep: who reads, and how long epochs take then; None: not asked for.
+        training: how much of a training step is waiting, side by side; empty: not asked for.
     """
 
     schema_version: int
@@ -175,6 +177,7 @@ class Bench:
     sides: tuple[SideRecord, ...]
     verdicts: tuple[Verdict, ...]
     sweep: Sweep | None = None
+    training: tuple[Training, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

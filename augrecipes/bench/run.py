@@ -11,14 +11,15 @@ from augrecipes.bench.ablate import ablate
 from augrecipes.bench.cold import Evicted
 from augrecipes.bench.compare import binds, differs, verdict
 from augrecipes.bench.effects import effects
+from augrecipes.bench.feeding import Feeding, feeding
 from augrecipes.bench.machine import Peak, machine
 from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.scope import Scope
-from augrecipes.bench.sides import STOCK, Setting, Side, all_of, sides_of, stock_side, work_of
+from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
 from augrecipes.bench.stages import Staged, staged
+from augrecipes.bench.step import load_step
 from augrecipes.bench.stock import albumentations_only
-from augrecipes.bench.sweep import Sweep, Swept, sweep
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data import allocator
@@ -49,6 +50,9 @@ class Options:
         workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last level; empty:
             none.
         sizes: samples of an epoch in the sweep; None: from the data, and from what the time allows.
+        train_step: milliseconds a batch, or a model of the user's own, as `augrecipes.bench.step` says; None: no
+            training is measured.
+        device: that the model is on; None: a GPU where there is one.
         effects: look at what the recipes do.
         ablate: leave out each step in turn.
         undecided: asked with a recipe, its level, and its ratios to stock, of time and of work: whether more rounds
@@ -64,6 +68,8 @@ class Options:
     seconds: float = _SECONDS
     workers: Sequence[int] = ()
     sizes: Sequence[int] | None = None
+    train_step: str | None = None
+    device: str | None = None
     effects: bool = True
     ablate: bool = False
     undecided: Callable[[str, str, Ratio, Ratio], bool] | None = None
@@ -96,7 +102,8 @@ def bench(
         advance: called with (what is under way, done, of how much).
 
     Raises:
-        BenchError: recipes of several kinds; no stock form; a packed store that is to be read cold.
+        BenchError: recipes of several kinds; no stock form; a packed store that is to be read cold; a training step
+            that cannot be made.
         DataError: of the data, or a step that fails.
         CollateError: a recipe's samples do not fit into one batch.
         LintError, RecipeError: as `Recipe.compile`.
@@ -104,6 +111,7 @@ def bench(
     options = options or Options()
     if options.cold and setting.stored:
         raise BenchError(f"{setting.data}: a packed store is mapped into memory, and cannot be dropped from its cache")
+    step = None if options.train_step is None else load_step(options.train_step, options.device)
     about = machine()  # its load, before this run adds to it
     allocator.tune()  # as the loader does, and stock gains as much
     kind = next(iter(recipes.values())).kind
@@ -114,9 +122,10 @@ def bench(
         first = {side.recipe: side for side in reversed(sides)}
         sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in recipes]
     run = _Run(setting, options, sides, clocked, batch_size, advance or _ignore, Evicted() if options.cold else None)
+    scope = Scope(options.workers, batch_size, options.sizes, options.seconds, setting.seed, run.cold)
+    fed = feeding(sides, setting, scope, step, run.advance)
     _time(run)
-    swept = _sweep(run)
-    records = _records(run, swept)
+    records = _records(run, fed)
     return Bench(
         schema_version=SCHEMA_VERSION,
         machine=about,
@@ -132,7 +141,8 @@ def bench(
         recipes=tuple(_recipe(run, name, recipe) for name, recipe in recipes.items()),
         sides=tuple(records),
         verdicts=tuple(_verdicts(run)),
-        sweep=swept,
+        sweep=fed.sweep,
+        training=fed.training,
     )
 
 
@@ -182,18 +192,7 @@ def _ratios(run: _Run, one: int, other: int) -> tuple[Ratio, Ratio]:
     return ratio(run.times.wall[one], run.times.wall[other]), ratio(run.times.cpu[one], run.times.cpu[other])
 
 
-def _sweep(run: _Run) -> Sweep | None:
-    """Each recipe at its last level."""
-    options = run.options
-    if not options.workers:
-        return None
-    last = {side.recipe: side for side in run.sides if side.level != STOCK}
-    scope = Scope(options.workers, run.batch_size, options.sizes, options.seconds, run.setting.seed, run.cold)
-    read = [Swept(side.recipe, side.level, all_of(side, run.setting)) for side in last.values()]
-    return sweep(read, scope, run.advance)
-
-
-def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:
+def _records(run: _Run, fed: Feeding) -> list[SideRecord]:
     samples = run.size.batches * run.batch_size
     found = []
     for k, side in enumerate(run.sides):
@@ -203,7 +202,7 @@ def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:
         ms = 1e3 * total(times) / samples
         stages = clocked.stages(samples) if clocked else []
         handed = hand_over(side, run.batch_size) if clocked else None
-        advice = swept and swept.advice_for(side.recipe)
+        advice = fed.advice_for(side)
         sent = handed if advice and advice.backend == "processes" else None
         found.append(
             SideRecord(
@@ -219,7 +218,7 @@ def _records(run: _Run, swept: Sweep | None) -> list[SideRecord]:
                 stages=tuple(stages),
                 accounted=ratio(run.times.wall[_clocked(run, k)], times) if clocked else None,
                 hand_over=handed,
-                binds=binds(stages, sent, advice.workers if advice else 0) if stages else "",
+                binds=binds(stages, sent, advice.workers if advice else 0, fed.step_ms(side)) if stages else "",
                 against_stock=against and against[0],
                 cpu_against_stock=against and against[1],
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -106,11 +106,12 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -
     return advised(found, cores=all_cores(), batch_size=scope.batch_size)
 
 
-def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: float | None = None) -> Sweep:
-    """The same points, with advice from them: see `advise`."""
-    recipes = dict.fromkeys(point.recipe for point in found.points)
-    of_each = [[point for point in found.points if point.recipe == recipe] for recipe in recipes]
-    advice = (advise(points, cores=cores, batch_size=batch_size, step_ms=step_ms) for points in of_each)
+def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: Mapping[str, float] | None = None) -> Sweep:
+    """The same points, with advice from them: see `advise`. `step_ms`: of a batch, by recipe, where it is known."""
+    advice = []
+    for recipe in dict.fromkeys(point.recipe for point in found.points):
+        points = [point for point in found.points if point.recipe == recipe]
+        advice.append(advise(points, cores=cores, batch_size=batch_size, step_ms=(step_ms or {}).get(recipe)))
     return replace(found, advice=tuple(advice))
 
 

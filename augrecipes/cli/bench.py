@@ -69,6 +69,18 @@ def bench(
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", min=1, help="Samples in a batch: 8, of bags 1.")
     ] = None,
+    train_step: Annotated[
+        str | None,
+        typer.Option(
+            "--train-step",
+            metavar="MS|FILE.py[:NAME]",
+            help="How much of a training step is waiting: with so many milliseconds a batch, or a model of yours.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Of the model. Otherwise: a GPU where there is one."),
+    ] = None,
     effects: Annotated[
         bool, typer.Option("--effects/--no-effects", help="Also look at what the steps do to the samples.")
     ] = True,
@@ -95,11 +107,23 @@ def bench(
       augrecipes bench a.yaml b.yaml --data photos/ --against stock --json bench.json
       augrecipes bench a.yaml --data photos/ --baseline bench.json --fail-if-slower 15%
       augrecipes bench a.yaml --data photos/ --workers 0,1,2,4
-      augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
+      augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
     times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
     which setting to use.
+
+    --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME (model) is an
+    nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale:
+
+    \b
+      model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=4), nn.ReLU(), nn.Flatten(), nn.LazyLinear(10))
+      def loss(output, batch):        # without: a mean square, of pairs to the largest scale
+          return nn.functional.cross_entropy(output, batch["label"])
+      def optimizer(model):           # without: SGD
+          return torch.optim.AdamW(model.parameters())
+
+    A number, --train-step 30, is waited for: milliseconds that a GPU would work on a batch.
 
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
@@ -120,15 +144,28 @@ def bench(
     from augrecipes.bench.sides import Setting
     from augrecipes.recipe import load
 
+    if device is not None and train_step is None:
+        raise typer.BadParameter("is where the model of --train-step FILE.py is trained", param_hint="--device")
     if json_ is not None and not json_.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {json_.parent}", param_hint="--json")
     held = None if baseline is None else open_baseline(baseline)
     loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
     options = Options(
-        None if levels is None else list(dict.fromkeys(levels)), against == "stock" or held is not None,
-        {} if held is None else held.yardsticks, cold, samples, batch_size, seconds, counts, of_epochs, effects, ablate,
-        None if held is None else partial(held.undecided, limit=limit),
-    )  # fmt: skip
+        levels=None if levels is None else list(dict.fromkeys(levels)),
+        stock=against == "stock" or held is not None,
+        yardsticks={} if held is None else held.yardsticks,
+        cold=cold,
+        samples=samples,
+        batch_size=batch_size,
+        seconds=seconds,
+        workers=counts,
+        sizes=of_epochs,
+        train_step=train_step,
+        device=device,
+        effects=effects,
+        ablate=ablate,
+        undecided=None if held is None else partial(held.undecided, limit=limit),
+    )
     with parts() as advance:
         found = compare(loaded, Setting(sources, section, seed, masks), options, advance)
     from augrecipes.cli.bench_tables import tell

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.bench_sweep import tell_sweep
+from augrecipes.cli.bench_training import tell_training
 from augrecipes.cli.terminal import paint
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def tell(bench: Bench) -> Iterator[str]:
             yield from _stages(side)
     if bench.sweep is not None:
         yield from tell_sweep(bench.sweep, bench)
+    if bench.training:
+        yield ""
+        yield from tell_training(bench.training)
     for recipe in bench.recipes:
         if recipe.effects is not None:
             yield ""

@@ -1,0 +1,221 @@
+"""How much of a training step is waiting for samples: loading, forward, backward, optimiser, one after another.
+
+Every part is over before the next begins: a GPU is waited for after each, as a loop does that looks at its loss. So the
+times are those of the work itself. Workers read on meanwhile; what is read in this process is read while nothing else
+runs, which a loop that never waits for its GPU would partly hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import torch
+
+import augrecipes.data.loader as loading
+from augrecipes.bench.measure import mad
+from augrecipes.bench.sides import Side
+from augrecipes.bench.step import LOADING, Step
+from augrecipes.data.choice import Backend
+
+_MOST_ROUNDS, _FEWEST_ROUNDS = 7, 3
+_FEWEST_STEPS = 4
+_AHEAD = 2  # batches that are read ahead for each worker: torch's number, and the loader's
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a training step. Parts follow each other.
+
+    Attributes:
+        name: `loading` (waiting for the batch), `to device` (copying it, where the device has memory of its own),
+            `device stage` (what the recipe's output leaves to the device), `forward` (the loss included), `backward`,
+            `optimiser`; or `loading` and `training step`, where milliseconds were given.
+        ms: a step: the mean over the steps of a pass, of the median pass. Batches of several workers may come in
+            bursts, and the median step would not show the wait between them.
+        mad: of it over the passes.
+        share: of the whole step, 0..1; all shares add up to 1.
+    """
+
+    name: str
+    ms: float
+    mad: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Training steps with the samples of one side.
+
+    Attributes:
+        recipe: its name.
+        level: `none`, `exact`, `fast`, or `stock`.
+        backend: `batches` (read in this process, when one is asked for), `threads` or `processes` (which read ahead).
+        workers: how many; 0 for `batches`.
+        device: `cpu`, or `cuda:0` and the GPU's name.
+        threads: that torch may use for the step on the processor: torch's own setting.
+        step: what was trained: `3 ms, waited for`, or the file, the model, its loss and its optimiser.
+        batch_size: samples in a batch.
+        steps: that were timed.
+        parts: in their order.
+    """
+
+    recipe: str
+    level: str
+    backend: str
+    workers: int
+    device: str
+    threads: int
+    step: str
+    batch_size: int
+    steps: int
+    parts: tuple[Part, ...]
+
+    @property
+    def name(self) -> str:
+        """Recipe and level."""
+        return f"{self.recipe} · {self.level}"
+
+    @property
+    def waiting(self) -> float:
+        """The share of a step that is waiting for samples, 0..1."""
+        return sum(part.share for part in self.parts if part.name == LOADING)
+
+    @property
+    def step_ms(self) -> float:
+        """Milliseconds a batch, without loading."""
+        return sum(part.ms for part in self.parts if part.name != LOADING)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A side, and who reads it: the loader's `backend`, and how many workers (0 with `batches`)."""
+
+    side: Side
+    backend: Backend = "batches"
+    workers: int = 0
+
+
+class Laps:
+    """A stopwatch for parts that follow each other.
+
+    Args:
+        wait: returns when all work that was given away is done.
+    """
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.spent: dict[str, float] = {}
+        self._wait, self._since = wait, perf_counter()
+
+    def lap(self, part: str) -> None:
+        """A part is over: the time since the last one ended is its."""
+        self._wait()
+        now = perf_counter()
+        self.spent[part] = self.spent.get(part, 0.0) + now - self._since
+        self._since = now
+
+
+def measure(
+    cases: Sequence[Case], step: Step, batch_size: int, *, seconds: float, progress: Progress | None = None
+) -> tuple[Training, ...]:
+    """Time training steps with the samples of several sides, pass by pass in turns, over the same samples and draws.
+
+    The model is one and the same for all, and goes on learning. Threads of torch stay as they are set.
+
+    Args:
+        cases: which sides, and who reads them.
+        step: what is trained.
+        batch_size: samples in a batch.
+        seconds: for each case, roughly; never fewer than three passes of four steps.
+        progress: called with (passes done, passes).
+
+    Raises:
+        BenchError: the model, its loss or its optimiser fails.
+        DataError: of the data, or a step of a recipe that fails.
+        CollateError: samples do not fit into one batch.
+    """
+    sizes = [_size(case, step, batch_size, seconds) for case in cases]
+    rounds = min(rounds for _, rounds in sizes)
+    courses = [_Course(case, step, batch_size, steps) for case, (steps, _) in zip(cases, sizes, strict=True)]
+    with ExitStack() as stack:
+        for course in courses:
+            stack.callback(course.close)
+        for turn in range(rounds):
+            for k, course in enumerate(courses[::-1] if turn % 2 else courses):
+                course.passes.append(course.run())
+                if progress:
+                    progress(turn * len(courses) + k + 1, rounds * len(courses))
+    return tuple(course.told() for course in courses)
+
+
+class _Course:
+    """A case under way.
+
+    Args:
+        case: it.
+        step: what is trained.
+        batch_size: samples in a batch.
+        steps: that are timed in a pass.
+    """
+
+    def __init__(self, case: Case, step: Step, batch_size: int, steps: int) -> None:
+        self.case, self.steps, self.passes = case, steps, list[dict[str, float]]()
+        self._device, self._train, self._batch_size = step.device, step.of(case.side.source), batch_size
+        # The first batches meet empty queues. While steps are timed there must always be more to read.
+        self.untimed = 1 + _AHEAD * case.workers
+        batches = self.untimed + steps + _AHEAD * case.workers
+        self._batches = loading.loader(
+            case.side.dataset, batch_size, num_workers=case.workers, backend=case.backend, prefetch_factor=_AHEAD,
+            samples_per_epoch=batches * batch_size, persistent_workers=case.backend == "processes",
+        )  # fmt: skip
+
+    def run(self) -> dict[str, float]:
+        """One pass: by part, the mean milliseconds of a step."""
+        self.case.side.rewound()
+        self._batches.set_epoch(0)
+        laps = Laps(self._device.wait)
+        for number, batch in enumerate(self._batches):
+            if number == self.untimed:
+                laps.spent.clear()
+            if number < self.untimed + self.steps:
+                laps.lap(LOADING)
+                self._train(batch, laps.lap)
+        return {part: 1e3 * seconds / self.steps for part, seconds in laps.spent.items()}
+
+    def close(self) -> None:
+        """End workers that stayed."""
+        self._batches.close()
+
+    def told(self) -> Training:
+        """What the passes came to."""
+        columns = {part: [one[part] for one in self.passes] for part in self.passes[0]}
+        middles = {part: float(np.median(column)) for part, column in columns.items()}
+        whole = sum(middles.values())
+        return Training(
+            recipe=self.case.side.recipe,
+            level=self.case.side.level,
+            backend=self.case.backend,
+            workers=self.case.workers,
+            device=self._device.name,
+            threads=torch.get_num_threads(),
+            step=self._train.text,
+            batch_size=self._batch_size,
+            steps=self.steps * len(self.passes),
+            parts=tuple(Part(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items()),
+        )
+
+
+def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int, int]:
+    """Steps of a pass and passes that fit into the time, by two of a few steps; everything is warm then, and works."""
+    trial = _Course(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
+    with closing(trial):
+        trial.run()
+        a_step = sum(trial.run().values()) / 1e3
+    rounds = int(seconds / a_step / (trial.untimed + trial.steps))
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))
+    return max(trial.steps, int(seconds / a_step / rounds) - trial.untimed), rounds

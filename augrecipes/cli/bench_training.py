@@ -1,0 +1,65 @@
+"""Training steps as text: a bar for each part, and how much of a step is waiting for samples."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from augrecipes.cli.aligned import bar, table
+from augrecipes.cli.terminal import paint
+
+if TYPE_CHECKING:
+    from augrecipes.bench.training import Training
+
+
+def tell_training(found: Sequence[Training]) -> Iterator[str]:
+    """A table for each side and each of those who read it, and what was trained."""
+    for number, one in enumerate(found):
+        if number:
+            yield ""
+        yield from _steps(one)
+    yield from (paint(f"  {text}", "faint", sys.stdout) for text in _about(found))
+
+
+def _steps(one: Training) -> Iterator[str]:
+    longest = max(part.ms for part in one.parts) or 1.0
+    rows = [
+        [part.name, f"{part.ms:.2f}", f"± {part.mad:.2f}", _percent(part.share), bar(part.ms / longest)]
+        for part in one.parts
+    ]
+    rows.append(["together", f"{sum(part.ms for part in one.parts):.2f}", "", "", ""])
+    yield from table(f"{one.name}, {_readers(one)}: ms of a training step", None, rows, left=(0, 4))
+    yield f"  {_percent(one.waiting)} of a step is waiting for samples"
+
+
+def _readers(one: Training) -> str:
+    if one.backend == "batches":
+        return "read in this process when asked for"
+    what = "thread" if one.backend == "threads" else "worker process"
+    return f"read ahead by {one.workers} {what}{_plural(what, one.workers)}"
+
+
+def _plural(what: str, count: int) -> str:
+    return "" if count == 1 else "es" if what.endswith("s") else "s"
+
+
+def _about(found: Sequence[Training]) -> Iterator[str]:
+    first = found[0]
+    fewest, most = (f"{pick(one.steps for one in found):,}" for pick in (min, max))
+    yield f"step: {'; '.join(dict.fromkeys(one.step for one in found))}"
+    steps = fewest if fewest == most else f"{fewest} to {most}"
+    yield f"{steps} steps each, in turns, in batches of {first.batch_size}; {_where(first)}"
+
+
+def _where(one: Training) -> str:
+    if any(part.name == "training step" for part in one.parts):
+        return "this thread sleeps meanwhile, as it would while a GPU works"
+    threads = f"torch's own {one.threads} thread{'' if one.threads == 1 else 's'}"
+    if one.device == "cpu":
+        return f"on the CPU, {threads}"
+    return f"on {one.device}, which is waited for after every part; {threads}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,76 @@
+"""`augrecipes bench --train-step`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4", "--no-effects", "--optimize", "exact")
+RECIPE = "{version: 1, recipe: a, steps: [RandomCrop: {height: 48, width: 48}], eval: []}"
+TRAIN = "from torch import nn\nmodel = nn.Conv2d(3, 4, 3, stride=8)\n"
+
+
+@pytest.fixture
+def photos(write, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    draw = np.random.default_rng(0)
+    for k in range(4):
+        write(f"photos/{k}.png", cv2.imencode(".png", draw.integers(0, 256, (80, 100, 3), np.uint8))[1].tobytes())
+    write("a.yaml", RECIPE)
+    write("train.py", TRAIN)
+    return "photos"
+
+
+def test_a_model_of_ones_own(run, photos, tmp_path):
+    result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", "--json", "b.json", *QUICK)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    start = lines.index("a · exact, read in this process when asked for: ms of a training step")
+    assert [line.split()[0] for line in lines[start + 1 : start + 6]] == [
+        "loading", "forward", "backward", "optimiser", "together",
+    ]  # fmt: skip
+    assert lines[start + 6].endswith(" % of a step is waiting for samples")
+    assert lines[start + 7] == (
+        "  step: train.py, Conv2d; mean square of the output as a stand-in for loss(); SGD as a stand-in"
+    )
+    assert "in batches of 4; on the CPU, torch's own" in lines[start + 8]
+    (told,) = json.loads((tmp_path / "b.json").read_text())["training"]
+    assert told["step"].startswith("train.py, Conv2d")
+    assert sum(part["share"] for part in told["parts"]) == pytest.approx(1)
+
+
+def test_milliseconds(run, photos):
+    result = run("bench", "a.yaml", "--data", photos, "--train-step", "20", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "  training step" in result.stdout
+    assert "step: 20 ms, waited for" in result.stdout
+    assert "this thread sleeps meanwhile" in result.stdout
+    assert "the training step binds" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (("--train-step", "absent.py"), "error: absent.py: no such file"),
+        (("--train-step", "train.py:net"), "error: train.py: there is no net in it, but model: say train.py:model"),
+        (("--train-step", "train.py", "--device", "gpu"), "error: --device is cpu, cuda or cuda:N, not 'gpu'"),
+        (("--train-step", "20", "--device", "cpu"), "milliseconds are waited for on no device"),
+        (("--device", "cpu"), "is where the model of --train-step FILE.py is trained"),
+        (("--train-step", "0"), "milliseconds a batch are more than 0"),
+    ],
+)
+def test_what_cannot_be_trained_is_said(run, photos, more, text):
+    result = run("bench", "a.yaml", "--data", photos, *more, *QUICK)
+    assert result.exit_code == 2
+    assert text in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_model_that_fails_is_said(run, photos, write):
+    write("train.py", TRAIN.replace("3, 4", "7, 4"))
+    result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", *QUICK)
+    assert result.exit_code == 2
+    assert "the model fails on a batch of a (image float32 4×3×48×48): RuntimeError" in result.output
