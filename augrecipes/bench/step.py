@@ -194,7 +194,7 @@ class Lesson:
         except AugrecipesError:
             raise
         except Exception as error:
-            given = f"{self.takes} {say(batch[self.takes])}"
+            given = ", ".join(f"{key} {say(value)}" if key == self.takes else key for key, value in batch.items())
             raise self.taught.module.failed(f"{part} fails on a batch of {self.recipe} ({given})", error) from error
 
 

@@ -94,7 +94,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Case:
-    """A side, and who reads it: the loader's `backend`, and how many workers (0 with `batches`)."""
+    """A side, and who reads it: the loader's `backend`, and how many workers (0 with `batches`).
+
+    Stock is not made for threads.
+    """
 
     side: Side
     backend: Backend = "batches"
@@ -211,10 +214,9 @@ class _Course:
 
 
 def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int, int]:
-    """Steps of a pass and passes that fit into the time, by two of a few steps; everything is warm then, and works."""
+    """Steps of a pass and passes that fit into the time, by one of a few steps; everything is warm then, and works."""
     trial = _Course(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
     with closing(trial):
-        trial.run()
         a_step = sum(trial.run().values()) / 1e3
     rounds = int(seconds / a_step / (trial.untimed + trial.steps))
     rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))

@@ -12,6 +12,8 @@ from augrecipes.cli.terminal import paint
 if TYPE_CHECKING:
     from augrecipes.bench.training import Training
 
+_MUCH = 0.1  # of a step
+
 
 def tell_training(found: Sequence[Training]) -> Iterator[str]:
     """A table for each side and each of those who read it, and what was trained."""
@@ -20,6 +22,8 @@ def tell_training(found: Sequence[Training]) -> Iterator[str]:
             yield ""
         yield from _steps(one)
     yield from (paint(f"  {text}", "faint", sys.stdout) for text in _about(found))
+    if all(one.backend == "batches" for one in found) and any(one.waiting > _MUCH for one in found):
+        yield "  workers can read ahead meanwhile: --workers 0,1,2,4 finds how many it takes"
 
 
 def _steps(one: Training) -> Iterator[str]:

@@ -10,8 +10,8 @@ wait for the next batch shows; of a bag the tiles that its own thread has worked
 `profile_all_threads` of torch changes none of this: with torch 2.13 a thread that is at work while such a profiler
 begins or ends crashes the program, with ranges and with plain tensors alike.
 
-The samples are the same with a profiler and without, to the bit. A range costs about 20 µs while a profiler runs, which
-is much beside short steps; without one nothing is recorded.
+The samples are the same with a profiler and without, to the bit. The first one under a profiler has the pipeline
+compiled once more, and each range costs about 20 µs, which is much beside short steps; otherwise neither is there.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ LOSS = f"{NET}def loss(output, batch):\n    return "
 FAILS = [
     (
         "model = nn.Linear(7, 4)",
-        r"the model fails on a batch of it \(image float32 2×3×24×24\): RuntimeError: mat1 and",
+        r"the model fails on a batch of it \(image float32 2×3×24×24, index, path\): RuntimeError: mat1 and",
     ),
     (
         "class Net(nn.Conv2d):\n    def forward(self, x):\n        return [super().forward(x)]\nmodel = Net(3, 4, 3)",

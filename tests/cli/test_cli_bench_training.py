@@ -73,4 +73,4 @@ def test_a_model_that_fails_is_said(run, photos, write):
     write("train.py", TRAIN.replace("3, 4", "7, 4"))
     result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", *QUICK)
     assert result.exit_code == 2
-    assert "the model fails on a batch of a (image float32 4×3×48×48): RuntimeError" in result.output
+    assert "the model fails on a batch of a (image float32 4×3×48×48, index, path): RuntimeError" in result.output
