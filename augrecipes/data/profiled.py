@@ -56,6 +56,8 @@ def span(name: str) -> AbstractContextManager[object]:
 def named(dataset: Dataset) -> Dataset:
     """The dataset, or where a profiler records this thread a copy of it whose stages and steps show there."""
     global _watching  # noqa: PLW0603  what `watch` was told last
+    if not (profiler._is_profiler_enabled or _watching):
+        return dataset  # nearly always, and so first
     on = _running()
     if on is not _watching:
         watch.unless_watched(span if on else None)
