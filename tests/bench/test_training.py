@@ -186,7 +186,9 @@ def test_bursts_count_and_beginnings_do_not(tmp_path: Path, monkeypatch: pytest.
 
 def test_bench_tells_what_binds(tmp_path: Path) -> None:
     recipe, data = kind_data("image", tmp_path)
-    options = Options(["none", "exact"], stock=True, samples=4, seconds=0.01, effects=False, train_step="20")
+    options = Options(
+        ["none", "exact"], stock=True, samples=4, batch_size=1, seconds=0.01, effects=False, train_step="40"
+    )
     found = bench({"it": recipe}, Setting(data), options)
     assert [(one.level, one.backend) for one in found.training] == [
         (level, "batches") for level in ("none", "exact", "stock")
