@@ -9,7 +9,7 @@ from augrecipes.bench.advice import Advice
 from augrecipes.bench.scope import Scope
 from augrecipes.bench.sides import STOCK, Setting, Side, all_of
 from augrecipes.bench.step import Step
-from augrecipes.bench.sweep import Sweep, Swept, advised, sweep
+from augrecipes.bench.sweep import Sweep, Swept, advised, no_word_about_cores, sweep
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.data.choice import all_cores
 
@@ -55,7 +55,8 @@ def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | 
         if step is None or not cases:
             return ()
         told = lambda done, total: advance("training", done, total)  # noqa: E731
-        return measure(cases, step, scope.batch_size, seconds=scope.seconds, progress=told)
+        with no_word_about_cores():
+            return measure(cases, step, scope.batch_size, seconds=scope.seconds, progress=told)
 
     fed = Feeding(None, train([Case(side) for side in sides]))
     if not scope.workers:

@@ -100,7 +100,7 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -
         paces.append(_pace(one.dataset, scope))
     sizes = tuple(sorted(scope.sizes)) if scope.sizes else default_sizes(size_of_all, scope, max(paces))
     run = _Run(scope, sizes, scope.rounds(sum(sizes) * max(paces)), advance, len(read))
-    with _no_word_about_cores():
+    with no_word_about_cores():
         points = [point for one in read for point in run.points(one)]
     found = Sweep(sizes, run.rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
     return advised(found, cores=all_cores(), batch_size=scope.batch_size)
@@ -214,7 +214,7 @@ class _Run:
 
 
 @contextmanager
-def _no_word_about_cores() -> Iterator[None]:
+def no_word_about_cores() -> Iterator[None]:
     """torch warns where there are more workers than cores, which is what is asked for here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
