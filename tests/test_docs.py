@@ -14,6 +14,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from augrecipes.demo.dataset import draw_dataset
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
@@ -42,13 +44,19 @@ COMMANDS = list(commands())
 SHOWN = [command for command in COMMANDS if command.output.strip()]
 
 
+def file_name(text: str) -> str | None:
+    """The name that a file shown in README opens with."""
+    name = re.match(r"# (\S+\.(?:yaml|py))\n", text)
+    return name and name[1]
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the recipes that README shows, under the names in their first lines."""
-    for text in blocks("yaml"):
-        name = re.match(r"# (\S+\.yaml)\n", text)
-        assert name, "a recipe in README opens with its file name"
-        (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    """A folder with the files that README shows, under the names in their first lines."""
+    assert all(map(file_name, blocks("yaml"))), "a recipe in README opens with its file name"
+    for text in (*blocks("yaml"), *blocks("python")):
+        if name := file_name(text):
+            (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -66,7 +74,7 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_python_runs_as_typed(folder: Path) -> None:
-    python = blocks("python")
+    python = [text for text in blocks("python") if not file_name(text)]
     assert len(python) >= 2
     done = run(["-W", "error", "-c", "\n".join(python)], folder)
     assert done.returncode == 0, done.stderr
@@ -86,6 +94,15 @@ def test_commands_print_what_is_shown(command: Command, folder: Path) -> None:
     assert "Traceback" not in done.stderr
     checker = doctest.OutputChecker()
     assert checker.check_output(command.output, done.stdout, doctest.ELLIPSIS), done.stdout
+
+
+def test_the_training_step_runs(folder: Path) -> None:
+    (command,) = [command for command in COMMANDS if "--train-step" in command.line]
+    draw_dataset(folder / "demo-data", tiles=4, photo_count=3)
+    less = ["--seconds", "0.01", "--samples", "4", "--no-effects"]
+    done = run(["-m", *shlex.split(command.line), *less], folder)
+    assert done.returncode == 0, done.stderr
+    assert "of a step is waiting for samples" in done.stdout
 
 
 def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:
