@@ -9,6 +9,7 @@ from augrecipes.bench.stages import Stage
 
 # Two copies of one program differ by so much, by where their memory happens to lie.
 MARGIN = 0.03
+ASTRAY = 0.1  # by which a sum of stages may miss the whole
 
 
 def verdict(one: str, other: str, ratio: Ratio) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from augrecipes.bench.measure import Ratio
-from augrecipes.bench.record import SideRecord, read
+from augrecipes.bench.record import Bench, SideRecord, read
 from augrecipes.bench.sides import STOCK
 from augrecipes.errors import BenchError, RecipeError
 from augrecipes.recipe.model import Recipe
@@ -99,6 +99,43 @@ class Baseline:
         """Whether more rounds would help to tell how a side compares."""
         then = self.sides.get((recipe, level))
         return then is not None and _judged(then, time, work, limit)[0] == "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A run held against a record.
+
+    Attributes:
+        baseline: the record.
+        limit: how much slower is too slow: 0.15 is 15%.
+        gates: one for each side that the record has.
+        warnings: what was otherwise then than now.
+    """
+
+    baseline: Baseline
+    limit: float
+    gates: tuple[Gate, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def passes(self) -> bool:
+        """Whether no side is slower than the record allows."""
+        return all(one.outcome != "slower" for one in self.gates)
+
+
+def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
+    """Hold a run against a record.
+
+    Raises:
+        BenchError: as `gate`.
+    """
+    now = bench.to_json()
+    warnings = (
+        f"{key} was {then!r} then and is {now[key]!r} now: ratios may not be comparable"
+        for key, then in baseline.about.items()
+        if now[key] != then
+    )
+    return Judgement(baseline, limit, tuple(gate(baseline, bench.sides, limit)), tuple(warnings))
 
 
 def open_baseline(path: Path) -> Baseline:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.training import Training
+from augrecipes.bench.whole import write_whole
 from augrecipes.bench.workers import Gaps
 from augrecipes.errors import BenchError
 
@@ -205,19 +205,9 @@ def write(bench: Bench, path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, staged = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(bench.to_json(), file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        Path(staged).chmod(0o644)
-        Path(staged).replace(path)
-    except BaseException:
-        Path(staged).unlink(missing_ok=True)
-        raise
+    text = json.dumps(bench.to_json(), indent=1, ensure_ascii=False) + "\n"
+    # Names of files may hold bytes that are no text; JSON has an escape for them.
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -11,11 +11,12 @@ import typer
 
 from augrecipes.cli.folders import data_of
 from augrecipes.cli.options import Mode, Seed, Set, Without, numbers, one_of, overrides
-from augrecipes.cli.terminal import parts
+from augrecipes.cli.terminal import parts, progress
 
 if TYPE_CHECKING:
-    from augrecipes.bench.gate import Baseline
+    from augrecipes.bench.gate import Judgement
     from augrecipes.bench.record import Bench
+    from augrecipes.bench.sides import Setting
 
 _LEVELS = ("none", "exact", "fast")
 _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
@@ -86,6 +87,10 @@ def bench(
     ] = True,
     ablate: Annotated[bool, typer.Option("--ablate", help="Leave each step out in turn.")] = False,
     json_: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Write a report here: a page, plots and bench.json."),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option("--baseline", metavar="FILE", help="A record of --json --against stock, to be held against."),
@@ -104,7 +109,7 @@ def bench(
     \b
     Examples:
       augrecipes bench stained-tissue --data tiles/ --optimize none,fast
-      augrecipes bench a.yaml b.yaml --data photos/ --against stock --json bench.json
+      augrecipes bench a.yaml b.yaml --data photos/ --against stock -o report/
       augrecipes bench a.yaml --data photos/ --baseline bench.json --fail-if-slower 15%
       augrecipes bench a.yaml --data photos/ --workers 0,1,2,4
       augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4 --train-step train.py
@@ -137,8 +142,9 @@ def bench(
         raise typer.BadParameter("sizes are those of a sweep, which --workers asks for", param_hint="--sizes")
     of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
     changes, sources = overrides(set_), data_of(data)
-    from augrecipes.bench.gate import open_baseline
+    from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
+    from augrecipes.bench.report.write import usable_folder
     from augrecipes.bench.run import Options
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
@@ -148,6 +154,8 @@ def bench(
         raise typer.BadParameter("is where the model of --train-step FILE.py is trained", param_hint="--device")
     if json_ is not None and not json_.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {json_.parent}", param_hint="--json")
+    if out is not None:
+        usable_folder(out)
     held = None if baseline is None else open_baseline(baseline)
     loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
     options = Options(
@@ -166,35 +174,36 @@ def bench(
         ablate=ablate,
         undecided=None if held is None else partial(held.undecided, limit=limit),
     )
+    setting = Setting(sources, section, seed, masks)
     with parts() as advance:
-        found = compare(loaded, Setting(sources, section, seed, masks), options, advance)
-    from augrecipes.cli.bench_tables import tell
+        found = compare(loaded, setting, options, advance)
+    from augrecipes.cli.bench_tables import tell, tell_gate
 
     for line in tell(found):
         typer.echo(line)
     if json_ is not None:
         write(found, json_)
         typer.echo(f"\n{json_}")
-    if held is not None and not _passes(found, held, limit):
+    judgement = None if held is None else judge(held, found, limit)
+    if judgement is not None:
+        typer.echo()
+        for line in tell_gate(judgement):
+            typer.echo(line)
+    if out is not None:
+        _report(found, out, loaded, setting, judgement)
+    if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
 
 
-def _passes(found: Bench, held: Baseline, limit: float) -> bool:
-    """Whether no side is slower than the baseline allows; prints the gate's table."""
-    from augrecipes.bench.gate import gate
-    from augrecipes.cli.bench_tables import tell_gate
+def _report(found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None) -> None:
+    """Write the report, and say where it is."""
+    from augrecipes.bench.report.write import write_report
 
-    told = found.to_json()
-    differing = [
-        f"{key} was {then!r} then and is {told[key]!r} now: ratios may not be comparable"
-        for key, then in held.about.items()
-        if told[key] != then
-    ]
-    gates = gate(held, found.sides, limit)
-    typer.echo()
-    for line in tell_gate(gates, held, limit, differing):
-        typer.echo(line)
-    return all(one.outcome != "slower" for one in gates)
+    with progress("drawing") as advance:
+        written = write_report(found, folder, recipes, setting, held, advance)
+    typer.echo(f"\n{written.page}")
+    for note in written.notes:
+        typer.echo(note)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

@@ -13,11 +13,10 @@ from augrecipes.cli.terminal import paint
 
 if TYPE_CHECKING:
     from augrecipes.bench.effects import Effects
-    from augrecipes.bench.gate import Baseline, Gate
+    from augrecipes.bench.gate import Judgement
     from augrecipes.bench.measure import Ratio
     from augrecipes.bench.record import Ablated, Bench, SideRecord
 
-_ASTRAY = 0.1  # by which a sum of stages may miss the whole
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": "good"}
 
 
@@ -102,11 +101,13 @@ def _stages(side: SideRecord) -> Iterator[str]:
 
 def _accounted(side: SideRecord) -> str:
     """How the sum compares with the whole; a warning where it is certainly another."""
+    from augrecipes.bench.compare import ASTRAY
+
     found = side.accounted
     if found is None:
         return ""
     told = f"{100 * found.middle:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f}) of it without clocks"
-    if found.low > 1 + _ASTRAY or found.high < 1 - _ASTRAY:
+    if found.low > 1 + ASTRAY or found.high < 1 - ASTRAY:
         told += paint(": they do not add up; measure for longer", "warning", sys.stdout)
     return told
 
@@ -148,7 +149,7 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
     yield from table(f"{name}: without each step, in turns with the whole", heads, rows, left=(0, 5))
 
 
-def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing: Sequence[str]) -> Iterator[str]:
+def tell_gate(judgement: Judgement) -> Iterator[str]:
     """The gate's table."""
     heads = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
     rows = [
@@ -157,11 +158,12 @@ def tell_gate(found: Sequence[Gate], baseline: Baseline, limit: float, differing
             *(f"{100 * (change - 1):+.0f} %" for change in (one.change.middle, one.change.low, one.change.high)),
             one.step, f"{one.gained:+.3f}" if one.step else "", paint(one.outcome, _STYLES[one.outcome], sys.stdout),
         ]
-        for one in found
+        for one in judgement.gates
     ]  # fmt: skip
-    title = f"Against {baseline.path} of {baseline.date[:10]}, slower than {100 * limit:g} % fails"
+    held = judgement.baseline
+    title = f"Against {held.path} of {held.date[:10]}, slower than {100 * judgement.limit:g} % fails"
     yield from table(title, heads, rows, left=(0, 1, 7, 9))
-    yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in differing)
+    yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in judgement.warnings)
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,179 @@
+"""Stacked bars: where a sample's time goes, and where a training step's, side by side and at one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from augrecipes.bench.report.palette import SHADES
+
+Told = Mapping[str, Any]
+
+_AROUND = "around the steps"
+_TRAINING = {
+    "loading": "loading", "to device": "moving", "device stage": "device", "forward": "forward",
+    "backward": "backward", "optimiser": "optimiser", "training step": "training",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a bar.
+
+    Attributes:
+        name: in full; the same part of several bars has the same name.
+        colour: its name in the palette.
+        ms: how long it takes.
+        mad: of it.
+        share: of its bar, 0..1.
+    """
+
+    name: str
+    colour: str
+    ms: float
+    mad: float
+    share: float
+
+    @property
+    def label(self) -> str:
+        """Short enough for a bar."""
+        return short(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One line of the picture.
+
+    Attributes:
+        name: what it is of.
+        level: of the optimiser, `stock`, or empty.
+        note: more about it.
+        parts: from left to right.
+        ms: all of it.
+        mad: of it; None: not known.
+    """
+
+    name: str
+    level: str
+    note: str
+    parts: tuple[Part, ...]
+    ms: float
+    mad: float | None
+
+    @property
+    def title(self) -> str:
+        """Name and level."""
+        return f"{self.name} · {self.level}" if self.level else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Bars at one scale.
+
+    Attributes:
+        bars: top to bottom.
+        longest: ms that the full width stands for.
+    """
+
+    bars: tuple[Bar, ...]
+    longest: float
+
+    def rows(self) -> list[tuple[Part, list[Part | None]]]:
+        """Every part that some bar has, in the order of the bars: its first, and that of each bar with parts."""
+        bars = [{part.name: part for part in bar.parts} for bar in self.bars if bar.parts]
+        names = _in_order(list(bar) for bar in bars)
+        rows = [[bar.get(name) for bar in bars] for name in names]
+        return [(next(part for part in row if part), row) for row in rows]
+
+    @property
+    def apart(self) -> list[Bar]:
+        """The bars that have parts."""
+        return [bar for bar in self.bars if bar.parts]
+
+
+def short(label: str) -> str:
+    """A step's label without its groups, what it stands for, and the ordinal that says nothing.
+
+    >>> short("OneOf#1/Blur#1"), short("JoinedFlips(HorizontalFlip#1 + VerticalFlip#1)"), short("Rotate#2")
+    ('Blur', 'JoinedFlips', 'Rotate#2')
+    """
+    return label.partition("(")[0].rpartition("/")[2].removesuffix("#1")
+
+
+def stages(told: Told) -> Stack:
+    """Of each side its stages; of stock, which is not taken apart, the whole."""
+    shades = _shades(stage["name"] for side in in_order(told) for stage in side["stages"] if stage["kind"] == "step")
+    return _stack(
+        Bar(side["recipe"], side["level"], "", _stage_parts(side, shades), side["ms"], side["mad"])
+        for side in in_order(told)
+    )
+
+
+def in_order(told: Told) -> list[Told]:
+    """The sides, stock beside its recipe."""
+    names = [recipe["name"] for recipe in told["recipes"]]
+    return sorted(told["sides"], key=lambda side: names.index(side["recipe"]))
+
+
+def _stage_parts(side: Told, shades: Mapping[str, int]) -> tuple[Part, ...]:
+    whole = sum(stage["ms"] for stage in side["stages"]) or 1.0
+    return tuple(
+        Part(
+            _AROUND if stage["kind"] == "around" else stage["name"] if stage["kind"] == "step" else stage["kind"],
+            f"step-{shades[stage['name']] % SHADES}" if stage["kind"] == "step" else stage["kind"],
+            stage["ms"], stage["mad"], stage["ms"] / whole,
+        )
+        for stage in side["stages"]
+    )  # fmt: skip
+
+
+def _shades(labels: Iterable[str]) -> dict[str, int]:
+    """A number for each step; a joined one has that of the first that it stands for.
+
+    >>> _shades(["A#1", "B#1", "C#1", "Joined(A#1 + B#1)", "C#1"])
+    {'A#1': 0, 'B#1': 1, 'C#1': 2, 'Joined(A#1 + B#1)': 0}
+    """
+    sites: dict[str, int] = {}
+    found = {}
+    for label in labels:
+        site = label.rpartition("(")[2].rstrip(")").split(" + ")[0]
+        found[label] = sites.setdefault(site, len(sites))
+    return found
+
+
+def training(told: Told) -> Stack:
+    """Of each way to train the parts of one step."""
+    return _stack(_training_bar(one) for one in told.get("training") or ())
+
+
+def _training_bar(one: Told) -> Bar:
+    many = f"{one['workers']} {one['backend']}" if one["workers"] else "this process reads"
+    parts = tuple(
+        Part(part["name"], _TRAINING.get(part["name"], "training"), part["ms"], part["mad"], part["share"])
+        for part in one["parts"]
+    )
+    return Bar(one["recipe"], one["level"], f"{many}, {one['device']}", parts, sum(part.ms for part in parts), None)
+
+
+def _stack(bars: Iterable[Bar]) -> Stack:
+    made = tuple(bars)
+    return Stack(made, max((max(bar.ms, sum(part.ms for part in bar.parts)) for bar in made), default=0.0) or 1.0)
+
+
+def _in_order(lists: Iterator[list[str]] | Sequence[list[str]]) -> list[str]:
+    """All names, each behind the one that it follows in the first list that has it.
+
+    >>> _in_order([["a", "c", "z"], ["a", "b", "c", "z"], ["a", "d", "z"]])
+    ['a', 'd', 'b', 'c', 'z']
+    """
+    found: list[str] = []
+    for names in lists:
+        place = 0
+        for name in names:
+            if name in found:
+                place = found.index(name) + 1
+            else:
+                found.insert(place, name)
+                place += 1
+    return found

@@ -1,0 +1,56 @@
+"""The answer first: which recipe is quicker, by how much, and what binds each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Told = Mapping[str, Any]
+
+STOCK = "stock"
+
+
+def headline(told: Told) -> str:
+    """One sentence: of several recipes which is quickest, of one how it compares with stock or with its other level."""
+    sides = last_sides(told)
+    if len(sides) > 2:
+        return _quickest(told, sides)
+    if len(sides) == 2:
+        return _text(_between(told, *map(name_of, sides)))
+    (side,) = sides
+    mine = [verdict for verdict in told["verdicts"] if name_of(side) in (verdict["one"], verdict["other"])]
+    against = [verdict for verdict in mine if verdict["other"] == f"{side['recipe']} · {STOCK}"] or mine
+    if against:
+        return _text(against[0])
+    return f"{name_of(side)}: {side['samples_per_second']:,.0f} samples a second"
+
+
+def last_sides(told: Told) -> list[Told]:
+    """Of each recipe the level that counts: the last that was measured."""
+    return list({side["recipe"]: side for side in told["sides"] if side["level"] != STOCK}.values())
+
+
+def name_of(side: Told) -> str:
+    """Recipe and level, as verdicts have it."""
+    return f"{side['recipe']} · {side['level']}"
+
+
+def _quickest(told: Told, sides: Sequence[Told]) -> str:
+    ordered = sorted(sides, key=lambda side: float(side["ms"]))
+    first = name_of(ordered[0])
+    tied = [name_of(side) for side in ordered[1:] if not _between(told, first, name_of(side))["differs"]]
+    if tied:
+        several = f"{', '.join([first, *tied[:-1]])} and {tied[-1]}"
+        return f"{several} are the quickest of {len(sides)}, and cannot be told apart"
+    return f"{first} is the quickest of {len(sides)}; {_text(_between(told, first, name_of(ordered[1])))}"
+
+
+def _between(told: Told, one: str, other: str) -> Told:
+    """The verdict on two sides, whichever comes first in it."""
+    found: Told = next(v for v in told["verdicts"] if {v["one"], v["other"]} == {one, other})
+    return found
+
+
+def _text(verdict: Told) -> str:
+    """A verdict without its figures where there is no difference."""
+    return str(verdict["text"]) if verdict["differs"] else str(verdict["text"]).rpartition(" (")[0]

@@ -1,0 +1,204 @@
+"""The page: what `bench.json` holds, as HTML that needs no other file, no script and no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
+from augrecipes.bench.gate import Change, Judgement
+from augrecipes.bench.report import bars, curve
+from augrecipes.bench.report.headline import headline, last_sides, name_of
+from augrecipes.bench.report.intervals import in_figures, scale_of
+from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
+from augrecipes.bench.report.thumbnails import Grid
+
+Told = Mapping[str, Any]
+
+_TITLES = {
+    "gate": "Against the baseline", "speed": "Speed", "stages": "Where a sample’s time goes",
+    "training": "How much of training is waiting", "workers": "Workers", "samples": "The same samples",
+    "effects": "What the steps do", "ablations": "Without each step", "plans": "Plans", "recipes": "Recipes",
+    "machine": "Machine and method",
+}  # fmt: skip
+_BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "this process"}
+
+
+def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: str, plots: Sequence[str]) -> str:
+    """A comparison as an HTML page.
+
+    Args:
+        told: as `Bench.to_json()` has it, or as `bench.json` was read.
+        pictures: of the same samples, or why there are none.
+        judgement: of the gate.
+        record: name of the file beside the page that holds `told`.
+        plots: names of pictures beside it.
+    """
+    waits = told.get("training") or ()
+    sweep = told.get("sweep")
+    ablations = [one["ratio"] for recipe in told["recipes"] for one in recipe["ablations"] if one["ratio"]]
+    sides = bars.in_order(told)
+    clocked = [{**side, "astray": _astray(side["accounted"])} for side in sides if side["stages"]]
+    present = {
+        "gate": judgement is not None, "stages": clocked, "training": waits, "workers": sweep,
+        "effects": any(recipe["effects"] for recipe in told["recipes"]), "ablations": ablations,
+    }  # fmt: skip
+    return _environment().get_template("page.html.j2").render(
+        told=told, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
+        sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
+        headline=headline(told), last=last_sides(told), how_sure=how_sure(), margin=1 + MARGIN, data=_data(told),
+        levels={r["name"]: [s["level"] for s in told["sides"] if s["recipe"] == r["name"]] for r in told["recipes"]},
+        stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(told),
+        stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
+        panels=curve.panels(sweep) if sweep else [], across=curve.across(sweep) if sweep else 1,
+        backends=list(_backends(sweep)),
+        size={name.lower(): getattr(curve, name) for name in ("WIDTH", "HEIGHT", "LEFT", "RIGHT", "BOTTOM")},
+        verdict_scale=scale_of([verdict["ratio"] for verdict in told["verdicts"]]),
+        gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
+        ablation_scale=scale_of(ablations),
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters.update(_FILTERS)
+    return made
+
+
+def _template(name: str) -> str:
+    return (files("augrecipes.bench.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _style() -> str:
+    """The style sheet, with the palette by day and by night."""
+    days = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in LIGHT.items())
+    nights = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in DARK.items())
+    palette = f":root {{ {days}}}\n@media (prefers-color-scheme: dark) {{ :root {{ {nights}}} }}\n"
+    return palette + _template("style.css")
+
+
+def _verdicts(told: Told) -> dict[str, list[Told]]:
+    """Those between recipes, and folded those between levels of one; where there are no others they are not folded."""
+    owner = {name_of(side): side["recipe"] for side in told["sides"]}
+    between = [one for one in told["verdicts"] if owner[one["one"]] != owner[one["other"]]]
+    within = [one for one in told["verdicts"] if one not in between]
+    return {"shown": between or within, "folded": within if between else []}
+
+
+def _data(told: Told) -> str:
+    """The data as they were given.
+
+    >>> _data({"data": {"hr": ["a", "b"], "lr": "c"}}), _data({"data": "photos"})
+    ('hr=a hr=b lr=c', 'photos')
+    """
+    data = told["data"]
+    if not isinstance(data, Mapping):
+        return os.fspath(data)
+    every = [(name, [found] if isinstance(found, str) else found) for name, found in data.items()]
+    return " ".join(f"{name}={folder}" for name, found in every for folder in found)
+
+
+def _steps(waits: Sequence[Told]) -> Iterator[str]:
+    """What stood in for the training, each once."""
+    yield from dict.fromkeys(
+        f"{one['step']}: {one['steps']} steps in batches of {one['batch_size']}, {one['device']}" for one in waits
+    )
+
+
+def _backends(sweep: Told | None) -> Iterator[tuple[str, str, str]]:
+    """Name, colour and words of each backend that there is."""
+    there = {point["backend"] for point in sweep["points"]} if sweep else set()
+    yield from ((name, colour, _BACKENDS[name]) for name, colour in curve.BACKENDS.items() if name in there)
+
+
+def _astray(accounted: Told | None) -> bool:
+    """Whether the stages certainly do not add up to the whole."""
+    return accounted is not None and (accounted["low"] > 1 + ASTRAY or accounted["high"] < 1 - ASTRAY)
+
+
+def _ms(value: float) -> str:
+    """Milliseconds with as many digits as can matter.
+
+    >>> _ms(0.1234), _ms(12.345), _ms(345.67), _ms(2345.6)
+    ('0.123', '12.35', '345.7', '2,346')
+    """
+    return f"{value:,.{_digits(value)}f}"
+
+
+def _digits(value: float) -> int:
+    return 3 if value < 10 else 2 if value < 100 else 1 if value < 1000 else 0
+
+
+def _like(value: float, other: float) -> str:
+    """A figure with as many digits as another.
+
+    >>> _like(0.0314, 12.0)
+    '0.03'
+    """
+    return f"{value:,.{_digits(other)}f}"
+
+
+def _percent(share: float) -> str:
+    """A share of 1.
+
+    >>> _percent(0.1234), _percent(1.0), _percent(0.0), _percent(0.0002)
+    ('12.3 %', '100.0 %', '0.0 %', '< 0.1 %')
+    """
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0) -> str:
+    return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
+
+
+def _words(label: str) -> str:
+    """A step's label with what groups it, and without the ordinals that say nothing.
+
+    >>> _words("OneOf#1/Blur#1"), _words("JoinedFlips(Flip#1 + Flip#2)")
+    ('OneOf / Blur', 'JoinedFlips (Flip + Flip#2)')
+    """
+    return re.sub(r"#1(?!\d)", "", label).replace("/", " / ").replace("(", " (")
+
+
+def _plain(value: Any) -> str:
+    """An argument as a recipe has it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shares(ratio: Told) -> str:
+    return f"{100 * ratio['middle']:.0f} % ({100 * ratio['low']:.0f}–{100 * ratio['high']:.0f})"
+
+
+def _filled(effects: Told) -> float | None:
+    """Share of the last picture that is border; None: not measured."""
+    found = [effect["filled"] for effect in effects["steps"] if effect["filled"] is not None]
+    return sum(found) if found else None
+
+
+def _ratio(change: Change) -> dict[str, float]:
+    return asdict(change)
+
+
+def _differs(ratio: Told) -> bool:
+    """Whether the interval leaves what chance may do."""
+    return bool(ratio["low"] > 1 + MARGIN or ratio["high"] < 1 / (1 + MARGIN))
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "ms": _ms, "like": _like, "percent": _percent, "levels": _levels, "words": _words, "plain": _plain,
+    "shares": _shares, "filled": _filled, "ratio": _ratio, "differs": _differs, "figures": in_figures,
+    "count": lambda value: f"{value:,.0f}", "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
+}  # fmt: skip

@@ -1,0 +1,176 @@
+"""The same samples, with the same draws, as every recipe hands them out: small pictures that travel inside the page."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.bench.sides import Setting
+from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.errors import DataError
+from augrecipes.preview.cells import cell_of_output
+from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.rows import show_rows
+from augrecipes.preview.sheet import Layout
+from augrecipes.recipe.model import Recipe
+from augrecipes.verify.samples import Given, open_data
+
+SAMPLES = 6
+EPOCH = 0
+_BUDGET = 1_100_000  # characters of all pictures together; the page stays below 2 MB
+_EDGES = (288, 208, 144, 96, 64)  # px; the first that keeps to the budget
+_QUALITY = 84
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """One picture.
+
+    Attributes:
+        uri: a JPEG as `data:`.
+        size: of what it shows, px.
+        alt: what it shows, in words.
+    """
+
+    uri: str
+    size: str
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of pictures, a sample each.
+
+    Attributes:
+        name: `source`, or the recipe.
+        note: the level, and of pairs the target.
+        pictures: by sample.
+    """
+
+    name: str
+    note: str
+    pictures: tuple[Thumbnail, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All of them.
+
+    Attributes:
+        heads: file and number of each sample.
+        lines: the source, then each recipe.
+        left_out: what was wrong with samples that could not be shown.
+    """
+
+    heads: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    name: str
+    recipe: Recipe
+    pipeline: Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One sample, and what each recipe makes of it."""
+
+    given: Given
+    outputs: tuple[dict[str, Any], ...]
+
+
+def grid(
+    recipes: Mapping[str, Recipe],
+    setting: Setting,
+    levels: Mapping[str, Any],
+    samples: int = SAMPLES,
+    progress: Progress | None = None,
+) -> Grid:
+    """Run samples, spread evenly over the data, through every recipe.
+
+    Args:
+        recipes: of one kind, by the name that they are shown under.
+        setting: data, section, seed.
+        levels: of the optimiser, by the recipe's name.
+        samples: how many.
+        progress: called with (samples done, samples).
+
+    Raises:
+        DataError: no sample can be shown; recipes do not read the same files.
+        LintError, RecipeError: as `Recipe.compile`.
+    """
+    sides = [
+        _Side(name, recipe, recipe.compile(setting.mode, levels[name], setting.seed))
+        for name, recipe in recipes.items()
+    ]
+    readers = [open_data(side.recipe, side.pipeline, setting.data, setting.masks) for side in sides]
+
+    def show(k: int) -> _Drawn:
+        given = [reader.read(k) for reader in readers]
+        if len({one.path for one in given}) > 1:
+            raise DataError(f"sample {k} is not the same file for every recipe", given[0].path)
+        outputs = (one.run(side.pipeline, EPOCH) for one, side in zip(given, sides, strict=True))
+        return _Drawn(given[0], tuple(outputs))
+
+    shown = show_rows(min(map(len, readers)), samples, show, data=str(setting.data), path=str, progress=progress)
+    for edge in _EDGES:
+        lines = tuple(_lines(shown.rows, sides, edge))
+        if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
+            break
+    return Grid(tuple(_head(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped)))
+
+
+def _lines(drawn: list[_Drawn], sides: list[_Side], edge: int) -> Iterator[Line]:
+    sources = [next(iter(one.given.images.values())) for one in drawn]
+    yield Line("source", "", tuple(_thumbnail(_fitted(picture_of_input(s), edge), s, "the source") for s in sources))
+    for number, side in enumerate(sides):
+        for target in side.pipeline.outputs:
+            pictures = (_shown(one.outputs[number], target, side, edge) for one in drawn)
+            note = [target] if side.recipe.kind == "pair" else []
+            yield Line(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
+
+
+def _shown(out: Mapping[str, Any], target: str, side: _Side, edge: int) -> Thumbnail:
+    """A target as it came out, with mask, boxes and keypoints over images."""
+    plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
+    if side.recipe.kind == "image":
+        height, width = _box(plain, edge)
+        picture = cell_of_output(out, side.recipe, Layout(1, height, width), "").picture
+    else:
+        picture = _fitted(plain, edge)
+    return _thumbnail(picture, plain, f"what {side.name} makes of it" + (f", {target}" if target != "image" else ""))
+
+
+def _box(picture: Picture, edge: int) -> tuple[int, int]:
+    """Height and width of a picture whose longer edge is `edge`."""
+    scale = edge / max(picture.shape[:2])
+    return max(round(picture.shape[0] * scale), 1), max(round(picture.shape[1] * scale), 1)
+
+
+def _fitted(picture: Picture, edge: int) -> Picture:
+    return fit_into(picture, *_box(picture, edge))[0]
+
+
+def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
+    bgr = cv2.cvtColor(np.ascontiguousarray(picture), cv2.COLOR_RGB2BGR)
+    _, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    uri = "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
+    return Thumbnail(uri, f"{whole.shape[1]}×{whole.shape[0]}", alt)
+
+
+def _head(given: Given, recipe: Recipe) -> tuple[str, str]:
+    """File and number of a sample."""
+    path = Path(given.path)
+    return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.kind == 'bag' else f'index {given.index}'}"

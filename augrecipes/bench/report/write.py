@@ -1,0 +1,104 @@
+"""A report, written: the page, the record beside it, and the plots where matplotlib is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from augrecipes.bench.gate import Judgement
+from augrecipes.bench.record import Bench, write
+from augrecipes.bench.report import plots
+from augrecipes.bench.report.headline import last_sides
+from augrecipes.bench.report.page import page
+from augrecipes.bench.report.thumbnails import Grid, grid
+from augrecipes.bench.sides import Setting
+from augrecipes.bench.whole import write_whole
+from augrecipes.errors import AugrecipesError, BenchError
+from augrecipes.recipe.model import Recipe
+
+PAGE, RECORD = "index.html", "bench.json"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was written.
+
+    Attributes:
+        page: the HTML file.
+        record: `bench.json`, beside it.
+        plots: PNG files; none without matplotlib.
+        notes: what is missing, and how to have it.
+    """
+
+    page: Path
+    record: Path
+    plots: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def usable_folder(folder: Path) -> None:
+    """Refuse a place where no report can be written, before anything is measured.
+
+    Raises:
+        BenchError: it is a file, or lies in one, or may not be written, or has folders under the names of a report.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise BenchError(f"{there} is a file; a report is written into a folder: -o report/")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise BenchError(f"{there}: no permission to write there; give another folder to -o")
+    taken = [name for name in (PAGE, RECORD, *plots.NAMES) if (folder / name).is_dir()]
+    if taken:
+        raise BenchError(f"{folder / taken[0]} is a folder, and a report has a file of this name; give another to -o")
+
+
+def write_report(
+    bench: Bench,
+    folder: Path,
+    recipes: Mapping[str, Recipe],
+    setting: Setting,
+    judgement: Judgement | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Write a comparison as a page, with plots and the record; other files of the folder are left alone.
+
+    Args:
+        bench: the comparison.
+        folder: is made where it is not there; files of an earlier report are replaced, each at once.
+        recipes: that were compared, for the pictures of what they do.
+        setting: as they were compared.
+        judgement: of the gate, where there was one.
+        progress: called with (samples drawn, samples).
+
+    Raises:
+        BenchError: as `usable_folder`.
+        OSError: a file cannot be written.
+    """
+    usable_folder(folder)
+    write(bench, folder / RECORD)
+    told = bench.to_json()
+    drawn, notes = plots.draw(told)
+    for name in plots.NAMES:
+        if name in drawn:
+            write_whole(folder / name, drawn[name])
+        else:
+            (folder / name).unlink(missing_ok=True)  # of an earlier report
+    levels = {side["recipe"]: side["level"] for side in last_sides(told)}
+    pictures = _pictures(recipes, setting, levels, progress)
+    text = page(told, pictures, judgement, RECORD, tuple(drawn))
+    write_whole(folder / PAGE, text.encode("utf-8", "replace"))
+    return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn), notes)
+
+
+def _pictures(
+    recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, str], progress: Progress | None
+) -> Grid | str:
+    """Pictures of the samples, or why there are none: what was measured is told all the same."""
+    try:
+        return grid(recipes, setting, levels, progress=progress)
+    except AugrecipesError as error:
+        return str(error)
