@@ -20,7 +20,13 @@ _PROBES = 12  # batches whose hand-over is timed
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Milliseconds between one batch and the next, as the consumer sees them: half are shorter than `p50`, ..."""
+    """Milliseconds between one batch and the next, as the consumer sees them.
+
+    Attributes:
+        p50: half are shorter.
+        p95: 95 of a hundred are shorter.
+        p99: 99 of a hundred are shorter.
+    """
 
     p50: float
     p95: float

@@ -29,8 +29,13 @@ def photos(write):
 
 
 def test_two_recipes_and_stock(run, photos, tmp_path):
-    result = run("bench", "a.yaml", "b.yaml", "--data", photos, "--against", "stock", "--json", "bench.json", *QUICK)
+    wanted = ("--json", "bench.json", "-o", "made/report")
+    result = run("bench", "a.yaml", "b.yaml", "--data", photos, "--against", "stock", *wanted, *QUICK)
     assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "made/report/index.html"
+    written = tmp_path / "made" / "report"
+    assert {file.name for file in written.iterdir()} == {"index.html", "bench.json", "stages.png"}
+    assert (written / "bench.json").read_bytes() == (tmp_path / "bench.json").read_bytes()
     for text in (
         "a · none",
         "b · exact",
@@ -60,22 +65,25 @@ def test_the_gate_passes_and_fails(run, photos, tmp_path):
     assert run("bench", "a.yaml", "--data", photos, "--against", "stock", "--json", "b.json", *QUICK).exit_code == 0
     told = json.loads((tmp_path / "b.json").read_text())
 
-    def against(factor: float):
+    def against(factor: float, *more: str):
         for side in told["sides"]:
             for key in ("against_stock", "cpu_against_stock"):
                 if side[key]:
                     side[key] |= dict.fromkeys(("middle", "low", "high"), factor)
         (tmp_path / "b.json").write_text(json.dumps(told))
-        return run("bench", "a.yaml", "--data", photos, "--baseline", "b.json", "--fail-if-slower", "20%", *QUICK)
+        return run(
+            "bench", "a.yaml", "--data", photos, "--baseline", "b.json", "--fail-if-slower", "20%", *QUICK, *more
+        )
 
     passed = against(1000.0)
     assert passed.exit_code == 0, passed.output
     assert "passes" in passed.stdout
-    failed = against(0.001)
+    failed = against(0.001, "-o", "report")
     assert failed.exit_code == 1
     assert "a · exact" in failed.stdout
     assert "slower than 20 % fails" in failed.stdout
-    assert failed.stdout.splitlines()[-1].endswith("slower")
+    assert failed.stdout.splitlines()[-3].endswith("slower")
+    assert "Against the baseline" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
 
 
 def test_ablation_and_one_recipe_twice(run, photos):
@@ -111,6 +119,7 @@ def test_a_sweep_over_who_reads(run, photos, tmp_path):
         (("--against", "torchvision"), 2, "not one of stock"),
         (("--baseline", "absent.json"), 2, "absent.json: No such file"),
         (("--json", "nowhere/b.json"), 2, "no folder nowhere"),
+        (("-o", "a.yaml"), 2, "a.yaml is a file"),
         (("sr-x2",), 2, "of kind"),
         (("--workers", "0,x"), 2, "'x' is no whole number from 0 to 256; numbers with commas between them"),
         (("--workers", "-1"), 2, "'-1' is no whole number"),
