@@ -125,7 +125,12 @@ def staged(side: Side, setting: Setting) -> Staged:
     """A side with a pipeline of its own, whose steps are run by a clock."""
     pipeline = compiled(side.source, setting, side.level)
     clock = Clock()
-    decoded = isinstance(side.dataset, Packed) and side.dataset.store.format != "jpeg"
-    lazily = side.source.kind == "image" and pipeline.reads and not decoded
-    labels = surround(pipeline.coming("encoded") if lazily else pipeline, clock.run)
+    labels = surround(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
+
+
+def _hands_files(side: Side) -> bool:
+    """Whether samples may reach the pipeline as files, not decoded yet: those run by a plan of their own."""
+    if isinstance(side.dataset, Packed):
+        return side.source.kind == "image" and side.dataset.store.format == "jpeg"
+    return side.source.kind != "bag"

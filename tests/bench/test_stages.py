@@ -49,6 +49,17 @@ def test_the_sum_is_within_a_tenth_of_the_whole(kind: str, tmp_path: Path) -> No
         assert side.accounted.middle == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("level", ["none", "exact", "fast"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_stage_is_clocked(kind: str, level: Any, tmp_path: Path) -> None:
+    made, data = kind_data(kind, tmp_path)
+    (side,) = sides_of({"it": made}, [level], Setting(data), 4)
+    one = staged(side, Setting(data))
+    for _ in one.work(2).start():
+        pass
+    assert set(one.labels) | {"read", "decode", "\x00sink", "\x00collate"} == set(one.clock.take())
+
+
 def test_the_stages_of_a_round_are_its_time(photos: Path) -> None:
     (side,) = sides_of({"mine": recipe(CROP)}, ["none"], Setting(photos), 8)
     one = staged(side, Setting(photos))
