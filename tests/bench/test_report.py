@@ -29,6 +29,7 @@ from augrecipes.bench.report.write import usable_folder, write_report
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import BenchError
+from augrecipes.pack.run import pack
 from augrecipes.preview.display import picture_of_output
 
 LEVELS = {"one": "exact", "two": "exact"}
@@ -276,6 +277,25 @@ def test_pictures_are_what_a_dataset_hands_out(images: tuple[Bench, Any, Setting
             for picture in (sample, sample[:, ::-1])
         )
         assert same < 12 < other
+
+
+def test_pictures_of_a_packed_store(images: tuple[Bench, Any, Setting], tmp_path: Path) -> None:
+    _, recipes, setting = images
+    pack(recipes["one"], setting.data, tmp_path / "store", workers=0)
+    of_files, of_store = grid(recipes, setting, LEVELS), grid(recipes, Setting(str(tmp_path / "store")), LEVELS)
+    assert of_store.lines == of_files.lines
+
+
+def test_long_tables_are_folded(told: dict[str, Any]) -> None:
+    many = [{**told["sides"][0]["stages"][2], "name": f"Step#{k}"} for k in range(30)]
+    longer = {
+        **told,
+        "sides": [{**side, "stages": side["stages"] and [*side["stages"], *many]} for side in told["sides"]],
+    }
+    read, folded = paged(told), paged(longer)
+    assert folded.faults == []
+    assert folded.tags.count("details") == read.tags.count("details") + 1
+    assert "parts in figures" in folded.said
 
 
 def test_many_pictures_are_smaller_pictures(

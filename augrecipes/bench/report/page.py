@@ -29,6 +29,7 @@ _TITLES = {
     "effects": "What the steps do", "ablations": "Without each step", "plans": "Plans", "recipes": "Recipes",
     "machine": "Machine and method",
 }  # fmt: skip
+_LONGEST_TABLE = 24  # rows; longer ones are folded
 _BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "this process"}
 
 
@@ -63,7 +64,7 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
         size={name.lower(): getattr(curve, name) for name in ("WIDTH", "HEIGHT", "LEFT", "RIGHT", "BOTTOM")},
         verdict_scale=scale_of([verdict["ratio"] for verdict in told["verdicts"]]),
         gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
-        ablation_scale=scale_of(ablations),
+        ablation_scale=scale_of(ablations), longest_table=_LONGEST_TABLE,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.bench.sides import Setting
+from augrecipes.bench.sides import Setting, compiled
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import cell_of_output
@@ -20,7 +20,7 @@ from augrecipes.preview.display import Picture, fit_into, picture_of_input, pict
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Layout
 from augrecipes.recipe.model import Recipe
-from augrecipes.verify.samples import Given, open_data
+from augrecipes.verify.samples import Given
 
 SAMPLES = 6
 EPOCH = 0
@@ -109,13 +109,11 @@ def grid(
 
     Raises:
         DataError: no sample can be shown; recipes do not read the same files.
-        LintError, RecipeError: as `Recipe.compile`.
+        LintError, RecipeError, StoreError: as `sides_of`.
     """
-    sides = [
-        _Side(name, recipe, recipe.compile(setting.mode, levels[name], setting.seed))
-        for name, recipe in recipes.items()
-    ]
-    readers = [open_data(side.recipe, side.pipeline, setting.data, setting.masks) for side in sides]
+    left = {name: setting.left_of(recipe)[0] for name, recipe in recipes.items()}
+    sides = [_Side(name, recipe, compiled(recipe, setting, levels[name])) for name, recipe in left.items()]
+    readers = [setting.reader(side.recipe, side.pipeline) for side in sides]
 
     def show(k: int) -> _Drawn:
         given = [reader.read(k) for reader in readers]
