@@ -87,7 +87,7 @@ def _style() -> str:
     """The style sheet, with the palette by day and by night."""
     days = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in LIGHT.items())
     nights = "".join(f"--{name}: {fill}; --on-{name}: {ink_on(fill)}; " for name, fill in DARK.items())
-    palette = f":root {{ {days}}}\n@media (prefers-color-scheme: dark) {{ :root {{ {nights}}} }}\n"
+    palette = f":root {{ {days}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {nights}}} }}\n"
     return palette + _template("style.css")
 
 
