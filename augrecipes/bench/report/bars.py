@@ -10,6 +10,7 @@ from augrecipes.bench.report.palette import SHADES
 
 Told = Mapping[str, Any]
 
+SEEN = 0.005  # of a bar; what takes less is hardly seen
 _AROUND = "around the steps"
 _TRAINING = {
     "loading": "loading", "to device": "moving", "device stage": "device", "forward": "forward",
@@ -103,7 +104,14 @@ def short(label: str) -> str:
 
 def stages(told: Told) -> Stack:
     """Of each side its stages; of stock, which is not taken apart, the whole."""
-    shades = _shades(stage["name"] for side in in_order(told) for stage in side["stages"] if stage["kind"] == "step")
+    steps = [
+        (stage["name"], stage["ms"] >= SEEN * side["ms"])
+        for side in in_order(told)
+        for stage in side["stages"]
+        if stage["kind"] == "step"
+    ]
+    # Those that can be seen first: they shall differ from each other.
+    shades = _shades([*(name for name, seen in steps if seen), *(name for name, _ in steps)])
     return _stack(
         Bar(side["recipe"], side["level"], "", _stage_parts(side, shades), side["ms"], side["mad"])
         for side in in_order(told)

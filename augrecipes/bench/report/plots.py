@@ -20,7 +20,7 @@ WANTED = "plots need matplotlib: pip install 'augrecipes[report]'"
 _INK, _QUIET, _RULE = "#1b1f26", "#59606b", "#e2e3e0"
 _DPI = 160
 _MARKS = {"threads": "o", "processes": "s", "batches": "D"}
-_ACROSS = 3  # panels
+_ACROSS = 3  # panels, and columns of a legend
 
 Told = Mapping[str, Any]
 
@@ -61,9 +61,8 @@ def _stacked(stack: bars.Stack, title: str, unit: str) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    parts = [part for part, _ in stack.rows()]
-    lines = -(-len(parts) // _ACROSS)
-    figure = Figure(figsize=(9.5, 1.1 + 0.55 * len(stack.bars) + 0.25 * lines))
+    parts = [part for part, row in stack.rows() if any(one and one.share >= bars.SEEN for one in row)]
+    figure = Figure(figsize=(9.5, 1.1 + 0.55 * len(stack.bars)))
     axes = figure.add_subplot()
     for row, bar in enumerate(stack.bars):
         _bar(axes, row, bar, stack.longest)
