@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
+
+from augrecipes.bench.advice import Advice, Point
+from augrecipes.bench.sweep import Sweep
+from augrecipes.bench.training import Part, Training
+from augrecipes.bench.workers import Gaps
 
 _VOID = {"meta", "link", "img", "br", "circle", "rect", "path", "line", "polyline"}
 _DRAWN = {"circle", "rect", "path", "line", "polyline"}
@@ -74,36 +80,21 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def sweep(recipes: list[str], advised: int = 2) -> dict[str, Any]:
-    """A sweep over workers, as a record has it."""
+def swept(recipes: Sequence[str]) -> Sweep:
+    """A sweep over workers that advises two threads."""
     points = [
-        {
-            "recipe": recipe, "level": "exact", "backend": backend, "workers": workers, "samples": samples,
-            "seconds": samples / 100 / max(workers, 1), "mad": 0.1, "first_seconds": samples / 90,
-            "samples_per_second": 100.0 * max(workers, 1), "gaps": {"p50": 10.0, "p95": 20.0, "p99": 30.0},
-        }
+        Point(recipe, "exact", backend, workers, samples, seconds, 0.1, 2 * seconds, samples / seconds, Gaps(1, 2, 3))
         for recipe in recipes
         for backend, workers in (("batches", 0), ("threads", 1), ("threads", 2), ("processes", 1), ("processes", 2))
         for samples in (1000, 5000)
-    ]  # fmt: skip
-    advice = [
-        {
-            "recipe": recipe, "level": "exact", "backend": "threads", "workers": advised, "samples_per_second": 200.0,
-            "text": "Two threads are enough.",
-        }
-        for recipe in recipes
-    ]  # fmt: skip
-    return {"sizes": [1000, 5000], "rounds": 3, "points": points, "advice": advice}
+        if (seconds := samples / 100 / max(workers, 1))
+    ]
+    advice = [Advice(recipe, "exact", "threads", 2, 200.0, "Two threads are enough.") for recipe in recipes]
+    return Sweep((1000, 5000), 3, tuple(points), tuple(advice), 1000, ("three processes: there are two cores",))
 
 
-def training(recipes: list[str]) -> list[dict[str, Any]]:
-    """Training steps, as a record has them."""
+def trained(recipes: Sequence[str]) -> tuple[Training, ...]:
+    """Training steps, of which 30% are waiting."""
     parts = {"loading": 30.0, "forward": 20.0, "backward": 40.0, "optimiser": 10.0}
-    return [
-        {
-            "recipe": recipe, "level": "exact", "backend": "threads", "workers": 2, "device": "cpu",
-            "step": "train.py, ResNet18", "batch_size": 8, "steps": 20,
-            "parts": [{"name": name, "ms": ms, "mad": 1.0, "share": ms / 100} for name, ms in parts.items()],
-        }
-        for recipe in recipes
-    ]  # fmt: skip
+    made = tuple(Part(name, ms, 1.0, ms / 100) for name, ms in parts.items())
+    return tuple(Training(name, "exact", "threads", 2, "cpu", 2, "train.py, ResNet18", 8, 20, made) for name in recipes)

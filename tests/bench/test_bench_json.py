@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
+from report_pages import swept, trained
 from small_data import KINDS, kind_data
 from typer.testing import CliRunner
 
@@ -51,7 +52,8 @@ def faults(told: Any, hint: Any, where: str = "bench") -> Iterator[str]:
 def test_a_record_is_as_it_is_documented(kind: str, tmp_path: Path) -> None:
     recipe, data = kind_data(kind, tmp_path)
     options = Options(["fast"], stock=True, samples=2, seconds=0.01, ablate=kind == "image")
-    write(bench({"a": recipe, "b": recipe}, Setting(data), options), tmp_path / "bench.json")
+    found = bench({"a": recipe, "b": recipe}, Setting(data), options)
+    write(replace(found, sweep=swept("ab"), training=trained("ab")), tmp_path / "bench.json")
     told = json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))
     assert list(faults(told, Bench)) == []
     del told["sides"][0]["stages"][0]["mad"]

@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from report_pages import sweep, training
+from report_pages import swept, trained
 from small_data import kind_data
 
 from augrecipes.bench.report.page import page
@@ -85,8 +86,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     recipe, data = kind_data("image", tmp_path_factory.mktemp("data"))
     recipes, setting = {"one": recipe, "two": recipe}, Setting(data)
     options = Options(["none", "exact"], stock=True, samples=4, seconds=0.01, ablate=True)
-    told = bench(recipes, setting, options).to_json()
-    told |= {"sweep": sweep(["one", "two"]), "training": training(["one", "two"])}
+    names = tuple(recipes)
+    told = replace(bench(recipes, setting, options), sweep=swept(names), training=trained(names)).to_json()
     pictures = grid(recipes, setting, {"one": "exact", "two": "exact"})
     return page(told, pictures, None, "bench.json", ("stages.png", "workers.png", "training.png"))
 

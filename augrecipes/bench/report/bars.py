@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.bench.report.headline import readers
 from augrecipes.bench.report.palette import SHADES
 
 Told = Mapping[str, Any]
@@ -120,8 +121,12 @@ def stages(told: Told) -> Stack:
 
 def in_order(told: Told) -> list[Told]:
     """The sides, stock beside its recipe."""
+    return _by_recipe(told, told["sides"])
+
+
+def _by_recipe(told: Told, found: Sequence[Told]) -> list[Told]:
     names = [recipe["name"] for recipe in told["recipes"]]
-    return sorted(told["sides"], key=lambda side: names.index(side["recipe"]))
+    return sorted(found, key=lambda one: names.index(one["recipe"]))
 
 
 def _stage_parts(side: Told, shades: Mapping[str, int]) -> tuple[Part, ...]:
@@ -152,16 +157,22 @@ def _shades(labels: Iterable[str]) -> dict[str, int]:
 
 def training(told: Told) -> Stack:
     """Of each way to train the parts of one step."""
-    return _stack(_training_bar(one) for one in told.get("training") or ())
+    return _stack(_training_bar(one) for one in _by_recipe(told, told.get("training") or ()))
 
 
 def _training_bar(one: Told) -> Bar:
-    many = f"{one['workers']} {one['backend']}" if one["workers"] else "this process reads"
     parts = tuple(
         Part(part["name"], _TRAINING.get(part["name"], "training"), part["ms"], part["mad"], part["share"])
         for part in one["parts"]
     )
-    return Bar(one["recipe"], one["level"], f"{many}, {one['device']}", parts, sum(part.ms for part in parts), None)
+    return Bar(
+        one["recipe"],
+        one["level"],
+        f"{readers(one['backend'], one['workers'])}, {one['device']}",
+        parts,
+        sum(part.ms for part in parts),
+        None,
+    )
 
 
 def _stack(bars: Iterable[Bar]) -> Stack:

@@ -8,6 +8,9 @@ from itertools import groupby
 from math import ceil, floor, log10
 from typing import Any
 
+from augrecipes.bench.advice import rate
+from augrecipes.bench.report.headline import readers
+
 Told = Mapping[str, Any]
 
 WIDTH, HEIGHT = 340, 220  # of a panel, in its own units
@@ -26,7 +29,7 @@ class Dot:
         low: y of its median less its MAD.
         high: y of its median plus its MAD.
         title: in figures.
-        advised: whether this is the setting that is recommended.
+        advised: whether this is the setting that is advised.
     """
 
     x: float
@@ -167,10 +170,8 @@ def _panel(
 def title_of(point: Told) -> str:
     """One measurement in words.
 
-    >>> title_of({"backend": "threads", "workers": 2, "seconds": 1.5, "mad": 0.25, "samples_per_second": 1234.5})
-    '2 threads: 1.5 s an epoch (± 0.25), 1,234 samples/s'
+    >>> title_of({"backend": "threads", "workers": 2, "seconds": 1.5, "mad": 0.25, "samples_per_second": 1234.6})
+    '2 threads: 1.5 s an epoch (± 0.25), 1,235 samples/s'
     """
-    who = f"{point['workers']} {point['backend']}" if point["workers"] else "this process"
-    return (
-        f"{who}: {point['seconds']:.3g} s an epoch (± {point['mad']:.2g}), {point['samples_per_second']:,.0f} samples/s"
-    )
+    seconds = f"{point['seconds']:.3g} s an epoch (± {point['mad']:.2g})"
+    return f"{readers(point['backend'], point['workers'])}: {seconds}, {rate(point['samples_per_second'])} samples/s"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from augrecipes.bench.advice import rate
+
 Told = Mapping[str, Any]
 
 STOCK = "stock"
@@ -22,12 +24,41 @@ def headline(told: Told) -> str:
     against = [verdict for verdict in mine if verdict["other"] == f"{side['recipe']} · {STOCK}"] or mine
     if against:
         return _text(against[0])
-    return f"{name_of(side)}: {side['samples_per_second']:,.0f} samples a second"
+    return f"{name_of(side)}: {rate(side['samples_per_second'])} samples a second"
 
 
 def last_sides(told: Told) -> list[Told]:
     """Of each recipe the level that counts: the last that was measured."""
     return list({side["recipe"]: side for side in told["sides"] if side["level"] != STOCK}.values())
+
+
+def starves(told: Told, side: Told) -> str:
+    """How much of a training step waits for a side's samples, by who reads; empty: not measured."""
+    waiting = [
+        f"{100 * part['share']:.0f}\N{NO-BREAK SPACE}% with {readers(one['backend'], one['workers'])}"
+        for one in told.get("training") or ()
+        for part in one["parts"]
+        if (one["recipe"], one["level"], part["name"]) == (side["recipe"], side["level"], "loading")
+    ]
+    return f"Of a training step so much is waiting: {', '.join(waiting)}" if waiting else ""
+
+
+def advised(told: Told, side: Told) -> str:
+    """Who should read a side's samples; empty: not measured."""
+    advice = (told.get("sweep") or {"advice": ()})["advice"]
+    return next((readers(one["backend"], one["workers"]) for one in advice if one["recipe"] == side["recipe"]), "")
+
+
+def readers(backend: str, workers: int) -> str:
+    """Who reads, in words.
+
+    >>> readers("threads", 1), readers("processes", 2), readers("batches", 0)
+    ('1 thread', '2 worker processes', 'no workers')
+    """
+    if not workers:
+        return "no workers"
+    one, several = {"threads": ("thread", "threads"), "processes": ("worker process", "worker processes")}[backend]
+    return f"{workers} {one if workers == 1 else several}"
 
 
 def name_of(side: Told) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from augrecipes.bench.advice import rate
 from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
 from augrecipes.bench.gate import Change, Judgement
 from augrecipes.bench.report import bars, curve
-from augrecipes.bench.report.headline import headline, last_sides, name_of
+from augrecipes.bench.report.headline import advised, headline, last_sides, name_of, readers, starves
 from augrecipes.bench.report.intervals import in_figures, scale_of
 from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
 from augrecipes.bench.report.thumbnails import Grid
@@ -30,7 +31,7 @@ _TITLES = {
     "machine": "Machine and method",
 }  # fmt: skip
 _LONGEST_TABLE = 24  # rows; longer ones are folded
-_BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "this process"}
+_BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "no workers: this process reads"}
 
 
 def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: str, plots: Sequence[str]) -> str:
@@ -55,7 +56,8 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
     return _environment().get_template("page.html.j2").render(
         told=told, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
         sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
-        headline=headline(told), last=last_sides(told), how_sure=how_sure(), margin=1 + MARGIN, data=_data(told),
+        headline=headline(told), last=last_sides(told), starves=starves, advised=advised,
+        how_sure=how_sure(), margin=1 + MARGIN, data=_data(told),
         levels={r["name"]: [s["level"] for s in told["sides"] if s["recipe"] == r["name"]] for r in told["recipes"]},
         stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(told),
         stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
@@ -201,5 +203,6 @@ def _differs(ratio: Told) -> bool:
 _FILTERS: dict[str, Callable[..., Any]] = {
     "ms": _ms, "like": _like, "percent": _percent, "levels": _levels, "words": _words, "plain": _plain,
     "shares": _shares, "filled": _filled, "ratio": _ratio, "differs": _differs, "figures": in_figures,
+    "rate": rate, "readers": readers,
     "count": lambda value: f"{value:,.0f}", "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
 }  # fmt: skip

@@ -127,7 +127,7 @@ def _workers(sweep: Told) -> Figure:
     handles, labels = grid.flat[0].get_legend_handles_labels()
     if advised:
         ring = Line2D([], [], marker="o", markersize=10, mfc="none", mec=_INK, linestyle="")
-        handles, labels = [*handles, ring], [*labels, "recommended"]
+        handles, labels = [*handles, ring], [*labels, "advised"]
     figure.legend(handles, labels, loc="outside upper left", ncols=4, frameon=False, fontsize=9, labelcolor=_INK)
     return figure
 
