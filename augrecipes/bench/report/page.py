@@ -63,7 +63,7 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
         stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
         panels=curve.panels(sweep) if sweep else [], across=curve.across(sweep) if sweep else 1,
         backends=list(_backends(sweep)),
-        size={name.lower(): getattr(curve, name) for name in ("WIDTH", "HEIGHT", "LEFT", "RIGHT", "BOTTOM")},
+        curve=curve,
         verdict_scale=scale_of([verdict["ratio"] for verdict in told["verdicts"]]),
         gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
         ablation_scale=scale_of(ablations), longest_table=_LONGEST_TABLE,
