@@ -6,6 +6,8 @@ PYTHON ?= python3
 JOBS   ?= auto
 BIN    := .venv/bin
 READY  := .venv/.ready
+# Whatever in benchmarks/ runs by itself and knows --write.
+SCRIPTS = $(shell grep -l __main__ $$(grep -l -e --write benchmarks/*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -34,13 +36,8 @@ format: $(READY)  ## let ruff lay out the code
 	@$(BIN)/ruff format --quiet .
 
 bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
-	@$(BIN)/python benchmarks/basics.py --write
-	@$(BIN)/python benchmarks/bags.py --write
-	@$(BIN)/python benchmarks/fast.py --write
-	@$(BIN)/python benchmarks/decode.py --write
-	@$(BIN)/python benchmarks/stores.py --write
-	@$(BIN)/python benchmarks/loading.py --write
-	@$(BIN)/python benchmarks/packed.py --write
+	@failed=0; for script in $(SCRIPTS); do echo "$$script"; \
+		OMP_NUM_THREADS=1 $(BIN)/python $$script --write || failed=1; done; exit $$failed
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -19,8 +19,9 @@ from pathlib import Path
 import albumentations as A
 import cv2
 import numpy as np
-from measure import Pair, conditions, in_turns, settle
-from results import Row, put_section, table
+from measure import Pair, in_turns, settle
+from options import Part, parser, run
+from results import Row, met, times
 
 import augrecipes as ar
 from augrecipes.ops.registry import construct
@@ -30,6 +31,7 @@ _TILES = 256
 _MANY = 1000
 _SIZE = 512
 _MIB = 2**20
+_TWO_THREADS = 1.8  # times as fast as one
 _METHOD = f"""\
 A bag of {_TILES} tiles of {_SIZE}² px, uint8, through `{RECIPE}` to {_TILES} × 3 × 224 × 224 float32. Two threads and
 one take turns in the same process (A B A B), with the allocator tuned and OpenCV's and torch's own threads off; medians
@@ -40,25 +42,19 @@ the bag, less the result."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="a few turns: is everything still there?")
-    parser.add_argument("--memory", nargs=2, metavar=("WORKERS", "FOLDER"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--memory", nargs=2, metavar=("WORKERS", "FOLDER"), help=argparse.SUPPRESS)
+    options = options.parse_args()
     if options.memory:
         print(_above_result(int(options.memory[0]), Path(options.memory[1])))
         return
-    where = conditions()
-    settle()
     turns = 3 if options.quick else 15
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for row in itertools.chain(_in_memory(turns), _from_files(Path(folder), turns), _memory(Path(folder))):
-            print(row, flush=True)
-            rows.append(row)
-    if options.write and not options.quick:
-        body = table(Row.HEAD, rows)
-        put_section("bags", f"## Bags (`python benchmarks/bags.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
+    parts: dict[str, Part] = {
+        "in memory": lambda: _in_memory(turns),
+        "from files": lambda: _from_files(turns),
+        "memory taken": _memory,
+    }
+    run(__file__, "Bags", _METHOD, parts, options)
 
 
 def _in_memory(turns: int) -> Iterator[Row]:
@@ -72,7 +68,7 @@ def _in_memory(turns: int) -> Iterator[Row]:
             return pipeline.bag(next(turn), 0, range(_TILES), tiles.__getitem__, threads=threads).image  # noqa: B023
 
         pair = in_turns(lambda: bag(2), lambda: bag(1), turns)
-        yield _row(f"`{optimize}`, tiles in memory, two threads", pair, "one thread", goal=1.7)
+        yield _row(f"`{optimize}`, tiles in memory, two threads", pair, "one thread", goal=_TWO_THREADS)
     normal = recipe.output.normalize
     plain = A.Compose(
         [*(construct(step) for step in recipe.steps), A.Normalize(mean=normal.mean, std=normal.std)], seed=0
@@ -85,24 +81,25 @@ def _in_memory(turns: int) -> Iterator[Row]:
     yield _row("`fast`, tiles in memory, two threads", pair, "plain albumentations, one thread")
 
 
-def _from_files(folder: Path, turns: int) -> Iterator[Row]:
+def _from_files(turns: int) -> Iterator[Row]:
     for extension in ("jpg", "png"):
-        root = folder / extension
-        _write(root / "slide", _draw(_TILES), extension)
-        one, two = (ar.TileBags(root, RECIPE, threads=threads, cache=False) for threads in (1, 2))
-        pair = in_turns(lambda: two[0], lambda: one[0], turns)  # noqa: B023
-        yield _row(f"TileBags from {extension.upper()} files, two threads", pair, "one thread", goal=1.7)
+        with tempfile.TemporaryDirectory() as folder:
+            _write(Path(folder) / "slide", _draw(_TILES), extension)
+            one, two = (ar.TileBags(folder, RECIPE, threads=threads, cache=False) for threads in (1, 2))
+            pair = in_turns(lambda: two[0], lambda: one[0], turns)  # noqa: B023
+        yield _row(f"TileBags from {extension.upper()} files, two threads", pair, "one thread", goal=_TWO_THREADS)
 
 
-def _memory(folder: Path) -> Iterator[Row]:
-    root = folder / "many"
-    tiles = _draw(20)
-    _write(root / "small", tiles[:4], "jpg")
-    _write(root / "large", itertools.islice(itertools.cycle(tiles), _MANY), "jpg")
-    for workers, where in ((0, "in process"), (1, "in a worker")):
-        command = [sys.executable, __file__, "--memory", str(workers), os.fspath(root)]
-        above = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        yield Row(f"{_MANY} tiles, {where}, above the result", f"{above:.0f} MiB", "goal < 100 MB", _met(above < 95))
+def _memory() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        root, tiles = Path(folder), _draw(20)
+        _write(root / "small", tiles[:4], "jpg")
+        _write(root / "large", itertools.islice(itertools.cycle(tiles), _MANY), "jpg")
+        for workers, where in ((0, "in process"), (1, "in a worker")):
+            command = [sys.executable, __file__, "--memory", str(workers), os.fspath(root)]
+            above = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            what = f"{_MANY} tiles, {where}, above the result"
+            yield Row(what, f"{above:.0f} MiB", "goal < 100 MB", met(above < 95))
 
 
 def _above_result(workers: int, root: Path) -> float:
@@ -146,12 +143,7 @@ def _write(folder: Path, tiles: Iterator[np.ndarray] | list[np.ndarray], extensi
 
 
 def _row(what: str, pair: Pair, beside: str, goal: float | None = None) -> Row:
-    verdict = f"×{pair.ratio:.2f}" + (f", goal ×{goal}: {_met(pair.ratio >= goal)}" if goal else "")
-    return Row(what, pair.ours.in_units("ms"), f"{beside} {pair.peer.in_units('ms')}", verdict)
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
+    return Row(what, pair.ours.in_units("ms"), f"{beside} {pair.peer.in_units('ms')}", times(pair.ratio, goal))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ python benchmarks/basics.py --write    prints, and writes the section `basics` o
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import subprocess
@@ -18,8 +17,9 @@ from pathlib import Path
 import albumentations as A
 import cv2
 import numpy as np
-from measure import Pair, Timing, alone, conditions, in_turns, settle
-from results import Row, put_section, table
+from measure import Pair, Timing, alone, in_turns
+from options import Part, parser, run
+from results import Row, met, times
 
 import augrecipes as ar
 from augrecipes.compiler.draws import Draws
@@ -53,21 +53,15 @@ plain side does with `A.Normalize` and a contiguous transposition."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the turns: is everything still there?")
-    options = parser.parse_args()
-    where = conditions()
-    settle()
+    options = parser(__doc__).parse_args()
     turns = 6 if options.quick else 60
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for row in itertools.chain(_compiling(turns), _samples(turns), _kernels(turns), _files(Path(folder), turns)):
-            print(row, flush=True)
-            rows.append(row)
-    if options.write and not options.quick:
-        body = table(Row.HEAD, rows)
-        put_section("basics", f"## Basics (`python benchmarks/basics.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
+    parts: dict[str, Part] = {
+        "compiling": lambda: _compiling(turns),
+        "samples": lambda: _samples(turns),
+        "kernels": lambda: _kernels(turns),
+        "files": lambda: _files(turns),
+    }
+    run(__file__, "Basics", _METHOD, parts, options)
 
 
 def _compiling(turns: int) -> Iterator[Row]:
@@ -79,7 +73,7 @@ def _compiling(turns: int) -> Iterator[Row]:
     command = [sys.executable, "-m", "augrecipes", "check", "stained-tissue"]
     pair = in_turns(lambda: _run(command), lambda: _run([sys.executable, "-c", "pass"]), turns // 4 + 1)
     beside = f"goal < 500 ms; bare Python {pair.peer.in_units('ms')}"
-    yield Row("`augrecipes check`, the whole process", pair.ours.in_units("ms"), beside, _met(pair.ours.median < 0.5))
+    yield Row("`augrecipes check`, the whole process", pair.ours.in_units("ms"), beside, met(pair.ours.median < 0.5))
 
 
 def _samples(turns: int) -> Iterator[Row]:
@@ -97,7 +91,7 @@ def _samples(turns: int) -> Iterator[Row]:
 
     pair = in_turns(lambda: ours.at(next(counter))(image=small), peer, turns, 200)
     beside = f"goal < 20 µs; plain albumentations {pair.peer.in_units('µs')}"
-    yield Row("`none` beyond plain, 4 steps on 32²", pair.extra.in_units("µs"), beside, _met(pair.extra.median < 20e-6))
+    yield Row("`none` beyond plain, 4 steps on 32²", pair.extra.in_units("µs"), beside, met(pair.extra.median < 20e-6))
     tile = _image(256, 256)
     for name in ("stained-tissue", "imagenet-train"):
         recipe = ar.load(name)
@@ -123,13 +117,15 @@ def _kernels(turns: int) -> Iterator[Row]:
 
     pair = in_turns(lambda: sink(image), peer, turns, 50)
     yield _beside("sink: 224² uint8 → normalised CHW", pair, "µs", "A.Normalize, transposed")
-    stain = parse_text("version: 1\nrecipe: stain\nsteps: [StainJitter: {p: 1.0}]\neval: []\n", root=None)
-    jitter, peer_stain = A.Compose([construct(stain.steps[0])], seed=0), A.Compose([A.HEStain(p=1.0)], seed=0)
-    pair = in_turns(lambda: jitter(image=image), lambda: peer_stain(image=image), turns, 5)
-    yield _beside("StainJitter, 224²", pair, "µs", "A.HEStain, random preset")
 
 
-def _files(folder: Path, turns: int) -> Iterator[Row]:
+def _files(turns: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _reading(Path(folder), turns)
+        yield from _listing(Path(folder) / "many", turns)
+
+
+def _reading(folder: Path, turns: int) -> Iterator[Row]:
     data = draw_dataset(folder / "data", tiles=6, photo_count=4)
     for what, path in (
         ("JPEG", max(data.photos.rglob("*.jpg"), key=lambda p: p.stat().st_size)),
@@ -139,7 +135,9 @@ def _files(folder: Path, turns: int) -> Iterator[Row]:
         peer = lambda path=path: cv2.cvtColor(cv2.imread(os.fspath(path)), cv2.COLOR_BGR2RGB)  # noqa: E731
         pair = in_turns(lambda path=path: read_image(path), peer, turns, 5)
         yield _beside(f"read a {what}, {width}×{height}", pair, "ms", "cv2.imread and cvtColor")
-    many = folder / "many"
+
+
+def _listing(many: Path, turns: int) -> Iterator[Row]:
     for k in range(_LISTED):
         if k % 200 == 0:
             (many / f"class-{k // 200:03}").mkdir(parents=True)
@@ -159,15 +157,11 @@ def _files(folder: Path, turns: int) -> Iterator[Row]:
 
 def _goal(what: str, timing: Timing, unit: str, goal: float) -> Row:
     limit = Timing(goal, 0).in_units(unit).split(" ± ")[0].removesuffix(".00")
-    return Row(what, timing.in_units(unit), f"goal < {limit} {unit}", _met(timing.median < goal))
+    return Row(what, timing.in_units(unit), f"goal < {limit} {unit}", met(timing.median < goal))
 
 
 def _beside(what: str, pair: Pair, unit: str, peer: str) -> Row:
-    return Row(what, pair.ours.in_units(unit), f"{peer} {pair.peer.in_units(unit)}", f"×{pair.ratio:.2f}")
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
+    return Row(what, pair.ours.in_units(unit), f"{peer} {pair.peer.in_units(unit)}", times(pair.ratio))
 
 
 def _draws(steps: int) -> Draws:

@@ -1,4 +1,4 @@
-"""What the optimiser gains, beside stock albumentations and Pillow; what it loses; and where its time goes.
+"""What the optimiser gains on the gallery, beside stock albumentations; what it loses; and where its time goes.
 
 python benchmarks/fast.py            prints
 python benchmarks/fast.py --write    prints, and writes the section `fast` of benchmarks/RESULTS.md
@@ -7,28 +7,28 @@ python benchmarks/fast.py --tissue FOLDER    measures the loss on real tissue, t
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import albumentations as A
 import numpy as np
 from breakdown import breakdown
-from measure import Pair, conditions, in_turns, settle
-from results import Row, put_section, table
+from kinds import kind_of, same_kind
+from measure import Pair, in_turns
+from options import Part, parser, run
+from peers.albumentations import stock
+from results import Row, met, table, times
+from sides import BATCH, Side, counted, in_batches, ours
 from truth import losses
-from workloads import Sample, ours, photos, same_kind, stained, stained_geometry, stock, tissue, torchvision_or_pillow
+from workloads import photos, stained, stained_geometry, tissue
 
 import augrecipes as ar
 from augrecipes.recipe import gallery
-from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 
-_BATCH = 32
 _TURN = 16  # samples in a turn
 _OPTIMIZE = ("none", "exact", "fast")
 _METHOD = f"""\
@@ -36,9 +36,9 @@ One thread (`cv2.setNumThreads(0)`, `torch.set_num_threads(1)`), glibc's allocat
 one process, in turns A B A B of {_TURN} samples each, as a worker meets them one after another; medians ± median
 distance, a ratio is the median over the turns, and above 1 augrecipes is the quicker. uint8 images in memory, more of
 them than the caches hold, so that each is read cold: drawn tissue and photographs of the demo. Both sides write float32
-C×H×W into the same batch of {_BATCH}. Stock is `A.Compose` of the same steps with `A.Normalize` (or `A.ToFloat`) and a
+C×H×W into the same batch of {BATCH}. Stock is `A.Compose` of the same steps with `A.Normalize` (or `A.ToFloat`) and a
 transposing copy into the batch. Before anything is timed, samples of all sides are compared: shape, dtype, means,
-spread and sharpness (of the stain jitters, which are different transformations, shape and dtype alone)."""
+spread and sharpness."""
 _LOSS = """\
 Loss: root mean square distance from the truth, each output pixel the mean of 64 points of what it covers, sampled
 through the geometry of W1b without its colours; drawn tissue, or that of `--tissue`. Bytes: the highest of
@@ -46,60 +46,17 @@ tracemalloc during one call with `out=`, above what was allocated before it, the
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the turns: is everything still there?")
-    parser.add_argument("--tissue", type=Path, metavar="FOLDER", help="of real tiles, for the loss")
-    parser.add_argument("--only", metavar="WORD", help="only the parts whose name holds it", default="")
-    options = parser.parse_args()
-    where = conditions()
-    settle()
+    options = parser(__doc__)
+    options.add_argument("--tissue", type=Path, metavar="FOLDER", help="of real tiles, for the loss")
+    options = options.parse_args()
     turns = 20 if options.quick else 400
-    parts: dict[str, Callable[[], Iterator[Row]]] = {
-        "stained": lambda: _stained(turns),
-        "stain jitter": lambda: _stain(turns),
+    parts: dict[str, Part] = {
         "gallery": lambda: _gallery(turns),
         "loss": lambda: _loss(4 if options.quick else 16, options.tissue),
         "bytes": _bytes,
+        "breakdown": lambda: _breakdown(100 if options.quick else 1000),
     }
-    rows = []
-    for row in itertools.chain.from_iterable(part() for name, part in parts.items() if options.only in name):
-        print(row, flush=True)
-        rows.append(row)
-    steps = _breakdown(100 if options.quick else 1000) if options.only in "breakdown" else []
-    print(table(_STEPS, steps) if steps else "")
-    if options.write and not (options.quick or options.only):
-        body = table(Row.HEAD, rows)
-        inside = f"### Where the time of `fast` goes\n\n{_INSIDE}\n\n{table(_STEPS, steps)}"
-        title = "## The optimiser (`python benchmarks/fast.py --write`)"
-        put_section("fast", "\n\n".join((title, where, _METHOD, _LOSS, body, inside)))
-
-
-def _stained(turns: int) -> Iterator[Row]:
-    for name, size, out, goal in (("W1", 512, 224, 6.5), ("W1b", 1024, 256, 10.0)):
-        recipe, pool = stained(size, out), tissue(size)
-        what = f"{name}: tissue {size} → {out}, colours"
-        yield from _against_stock(what, recipe, pool, (out, out), turns * 224 // out // (size // 512), {"fast": goal})
-        if name == "W1":
-            label, peer = torchvision_or_pillow(pool, size, out)
-            fast = ours(recipe, "fast", pool)
-            same_kind({"fast": fast, label: peer}, (3, out, out), len(pool), loose=2)
-            pair = _in_batch(fast, peer, (3, out, out), turns // 3)
-            yield _row(f"{what}, `fast`", pair, label, 25.0)
-
-
-def _stain(turns: int) -> Iterator[Row]:
-    text = "version: 1\nrecipe: stain\nsteps: [StainJitter: {p: 1.0}]\neval: []\noutput: {dtype: uint8, layout: hwc}\n"
-    recipe, pool = parse_text(text, root=None), [np.ascontiguousarray(tile[:224, :224]) for tile in tissue(512)]
-    peer = A.Compose([A.HEStain(method="random_preset", p=1.0)], seed=0)
-
-    def plain(k: int, out: np.ndarray) -> None:
-        np.copyto(out, peer(image=pool[k % len(pool)])["image"])
-
-    for optimize in _OPTIMIZE:
-        pair = _in_batch(ours(recipe, optimize, pool), plain, (224, 224, 3), turns // 2, np.uint8)
-        goal = 20.0 if optimize == "fast" else None
-        yield _row(f"W1s: StainJitter, 224², `{optimize}`", pair, "A.HEStain, random preset", goal)
+    run(__file__, "The optimiser", f"{_METHOD}\n\n{_LOSS}", parts, options)
 
 
 def _gallery(turns: int) -> Iterator[Row]:
@@ -131,28 +88,13 @@ def _against_stock(
     goals: dict[str, float],
     **more: Any,
 ) -> Iterator[Row]:
-    plain = stock(recipe, pool, **more)
-    sides = {optimize: ours(recipe, optimize, pool, **more) for optimize in _OPTIMIZE}
-    same_kind({"stock": plain, **sides}, (3, *size), 64)
-    for optimize, sample in sides.items():
-        pair = _in_batch(sample, plain, (3, *size), turns)
+    samples = {o: ours(recipe, o, pool, **more) for o in _OPTIMIZE} | {"stock": stock(recipe, pool, **more)}
+    kinds = {name: kind_of(Side(name, "", in_batches(sample, (3, *size))), 64) for name, sample in samples.items()}
+    plain, batch = samples.pop("stock"), np.zeros((BATCH, 3, *size), np.float32)
+    for optimize, sample in samples.items():
+        same_kind(kinds[optimize], kinds["stock"])
+        pair = in_turns(counted(sample, batch), counted(plain, batch), -(-turns // _TURN), _TURN)
         yield _row(f"{what}, `{optimize}`", pair, "stock", goals.get(optimize))
-
-
-def _in_batch(a: Sample, b: Sample, shape: tuple[int, ...], turns: int, dtype: Any = np.float32) -> Pair:
-    """Both in turns, each going through the pool and the batch by itself."""
-    batch = np.zeros((_BATCH, *shape), dtype)
-
-    def counted(sample: Sample) -> Callable[[], None]:
-        turn = itertools.count()
-
-        def work() -> None:
-            k = next(turn)
-            sample(k, batch[k % _BATCH])
-
-        return work
-
-    return in_turns(counted(a), counted(b), -(-turns // _TURN), _TURN)
 
 
 def _loss(count: int, folder: Path | None) -> Iterator[Row]:
@@ -173,25 +115,25 @@ def _loss(count: int, folder: Path | None) -> Iterator[Row]:
             f"loss, 1024 → {out}, {min(shrinks):.1f} to {max(shrinks):.1f} px to one",
             f"{fast:.2f} levels",
             f"`none` {none:.2f} levels; the worst sample {max(ratios):.2f}",
-            f"{median(ratios):.2f} of it, goal ≤ 2: {_met(median(ratios) <= 2)}",
+            f"{median(ratios):.2f} of it, goal ≤ 2: {met(median(ratios) <= 2)}",
         )
 
 
 def _bytes() -> Iterator[Row]:
     recipe, pool = stained(512, 224), tissue(512)
-    batch = np.zeros((_BATCH, 3, 224, 224), np.float32)
+    batch = np.zeros((BATCH, 3, 224, 224), np.float32)
     for what, sample in (("stock", stock(recipe, pool)), *((o, ours(recipe, o, pool)) for o in _OPTIMIZE)):
         highest = []
-        for k in range(2 * _BATCH):
-            if k == _BATCH:
+        for k in range(2 * BATCH):
+            if k == BATCH:
                 tracemalloc.start()  # the same samples once more: the scratch has grown to what they need
             before = tracemalloc.get_traced_memory()[0]
             tracemalloc.reset_peak()
-            sample(k % _BATCH, batch[k % _BATCH])
+            sample(k % BATCH, batch[k % BATCH])
             highest.append(tracemalloc.get_traced_memory()[1] - before)
         tracemalloc.stop()
-        kept = highest[_BATCH + 1 :]
-        verdict = f"goal < 10 kB: {_met(max(kept) < 10_000)}" if what == "fast" else ""
+        kept = highest[BATCH + 1 :]
+        verdict = f"goal < 10 kB: {met(max(kept) < 10_000)}" if what == "fast" else ""
         yield Row(
             f"W1: bytes a sample, `{what}`",
             f"{median(kept) / 1000:.1f} kB",
@@ -206,7 +148,7 @@ Mean µs a sample, each call of OpenCV and each draw clocked by itself; the cloc
 is whatever that part does besides: numpy, too."""
 
 
-def _breakdown(count: int) -> list[tuple[str, ...]]:
+def _breakdown(count: int) -> Iterator[str]:
     found = [
         dict(breakdown(recipe, pool, count))
         for recipe, pool in (
@@ -217,20 +159,17 @@ def _breakdown(count: int) -> list[tuple[str, ...]]:
     ]
     parts = sorted({part for each in found for part in each})
     rows = [(part, *(f"{each[part]:.0f}" if part in each else "" for each in found)) for part in parts]
-    return [*rows, ("together", *(f"{sum(each.values()):.0f}" for each in found))]
+    rows.append(("together", *(f"{sum(each.values()):.0f}" for each in found)))
+    yield f"### Where the time of `fast` goes\n\n{_INSIDE}"
+    yield table(_STEPS, rows)
 
 
 def _row(what: str, pair: Pair, peer: str, goal: float | None) -> Row:
-    verdict = f"×{pair.ratio:.2f}"
-    if goal is not None:
-        # Within the spread of both counts as met: 0.98 of a noisy 1 is 1.
-        spread = pair.ours.spread / pair.ours.median + pair.peer.spread / pair.peer.median if goal < 1 else 0.0
-        verdict += f", goal ×{goal:g}: {_met(pair.ratio * (1 + spread) >= goal)}"
+    # Within the spread of both counts as met: 0.98 of a noisy 1 is 1.
+    spread = pair.ours.spread / pair.ours.median + pair.peer.spread / pair.peer.median
+    near = goal is not None and pair.ratio < goal <= pair.ratio * (1 + spread) and goal < 1
+    verdict = f"{times(pair.ratio)}, goal ×{goal:g}: met within the spread" if near else times(pair.ratio, goal)
     return Row(what, pair.ours.in_units("µs"), f"{peer} {pair.peer.in_units('µs')}", verdict)
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
 
 
 if __name__ == "__main__":

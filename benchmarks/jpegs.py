@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from workloads import photos
 
+from augrecipes.sources.encoded import Encoded, encoded
 from augrecipes.sources.files import read_image
 
 QUALITY = 90
@@ -20,6 +21,11 @@ def jpegs(folder: Path | None, height: int, width: int, *, restart: bool = False
     options = [cv2.IMWRITE_JPEG_QUALITY, QUALITY, cv2.IMWRITE_JPEG_RST_INTERVAL, -(-width // 16) if restart else 0]
     drawn = _pictures(folder, height, width)
     return [cv2.imencode(".jpg", image[:, :, ::-1], options)[1].tobytes() for image in drawn]
+
+
+def as_file(data: bytes) -> Encoded:
+    """A JPEG as our Datasets hand it to a pipeline: read, and not decoded."""
+    return encoded(data, name="photo.jpg")
 
 
 @cache

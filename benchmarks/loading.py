@@ -22,14 +22,13 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from measure import conditions, settle
-from results import Row, put_section, table
+from options import Part, parser, run
+from results import Row, met, times
 from torch.utils.data import DataLoader
 
 import augrecipes as ar
 from augrecipes.data.collate import Collate
 
-PARTS = ("jpeg", "light", "memory")
 _WORKERS = 2
 _PICTURES = 400
 _METHOD = """\
@@ -45,30 +44,20 @@ Passes = dict[str, Callable[[], Iterable[Any]]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="a few turns: is everything still there?")
-    parser.add_argument("--only", help=f"some of {', '.join(PARTS)}, with commas between them")
-    parser.add_argument("--soak", nargs=3, metavar=("FILE", "COUNT", "SAMPLES"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--soak", nargs=3, metavar=("FILE", "COUNT", "SAMPLES"), help=argparse.SUPPRESS)
+    options = options.parse_args()
     if options.soak:
         print(*_soak(Path(options.soak[0]), int(options.soak[1]), int(options.soak[2])))
         return
-    parts = options.only.split(",") if options.only else PARTS
-    if not set(parts) <= set(PARTS):
-        parser.error(f"--only takes some of {', '.join(PARTS)}")
-    where = conditions()
-    settle()
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for part in parts:
-            measure = {"jpeg": _jpeg, "light": _light, "memory": _memory}[part]
-            for row in measure(Path(folder), options.quick):
-                print(row, flush=True)
-                rows.append(row)
-    if options.write and not options.quick and parts == PARTS:
-        body = table(Row.HEAD, rows)
-        put_section("loading", f"## Loading (`python benchmarks/loading.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts: dict[str, Part] = {
+            "jpeg": lambda: _jpeg(folder, options.quick),
+            "light": lambda: _light(folder, options.quick),
+            "memory": lambda: _memory(folder, options.quick),
+        }
+        run(__file__, "Loading", _METHOD, parts, options)
 
 
 def _jpeg(folder: Path, quick: bool) -> Iterator[Row]:
@@ -121,8 +110,7 @@ def _side_by_side(
             f"{name}, {which}", f"{middle:,.0f} samples/s", beside, f"×{middle / median(rates['torch']):.2f} of torch"
         )
     ratio = median(two / one for two, one in zip(rates["threads:2"], rates["threads:1"], strict=True))
-    met = "" if goal is None else f", goal ×{goal}: {_met(ratio >= goal)}"
-    yield Row(f"{name}, two threads", "", "one thread", f"×{ratio:.2f}{met}")
+    yield Row(f"{name}, two threads", "", "one thread", times(ratio, goal))
     choice = ar.loader(ds, **size, num_workers="auto").choice
     yield Row(
         f'{name}, num_workers="auto"',
@@ -167,9 +155,9 @@ def _memory(folder: Path, quick: bool) -> Iterator[Row]:
         done = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         private[count] = float(done[1])
         growth = max(growth, float(done[0]))
-    yield Row("growth of a worker, 100,000 samples", f"{growth:.1f} MB", "goal ≤ 20 MB", _met(growth <= 20))
+    yield Row("growth of a worker, 100,000 samples", f"{growth:.1f} MB", "goal ≤ 20 MB", met(growth <= 20))
     more = private[1_000_000] - private[1000]
-    yield Row("a worker's share of 1,000,000 paths", f"{more:.1f} MB", "goal ≤ 5 MB", _met(more <= 5))
+    yield Row("a worker's share of 1,000,000 paths", f"{more:.1f} MB", "goal ≤ 5 MB", met(more <= 5))
 
 
 def _soak(csv: Path, count: int, samples: int) -> tuple[float, float]:
@@ -209,10 +197,6 @@ def _draw(folder: Path, size: tuple[int, int], count: int) -> Path:
         noisy = cv2.add(smooth, draw.integers(0, 25, (*size, 3), np.uint8))
         cv2.imwrite(os.fspath(folder / f"{k}.jpg"), noisy, [cv2.IMWRITE_JPEG_QUALITY, 90])
     return folder
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
 
 
 if __name__ == "__main__":

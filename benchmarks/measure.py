@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -54,6 +54,7 @@ class Pair:
 
 def settle() -> None:
     """One thread each, and glibc's allocator tuned: the same conditions for whatever is measured afterwards."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # of processes that are started from here
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
     allocator.tune()
@@ -62,7 +63,7 @@ def settle() -> None:
 def alone(work: Work, turns: int, calls: int = 1) -> Timing:
     """Time `work` in `turns` turns of `calls` calls."""
     work()
-    return _summary([_turn(work, calls) for _ in range(turns)])
+    return timing([_turn(work, calls) for _ in range(turns)])
 
 
 def in_turns(ours: Work, peer: Work, turns: int, calls: int = 1) -> Pair:
@@ -73,7 +74,7 @@ def in_turns(ours: Work, peer: Work, turns: int, calls: int = 1) -> Pair:
         a.append(_turn(ours, calls))
         b.append(_turn(peer, calls))
     ratios = [y / x for x, y in zip(a, b, strict=True)]
-    return Pair(_summary(a), _summary(b), median(ratios), _summary([x - y for x, y in zip(a, b, strict=True)]))
+    return Pair(timing(a), timing(b), median(ratios), timing([x - y for x, y in zip(a, b, strict=True)]))
 
 
 def _turn(work: Work, calls: int) -> float:
@@ -87,7 +88,8 @@ def _turn(work: Work, calls: int) -> float:
         gc.enable()
 
 
-def _summary(values: list[float]) -> Timing:
+def timing(values: Sequence[float]) -> Timing:
+    """The median of some seconds, and the median distance from it."""
     middle = median(values)
     return Timing(middle, median(abs(v - middle) for v in values))
 

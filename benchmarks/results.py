@@ -24,6 +24,21 @@ class Row(NamedTuple):
         return f"{self.what:52} {self.ours:24} {self.beside:52} {self.verdict}".rstrip()
 
 
+def met(reached: bool) -> str:
+    """How a goal came out."""
+    return "met" if reached else "missed"
+
+
+def times(ratio: float, goal: float | None = None) -> str:
+    """A ratio, and its goal.
+
+    >>> times(5.521, 6.5), times(648.2)
+    ('×5.52, goal ×6.5: missed', '×648')
+    """
+    told = f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
+    return told if goal is None else f"{told}, goal ×{goal:g}: {met(ratio >= goal)}"
+
+
 def put_section(name: str, body: str, into: Path = RESULTS) -> None:
     """Write the section `name`, in the place of an earlier one or at the end."""
     text = into.read_text(encoding="utf-8") if into.exists() else _HEAD

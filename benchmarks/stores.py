@@ -7,7 +7,6 @@ python benchmarks/stores.py --write    prints, and writes the section `stores` o
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import re
 import shutil
@@ -20,8 +19,9 @@ from time import perf_counter
 
 import h5py
 import numpy as np
-from measure import Pair, alone, conditions, in_turns, settle
-from results import Row, put_section, table
+from measure import Pair, alone, in_turns
+from options import Part, parser, run
+from results import Row, met, times
 
 from augrecipes.sources.store import StoreWriter, open_store
 
@@ -36,30 +36,21 @@ items are tiny, with a label and a file name each; memory is what a process has 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="less of everything: is it all still there?")
-    parser.add_argument("--open", metavar="STORE", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--open", metavar="STORE", help=argparse.SUPPRESS)
+    options = options.parse_args()
     if options.open:
         print(*_opened(options.open))
         return
-    where = conditions()
-    settle()
     count, items, turns = (2_000, 20_000, 3) if options.quick else (_COUNT, _ITEMS, 9)
-    rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for row in itertools.chain(
-            _reading(folder, count, turns), _writing(folder, count, turns), _many(folder, items)
-        ):
-            print(row, flush=True)
-            rows.append(row)
-    if options.write and not options.quick:
-        body = table(Row.HEAD, rows)
-        put_section(
-            "stores", f"## Packed stores (`python benchmarks/stores.py --write`)\n\n{where}\n\n{_METHOD}\n\n{body}"
-        )
+        parts: dict[str, Part] = {
+            "reading": lambda: _reading(folder, count, turns),
+            "writing": lambda: _writing(folder, count, turns),
+            "opening": lambda: _many(folder, items),
+        }
+        run(__file__, "Packed stores", _METHOD, parts, options)
 
 
 def _reading(folder: Path, count: int, turns: int) -> Iterator[Row]:
@@ -119,8 +110,8 @@ def _many(folder: Path, items: int) -> Iterator[Row]:
         writer.finish({"label": np.arange(items), "source": names})
     command = [sys.executable, __file__, "--open", str(folder / "many")]
     seconds, mebibytes = map(float, subprocess.run(command, check=True, capture_output=True).stdout.split())
-    yield Row(f"opening {items:,} items", f"{seconds:.2f} s", "goal < 1 s", _met(seconds < 1))
-    yield Row("memory of its own for it", f"{mebibytes:.1f} MiB", "goal ≤ 5 MB", _met(mebibytes < 4.8))
+    yield Row(f"opening {items:,} items", f"{seconds:.2f} s", "goal < 1 s", met(seconds < 1))
+    yield Row("memory of its own for it", f"{mebibytes:.1f} MiB", "goal ≤ 5 MB", met(mebibytes < 4.8))
 
 
 def _opened(path: str) -> tuple[float, float]:
@@ -151,11 +142,7 @@ def _write(path: Path, format: str, pictures: np.ndarray, count: int) -> None:
 
 def _rate(what: str, pair: Pair, beside: str, count: int) -> Row:
     ours, peer = (f"{count / timing.median:,.0f}/s" for timing in (pair.ours, pair.peer))
-    return Row(what, ours, f"{beside} {peer}", f"×{pair.ratio:.2f}")
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "missed"
+    return Row(what, ours, f"{beside} {peer}", times(pair.ratio))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The Datasets of the source articles, as they stand there: what a packed store is measured against."""
+"""The Datasets of the source articles, as they stand there, under torch's DataLoader."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,44 @@ import h5py
 import numpy as np
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
+from sides import Side
+from torch.utils.data import Dataset
+from workloads import Folder, Pairs
 
+from peers.loaders import Repeated, epochs
+
+NAME = "article"
 _FULL = 255.0
+_PATCHES = 64  # cut out of each pair
+_MANY = 40  # batches of patches in a pass
+
+
+def find() -> str:
+    """They are all here; they have no version."""
+    return ""
+
+
+def small_pictures(folder: Folder) -> Iterator[Side]:
+    """W3: the files, and the same pictures in one HDF5 file."""
+    files = FolderDataset(folder.root, folder.side)
+    write_hdf5(folder.scratch / "small.h5", files)
+    for form, ds in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
+        passes = epochs(ds, folder.batch, folder.workers, ("image", "label"))
+        yield Side("", f"{form}, {folder.workers} workers", passes)
+
+
+def large_pairs(pairs: Pairs) -> Iterator[Side]:
+    """W4: both PNGs decoded whole, in process; and patches that were cut beforehand."""
+    pngs = PngPairs(pairs.hr, pairs.lr, pairs.patch, pairs.scale)
+    write_npy(pairs.scratch / "npy", pngs, _PATCHES * len(pngs))
+    names = ("lr", "hr")
+    yield Side("", "PNGs decoded whole", epochs(Repeated(pngs, pairs.batch), pairs.batch, 0, names))
+    many = Repeated(NpyPairs(pairs.scratch / "npy"), _MANY * pairs.batch)
+    yield Side("", "patches in .npy", epochs(many, pairs.batch, 0, names))
+
+
+WORKLOADS = {Folder: small_pictures, Pairs: large_pairs}
+WITHOUT: dict[type, str] = {}
 
 
 class FolderDataset(Dataset[Any]):
@@ -83,18 +119,6 @@ class NpyPairs(Dataset[Any]):
 
     def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.from_numpy(np.load(self.lr[i])), torch.from_numpy(np.load(self.hr[i]))
-
-
-def loader(ds: Dataset[Any], batch_size: int, workers: int) -> DataLoader[Any]:
-    """As the articles load: shuffled, by torch; workers are kept from epoch to epoch."""
-    options: dict[str, Any] = {"persistent_workers": True, "multiprocessing_context": "fork"} if workers else {}
-    return DataLoader(ds, batch_size, shuffle=True, num_workers=workers, worker_init_fn=_settled, **options)
-
-
-def _settled(_: int) -> None:
-    from measure import settle
-
-    settle()
 
 
 def write_hdf5(path: Path, folder: FolderDataset) -> None:

@@ -1,0 +1,152 @@
+"""torchvision's transforms, version 2, on uint8 tensors and on Pillow images; antialias as it comes."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+import simplejpeg
+import torch
+from PIL import Image
+from sides import Sample, Side, in_batches
+from torch.utils.data import Dataset
+from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
+
+from peers import installed
+from peers.loaders import Files, Repeated, epochs
+
+NAME = "torchvision"
+_TENSORS, _PIL = "on uint8 tensors", "on PIL images"
+# Operators that its Python part expects of its compiled part, which the CPU build of torch may not fit.
+_COMPILED = ("nms", "qnms")
+
+
+def find() -> str:
+    """Its transforms need no compiled part; its decoders do, so others stand in for them."""
+    return installed("torchvision", "pip install --no-deps torchvision==0.28.0", _load)
+
+
+def tiles(work: Tiles) -> Iterator[Side]:
+    """W1; corners that a rotation leaves bare are filled with the tiles' mean colour: there is no reflection."""
+    t = _transforms()
+    fill = [int(mean) for mean in np.mean([tile.mean((0, 1)) for tile in work.pool], axis=0)]
+    steps = [
+        t.RandomRotation(25, interpolation=t.InterpolationMode.BILINEAR, fill=fill),
+        t.RandomResizedCrop(work.size, scale=(0.5, 1.0), ratio=(0.8, 1.2)),
+        t.Resize((work.out, work.out)),
+        t.RandomHorizontalFlip(),
+        t.RandomVerticalFlip(),
+        t.ColorJitter(0.2, 0.1, 0.05, 0.02),
+    ]
+    last = _last((0.5,) * 3, (0.5,) * 3)
+    for form, pool, first in (
+        (_TENSORS, [_tensor(tile) for tile in work.pool], []),
+        (_PIL, [Image.fromarray(tile) for tile in work.pool], [t.PILToTensor()]),
+    ):
+        chain = t.Compose([*steps, *first, *last])
+        yield Side("", form, in_batches(_sample(chain, pool.__getitem__, len(pool)), (3, work.out, work.out)))
+
+
+def resized_crops(work: Photos) -> Iterator[Side]:
+    """W2."""
+    yield from _photographs(work, _transforms().RandomResizedCrop(work.out))
+
+
+def windows(work: Photos) -> Iterator[Side]:
+    """W5."""
+    yield from _photographs(work, _transforms().RandomCrop(work.out))
+
+
+def small_pictures(folder: Folder) -> Iterator[Side]:
+    """W3: a Dataset of files."""
+    t = _transforms()
+    chain = t.Compose([t.Resize((folder.side, folder.side)), *_last()])
+
+    def make(path: str) -> torch.Tensor:
+        with open(path, "rb") as file:  # noqa: PTH123  the quicker way, a thousand times a second
+            return chain(_tensor(simplejpeg.decode_jpeg(file.read())))
+
+    passes = epochs(Files(folder.root, make), folder.batch, folder.workers, ("image", "label"))
+    yield Side("", f"image folder, {folder.workers} workers", passes)
+
+
+def large_pairs(pairs: Pairs) -> Iterator[Side]:
+    """W4: a Dataset that decodes both and crops at one place, which the transforms do not do by themselves."""
+    ds = _Crops(pairs)
+    yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
+
+
+class _Crops(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    def __init__(self, pairs: Pairs) -> None:
+        self.lr, self.hr = (sorted(folder.glob("*.png")) for folder in (pairs.lr, pairs.hr))
+        self.patch, self.scale = pairs.patch, pairs.scale
+        self.last = _transforms().Compose(_last())
+
+    def __len__(self) -> int:
+        return len(self.lr)
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        crop = _transforms().functional.crop
+        lr, hr = (_tensor(cv2.cvtColor(cv2.imread(str(at[i])), cv2.COLOR_BGR2RGB)) for at in (self.lr, self.hr))
+        y, x = (random.randint(0, n - self.patch) for n in lr.shape[1:])
+        k, side = self.scale, self.patch
+        return self.last(crop(lr, y, x, side, side)), self.last(crop(hr, y * k, x * k, side * k, side * k))
+
+
+def _photographs(work: Photos, crop: Any) -> Iterator[Side]:
+    t, normal = _transforms(), work.recipe.output.normalize
+    last = _last(normal.mean, normal.std)
+    for form, decode, first in (
+        (f"{_TENSORS} of simplejpeg", lambda data: _tensor(simplejpeg.decode_jpeg(data)), []),
+        (_PIL, lambda data: Image.open(io.BytesIO(data)), [t.PILToTensor()]),
+    ):
+        chain = t.Compose([crop, t.RandomHorizontalFlip(), *first, *last])
+        read = lambda k, decode=decode: decode(work.pool[k])  # noqa: E731
+        yield Side("", form, in_batches(_sample(chain, read, len(work.pool)), (3, work.out, work.out)))
+
+
+def _sample(chain: Callable[[Any], torch.Tensor], read: Callable[[int], Any], count: int) -> Sample:
+    def sample(k: int, out: np.ndarray) -> None:
+        np.copyto(out, chain(read(k % count)).numpy())
+
+    return sample
+
+
+def _last(*normal: Sequence[float]) -> list[Any]:
+    """To float32, 0..1, and normalised if asked for."""
+    t = _transforms()
+    return [t.ToDtype(torch.float32, scale=True), *([t.Normalize(*normal, inplace=True)] if normal else [])]
+
+
+def _tensor(pixels: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(pixels).permute(2, 0, 1)
+
+
+def _transforms() -> Any:
+    return importlib.import_module("torchvision.transforms.v2")
+
+
+def _load() -> None:
+    """Import it, with stand-ins for operators that its compiled part did not bring; no transform calls them."""
+    try:
+        _transforms()
+    except RuntimeError:
+        for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+            del sys.modules[name]
+        library = torch.library.Library(NAME, "FRAGMENT")
+        for name in _COMPILED:
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _transforms()
+        _KEPT.append(library)
+
+
+_KEPT: list[Any] = []  # what it defines goes when it goes
+
+WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures, Pairs: large_pairs}
+WITHOUT: dict[type, str] = {}

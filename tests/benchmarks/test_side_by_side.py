@@ -1,0 +1,169 @@
+"""The tables of benchmarks/, and what the libraries beside augrecipes are asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import numpy as np
+import peers
+import pytest
+import workloads
+from compare import compare
+from jpegs import as_file
+from sides import Each, Missing, Side, in_batches, ours
+from w3_image_folder import draw_jpegs
+from w4_sr_pairs import draw_pairs
+
+import augrecipes as ar
+
+LIBRARIES = [peers.import_module(f"peers.{name}") for name in peers.LIBRARIES]
+_TIME = r"\d+\.\d+ ± \d+\.\d+"
+
+
+def cells(table: str) -> list[list[str]]:
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def side(library: str, form: str = "", version: str = "") -> Side:
+    values = np.random.default_rng(0).random((8, 3, 16, 16), np.float32)
+    return Side(library, form, lambda: [{"image": values}] * 2, version=version)
+
+
+def test_a_table_has_every_side_its_ratios_and_goals() -> None:
+    mine = [side("augrecipes", "`fast`"), side("augrecipes", "`exact`")]
+    others = [side("a", "on tensors", "1.2"), Missing("b", "not installed (pip install b)"), side("c")]
+    goals = {"augrecipes, `fast`": {"a, on tensors": 0.0, "c": 1e9, "b": 2.0}}
+    told = compare("W0: nothing", mine, others, rounds=3, goals=goals, look_at=8)
+    head, _, fast, exact, a, c = cells(told)
+    assert head == ["W0: nothing", "ms a sample", "samples/s", "`fast` is", "`exact` is"]
+    assert [row[0] for row in (fast, exact, a, c)] == [
+        "augrecipes, `fast`",
+        "augrecipes, `exact`",
+        "a 1.2, on tensors",
+        "c",
+    ]
+    assert all(re.fullmatch(_TIME, row[1]) and re.fullmatch(r"[\d,]+", row[2]) for row in (fast, exact, a, c))
+    assert (fast[3], exact[4]) == ("", "")
+    assert re.fullmatch(r"×[\d.,]+, goal ×0: met", a[3])
+    assert re.fullmatch(r"×[\d.,]+, goal ×1e\+09: missed", c[3])
+    assert re.fullmatch(r"×[\d.,]+", a[4])
+    assert told.endswith("\n\nNot measured:\n\n- b: not installed (pip install b)")
+
+
+def test_goals_for_nobody_are_found() -> None:
+    with pytest.raises(ValueError, match="nobody"):
+        compare("w", [side("ours")], [side("a")], rounds=1, goals={"ours": {"aa": 2.0}}, look_at=8)
+
+
+def test_every_turn_is_a_whole_pass_and_sides_keep_their_times() -> None:
+    passes = {"ours": 0, "a": 0}
+
+    def counting(name: str) -> Side:
+        made = side(name)
+
+        def run() -> Any:
+            passes[name] += 1
+            return made.batches()
+
+        return Side(name, "", run)
+
+    compare("w", [counting("ours")], [counting("a")], rounds=5, look_at=8)
+    assert passes == {"ours": 6, "a": 6}  # one of them to be looked at
+
+
+def test_every_module_among_the_peers_is_a_library_or_serves_them() -> None:
+    found = {file.stem for file in Path(peers.__file__).parent.glob("*.py")}
+    assert found - set(peers.LIBRARIES) == {"__init__", "loaders"}
+    kinds = {value for value in vars(workloads).values() if isinstance(value, type)}
+    for library in LIBRARIES:
+        assert {*library.WORKLOADS, *library.WITHOUT} <= kinds
+        assert not library.WORKLOADS.keys() & library.WITHOUT.keys()
+
+
+def test_what_is_not_installed_is_told_with_how_to_install_it() -> None:
+    def find() -> str:
+        return peers.installed("nowhere", "pip install nowhere", lambda: peers.import_module("nowhere_at_all"))
+
+    library = SimpleNamespace(NAME="Nowhere", find=find, WORKLOADS={str: lambda _: [side("")]}, WITHOUT={int: "cannot"})
+    assert list(peers.offers(library, "w")) == [Missing("Nowhere", "not installed (pip install nowhere)")]
+    assert list(peers.offers(library, 1)) == [Missing("Nowhere", "cannot")]
+    assert list(peers.offers(library, 1.0)) == []
+    library.find = lambda: "3.1"
+    (made,) = peers.offers(library, "w")
+    assert str(made) == "Nowhere 3.1"
+
+
+def test_a_broken_build_is_told_as_such() -> None:
+    def load() -> None:
+        raise RuntimeError("operator does not exist")
+
+    with pytest.raises(peers.AbsentError, match="cannot be imported: operator does not exist"):
+        peers.installed("numpy", "pip install numpy", load)
+
+
+def pictures(count: int, height: int, width: int) -> list[np.ndarray]:
+    """Smooth, a little noisy, of other means in each channel."""
+    draw = np.random.default_rng(0)
+    coarse = draw.integers((60, 40, 20), (240, 200, 160), (count, 9, 9, 3), np.uint8)
+    smooth = (cv2.resize(one, (width, height), interpolation=cv2.INTER_CUBIC) for one in coarse)
+    return [cv2.add(one, draw.integers(0, 12, one.shape, np.uint8)) for one in smooth]
+
+
+def tiles(_: Path) -> tuple[Any, Side]:
+    work = workloads.Tiles(pictures(32, 128, 128), 128, 64)
+    return work, _ours(work.recipe, work.pool, 64)
+
+
+def resized_crops(scratch: Path) -> tuple[Any, Side]:
+    return photographs(workloads.ResizedCrops, "imagenet-train", 224, scratch)
+
+
+def windows(scratch: Path) -> tuple[Any, Side]:
+    return photographs(workloads.Windows, "jpeg-crop-256", 256, scratch)
+
+
+def photographs(kind: type[workloads.Photos], name: str, out: int, scratch: Path) -> tuple[Any, Side]:
+    pool = [cv2.imencode(".jpg", image[:, :, ::-1])[1].tobytes() for image in pictures(32, 280, 300)]
+    work = kind(pool, ar.load(name), out, scratch)
+    return work, _ours(work.recipe, Each(pool, as_file), out)
+
+
+def _ours(recipe: ar.Recipe, pool: Any, out: int) -> Side:
+    return Side("augrecipes", "`exact`", in_batches(ours(recipe, "exact", pool), (3, out, out)))
+
+
+def folder(scratch: Path) -> tuple[Any, Side]:
+    draw_jpegs(scratch / "jpegs", 60)
+    text = "{version: 1, recipe: s, steps: [Resize: {height: 64, width: 64}], eval: [], output: {range: [0, 1]}}"
+    (scratch / "s.yaml").write_text(text, encoding="utf-8")
+    loader = ar.loader(ar.ImageFolder(scratch / "jpegs", scratch / "s.yaml", cache=False), 20)
+    work = workloads.Folder(scratch / "jpegs", 64, 20, scratch, workers=0)
+    return work, Side("augrecipes", "", lambda: iter(loader))
+
+
+def pairs(scratch: Path) -> tuple[Any, Side]:
+    work = workloads.Pairs(scratch / "hr", scratch / "lr", 48, 2, 8, scratch)
+    draw_pairs(work, 4, size=(256, 320))
+    step = "RandomCrop: {height: 48, width: 48, at: lr}"
+    text = f"{{version: 1, recipe: p, kind: pair, scales: {{lr: 1, hr: 2}}, steps: [{step}], eval: []}}"
+    (scratch / "p.yaml").write_text(text, encoding="utf-8")
+    ds = ar.PairedImages({"hr": work.hr, "lr": work.lr}, scratch / "p.yaml", samples_per_epoch=32)
+    loader = ar.loader(ds, 8)
+    return work, Side("augrecipes", "", lambda: iter(loader))
+
+
+@pytest.mark.filterwarnings("default")  # other libraries may warn
+@pytest.mark.parametrize("library", LIBRARIES, ids=peers.LIBRARIES)
+@pytest.mark.parametrize("make", [tiles, resized_crops, windows, folder, pairs])
+def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, make: Any, tmp_path: Path) -> None:
+    work, mine = make(tmp_path)
+    offered = list(peers.offers(library, work))
+    if not any(isinstance(side, Side) for side in offered):
+        pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
+    told = compare(make.__name__, [mine], offered, rounds=1, look_at=60 if make is folder else 32)
+    assert len(cells(told)) == 3 + len(offered)
