@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
 
-from kinds import kind_of, same_kind
+from likeness import kind_of, same_kind
 from measure import Timing, timing
 from results import table, times
 from sides import Missing, Side

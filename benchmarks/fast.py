@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from breakdown import breakdown
-from kinds import kind_of, same_kind
+from likeness import kind_of, same_kind
 from measure import Pair, in_turns
 from options import Part, parser, run
 from peers.albumentations import stock

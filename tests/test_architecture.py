@@ -22,6 +22,8 @@ LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack",
     "data", "device", "compiler", "recipe", "ops", "flow", "errors",
 )  # fmt: skip
+# Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
+INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 # `sources` stands beside them: it imports only errors, and these read files through it.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
@@ -95,6 +97,24 @@ def _allowed(path: str, part: str, target: str) -> bool:
     return part == "demo"
 
 
+def inside_data(path: str) -> int:
+    """The place of a module of `data`, by its path or dotted name, among `INSIDE_DATA`."""
+    name = path.replace(".", "/").split("/")[1]
+    return INSIDE_DATA.index(name if name in INSIDE_DATA else "datasets")
+
+
+def faults_inside_data(path: str, text: str) -> list[str]:
+    """What the imports of one file of `data` do wrong inside of it."""
+    found = []
+    for module, line in imports_of(ast.parse(text)):
+        mine = module.removeprefix("augrecipes.")
+        if (mine.startswith("data.") and inside_data(mine) < inside_data(path)) or (
+            module.partition(".")[0] == "torch" and path.startswith("data/tables/")
+        ):
+            found.append(f"{path}:{line}: imports {module}")
+    return found
+
+
 def _files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -144,6 +164,24 @@ def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
 )
 def test_what_is_allowed_passes(path: str, text: str) -> None:
     assert faults_of(path, text) == []
+
+
+def test_imports_point_one_way_inside_data() -> None:
+    for file in (PACKAGE / "data").rglob("*.py"):
+        assert faults_inside_data(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("data/folder.py", "from augrecipes.data.loader import loader"),
+        ("data/batches/rows.py", "from augrecipes.data.loading.state import Progress"),
+        ("data/tables/table.py", "import augrecipes.data.folder"),
+        ("data/tables/table.py", "import torch"),
+    ],
+)
+def test_a_planted_fault_inside_data_is_found(path: str, text: str) -> None:
+    assert len(faults_inside_data(path, text)) == 1
 
 
 def test_every_part_has_its_place() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.workers import Gaps
-from augrecipes.data.choice import BACKENDS, CLEARLY, WORTH_SECONDS, Backend, named
+from augrecipes.data.loading.choice import BACKENDS, CLEARLY, WORTH_SECONDS, Backend, named
 
 _HEADROOM = 1.25  # a loader keeps ahead of training steps that take so many times as long as its batches
 _NOTHING = 0.03  # shares below that are left to chance

@@ -11,7 +11,7 @@ from augrecipes.bench.sides import STOCK, Setting, Side, all_of
 from augrecipes.bench.step import Step
 from augrecipes.bench.sweep import Sweep, Swept, advised, no_word_about_cores, sweep
 from augrecipes.bench.training import Case, Training, measure
-from augrecipes.data.choice import all_cores
+from augrecipes.data.loading.choice import all_cores
 
 Advance = Callable[[str, int, int], None]
 

@@ -22,7 +22,7 @@ from augrecipes.bench.step import load_step
 from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
-from augrecipes.data import allocator
+from augrecipes.data.loading import allocator
 from augrecipes.errors import BenchError
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.write import to_yaml

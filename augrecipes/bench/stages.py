@@ -11,10 +11,10 @@ from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.surround import SINK, surround
-from augrecipes.data.arguments import choose_collate
-from augrecipes.data.collate import Collate
+from augrecipes.data.batches.collate import Collate
+from augrecipes.data.batches.rows import Rows
+from augrecipes.data.loading.arguments import choose_collate
 from augrecipes.data.packed import Packed
-from augrecipes.data.rows import Rows
 from augrecipes.sources.watch import watched
 
 Kind = Literal["read", "decode", "step", "sink", "collate", "around"]

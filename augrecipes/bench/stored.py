@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.prefix import rest_of
-from augrecipes.data.bag_table import BagTable
 from augrecipes.data.packed_match import check_section, check_store
-from augrecipes.data.packed_table import points_of, table_of, units_of, unreadable_in
-from augrecipes.data.table import Table
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
+from augrecipes.data.tables.table import Table
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.store import is_store, open_store

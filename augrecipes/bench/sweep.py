@@ -20,10 +20,10 @@ from augrecipes.bench.measure import mad
 from augrecipes.bench.scope import ENOUGH_BATCHES, Scope, Workers, default_sizes
 from augrecipes.bench.sides import files_of
 from augrecipes.bench.workers import gaps_of
-from augrecipes.data.arguments import choose_collate
-from augrecipes.data.choice import Backend, all_cores, named
-from augrecipes.data.fetch import Reader
-from augrecipes.data.order import epoch_order
+from augrecipes.data.batches.order import epoch_order
+from augrecipes.data.loading.arguments import choose_collate
+from augrecipes.data.loading.choice import Backend, all_cores, named
+from augrecipes.data.loading.fetch import Reader
 from augrecipes.errors import LoaderError
 
 _TICK = 0.2  # seconds between two words about how far it is

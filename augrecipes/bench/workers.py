@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import augrecipes.data.loader as loading
 from augrecipes.bench.sides import Side
-from augrecipes.data.arguments import choose_collate
+from augrecipes.data.loading.arguments import choose_collate
 
 _PROBES = 12  # batches whose hand-over is timed
 

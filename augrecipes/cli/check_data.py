@@ -13,8 +13,8 @@ import typer
 from augrecipes.cli.options import Mode, Recipe, Set, Without, one_of, overrides
 
 if TYPE_CHECKING:
-    from augrecipes.data.pair_checks import Wanted
-    from augrecipes.data.pair_table import Found
+    from augrecipes.data.tables.pair_checks import Wanted
+    from augrecipes.data.tables.pair_table import Found
     from augrecipes.recipe.model import Recipe as Parsed
 
 FORMATS = ("text", "json")
@@ -102,9 +102,9 @@ def _check(
     from dataclasses import replace
 
     from augrecipes.cli.terminal import progress
-    from augrecipes.data.pair_find import find, targets_of, wanted_by
-    from augrecipes.data.pair_matches import compare_scenes
-    from augrecipes.data.pair_table import checked
+    from augrecipes.data.tables.pair_find import find, targets_of, wanted_by
+    from augrecipes.data.tables.pair_matches import compare_scenes
+    from augrecipes.data.tables.pair_table import checked
 
     targets = targets_of(recipe, mode)
     found = find(recipe, targets, folders or None, files, names=names or None, split=split, cache=False)
@@ -125,7 +125,7 @@ def _write(found: Found, form: str, *, content: bool) -> None:
         typer.echo(json.dumps(_plain(found, content=content), indent=2, ensure_ascii=False))
         return
     from augrecipes.cli.terminal import paint
-    from augrecipes.data.pair_report import report
+    from augrecipes.data.tables.pair_report import report
 
     widest = max(map(len, found.targets))
     for name in found.targets:

@@ -78,7 +78,7 @@ def explain(
 def _timed(explained: Explanation, recipe: Any, data: Any, seed: int, seconds: float) -> Explanation:
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
-    from augrecipes.data import allocator
+    from augrecipes.data.loading import allocator
     from augrecipes.verify.samples import first_of
 
     given = first_of(recipe, recipe.compile(explained.mode, explained.optimize, seed), data)

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import torch
 
 from augrecipes.compiler.bag import Bag, BagPipeline, default_threads
-from augrecipes.data.arguments import count
-from augrecipes.data.bag_table import BagTable
-from augrecipes.data.epoch import current
-from augrecipes.data.memory import Result, room
+from augrecipes.data.batches.epoch import current
+from augrecipes.data.batches.memory import Result, room
+from augrecipes.data.batches.skips import Skipped, reason_of
+from augrecipes.data.checks import count
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
-from augrecipes.data.problems import listed
-from augrecipes.data.skips import Skipped, reason_of
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Bag as BagRule
 from augrecipes.recipe.model import Recipe

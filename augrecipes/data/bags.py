@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.bag_reading import picking, read_bag
-from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import Pick
-from augrecipes.data.problems import listed
+from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image
@@ -28,7 +28,7 @@ class TileBags(SampleDataset):
 
     - `image`: tensor (n, C, H, W) as the recipe's `output` says;
     - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
-      `augrecipes.data.coordinates`), or -1;
+      `augrecipes.data.tables.coordinates`), or -1;
     - `bag`: its name; `label`: int, where there are labels;
     - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
       them;
@@ -40,7 +40,7 @@ class TileBags(SampleDataset):
         root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
             and `label`) the bags have labels.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.data.bag_table`.
+        files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.data.tables.bag_table`.
         labels: with `root`: another CSV file of labels, for all roots.
         max_tiles: at most so many tiles of a bag; None takes what the recipe says.
         min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.

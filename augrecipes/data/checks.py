@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.order import check_weights
-from augrecipes.data.table import Columns, Table, table_of_csv, table_of_folders
+from augrecipes.data.batches.order import check_weights
+from augrecipes.data.tables.table import Columns, Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Kind, Presence, Recipe
 from augrecipes.sources.listing import Layout
@@ -108,6 +108,13 @@ def check_targets(recipe: Recipe, table: Table) -> None:
 def given_weights(weights: Any, table: Columns) -> npt.NDArray[np.float64] | None:
     """The weights that were given, or else the table's."""
     return table.weights if weights is None else check_weights(weights, len(table))
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`, or ValueError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value.__index__())
 
 
 def as_index(key: Any) -> int:

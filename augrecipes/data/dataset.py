@@ -13,14 +13,14 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset
 
+from augrecipes.data.batches.epoch import Clock, check_epoch, current
+from augrecipes.data.batches.order import Indices, number_repeats
+from augrecipes.data.batches.profiled import named
+from augrecipes.data.batches.rows import Rows, Take
+from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
 from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
-from augrecipes.data.epoch import Clock, check_epoch, current
 from augrecipes.data.gathered import samples_at_once
-from augrecipes.data.order import Indices, number_repeats
-from augrecipes.data.profiled import named
-from augrecipes.data.rows import Rows, Take
-from augrecipes.data.skips import SkipError, candidates, in_its_place
-from augrecipes.data.table import Columns
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from augrecipes.data.batches.memory import room
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room
 from augrecipes.data.read import read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.table import Table
+from augrecipes.data.tables.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
@@ -36,7 +36,7 @@ class ImageFolder(SampleDataset):
     Args:
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file, see `augrecipes.data.csvfile`.
+        files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`.
         masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.

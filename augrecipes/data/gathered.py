@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from augrecipes.data.batches.epoch import check_epoch
+from augrecipes.data.batches.rows import Rows
 from augrecipes.data.checks import as_index
-from augrecipes.data.epoch import check_epoch
-from augrecipes.data.rows import Rows
 from augrecipes.errors import DataError
 
 if TYPE_CHECKING:

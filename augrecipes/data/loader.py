@@ -8,17 +8,18 @@ from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
-from augrecipes.data.arguments import choose_collate, choose_pinned, choose_weights, count, length, start_method
-from augrecipes.data.backends import Readers
-from augrecipes.data.budget import Budget, default_bytes
-from augrecipes.data.choice import Backend, Choice, asked
-from augrecipes.data.passes import Pass
-from augrecipes.data.place import Place
-from augrecipes.data.sampler import EpochSampler, Plan, orders
-from augrecipes.data.skips import Skipped, told
-from augrecipes.data.state import Progress, fingerprint, restore, save
-from augrecipes.data.trial import measured
-from augrecipes.data.worker import WorkerInit
+from augrecipes.data.batches.skips import Skipped, told
+from augrecipes.data.checks import count
+from augrecipes.data.loading.arguments import choose_collate, choose_pinned, choose_weights, length, start_method
+from augrecipes.data.loading.backends import Readers
+from augrecipes.data.loading.budget import Budget, default_bytes
+from augrecipes.data.loading.choice import Backend, Choice, asked
+from augrecipes.data.loading.passes import Pass
+from augrecipes.data.loading.place import Place
+from augrecipes.data.loading.sampler import EpochSampler, Plan, orders
+from augrecipes.data.loading.state import Progress, fingerprint, restore, save
+from augrecipes.data.loading.trial import measured
+from augrecipes.data.loading.worker import WorkerInit
 
 _log = logging.getLogger("augrecipes")
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
@@ -245,7 +246,7 @@ def loader(
         world_size: number of shards; together they hold every sample of the epoch once.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.collate`.
+            See `augrecipes.data.batches.collate`.
         weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
             A dataset's own weight column is `ds.weights`; it is used when it is given here.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with

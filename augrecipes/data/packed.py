@@ -8,19 +8,19 @@ from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.data.bag_reading import picking, read_bag
-from augrecipes.data.bag_table import BagTable
+from augrecipes.data.batches.memory import room, rooms
+from augrecipes.data.batches.order import Indices
+from augrecipes.data.batches.rows import Take
 from augrecipes.data.checks import as_index, as_recipe
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room, rooms
-from augrecipes.data.order import Indices
 from augrecipes.data.packed_batch import gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
-from augrecipes.data.packed_table import points_of, table_of, units_of, unreadable_in
 from augrecipes.data.picking import Pick
 from augrecipes.data.read import naming_all
-from augrecipes.data.rows import Take
 from augrecipes.data.sample import as_torch, layout_of, ragged_keys
-from augrecipes.data.table import Columns, Table
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
+from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.pair import PairPipeline
-from augrecipes.data.rows import Take
+from augrecipes.data.batches.rows import Take
 from augrecipes.sources.store import Store
 from augrecipes.sources.watch import stage
 

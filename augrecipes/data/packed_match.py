@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
 from augrecipes.data.checks import presence_of
-from augrecipes.data.packed_table import POINTS
+from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.errors import StoreError
 from augrecipes.ops.albumentations import installed_version
 from augrecipes.recipe.model import Inputs, Mode, Recipe

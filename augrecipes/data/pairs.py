@@ -6,15 +6,15 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from augrecipes.data.batches.memory import rooms
 from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import rooms
-from augrecipes.data.pair_checks import Cropped
-from augrecipes.data.pair_find import find, wanted_by
-from augrecipes.data.pair_report import report
-from augrecipes.data.pair_table import Check, PairTable, checked
 from augrecipes.data.read import naming_all
 from augrecipes.data.sample import as_torch, layout_of
+from augrecipes.data.tables.pair_checks import Cropped
+from augrecipes.data.tables.pair_find import find, wanted_by
+from augrecipes.data.tables.pair_report import report
+from augrecipes.data.tables.pair_table import Check, PairTable, checked
 from augrecipes.data.terminal_line import progress_line
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
@@ -49,7 +49,7 @@ class PairedImages(SampleDataset):
             together. A single folder beside a list goes with all of it.
         recipe: a Recipe of kind pair, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `roots`: a CSV file with one column a target, and `label`, `split`, `group` and `weight` as
-            in `augrecipes.data.csvfile`.
+            in `augrecipes.data.tables.csvfile`.
         names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
             without a template. Folders may be part of it: `"X4/{}x4"`.
         mode: `train` runs the recipe's steps, `eval` its eval section.

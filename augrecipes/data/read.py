@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from augrecipes.data.table import Table
+from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.encoded import open_encoded

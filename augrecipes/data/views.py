@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import ConcatDataset
 
-from augrecipes.data.epoch import Reading, clocks, current, reading
+from augrecipes.data.batches.epoch import Reading, clocks, current, reading
 
 
 class Concat(ConcatDataset[Any]):

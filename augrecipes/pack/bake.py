@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.data.bag_table import BagTable
-from augrecipes.data.packed_table import POINTS, units_of
-from augrecipes.data.pair_table import PairTable
 from augrecipes.data.read import naming_all, read_targets
-from augrecipes.data.table import Columns, Table
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.packed_table import POINTS, units_of
+from augrecipes.data.tables.pair_table import PairTable
+from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError
 from augrecipes.sources.files import read_image
 from augrecipes.sources.store import Item, make_item

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.checks import as_list, as_table, check_targets
-from augrecipes.data.pair_find import find, wanted_by
-from augrecipes.data.pair_report import report
-from augrecipes.data.pair_table import checked
-from augrecipes.data.table import Columns, Table
+from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.tables.pair_find import find, wanted_by
+from augrecipes.data.tables.pair_report import report
+from augrecipes.data.tables.pair_table import checked
+from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS

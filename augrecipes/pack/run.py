@@ -13,8 +13,8 @@ import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.packed_match import LAYOUT, declared, versions
-from augrecipes.data.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
-from augrecipes.data.table import Table
+from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
+from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
 from augrecipes.pack.given import Data, Given, find_data

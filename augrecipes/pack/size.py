@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes.data.bag_table import BagTable
-from augrecipes.data.packed_table import units_of
-from augrecipes.data.pair_table import PairTable
-from augrecipes.data.table import Table
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.packed_table import units_of
+from augrecipes.data.tables.pair_table import PairTable
+from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
 from augrecipes.sources.formats.header import ImageHeader

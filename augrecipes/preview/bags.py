@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.bag import BagPipeline
-from augrecipes.data.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.picking import Pick, pick_tiles
+from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.grid import cells
 from augrecipes.compiler.pair import PairPipeline
-from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output

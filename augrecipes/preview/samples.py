@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.checks import untaken
-from augrecipes.data.table import Table, table_of_csv, table_of_folders
+from augrecipes.data.tables.table import Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image, read_mask

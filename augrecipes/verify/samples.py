@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.data.bag_table import BagTable
-from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.preview.bags import open_bags

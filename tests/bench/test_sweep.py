@@ -22,7 +22,7 @@ from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scope import Scope, default_sizes
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.sweep import Sweep, Swept, advised, sweep
-from augrecipes.data.choice import all_cores
+from augrecipes.data.loading.choice import all_cores
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 

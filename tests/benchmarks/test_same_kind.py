@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 from compare import compare
-from kinds import kind_of, same_kind
+from likeness import kind_of, same_kind
 from sides import FLOATS, Batch, Side
 
 _COUNT = 32

@@ -10,8 +10,8 @@ import torch
 from torch.utils.data import Dataset
 
 from augrecipes.compiler.seeds import mix
-from augrecipes.data.epoch import Clock, current
-from augrecipes.data.skips import SkipError
+from augrecipes.data.batches.epoch import Clock, current
+from augrecipes.data.batches.skips import SkipError
 from augrecipes.errors import DataError
 
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 
 from augrecipes.compiler.seeds import mix
+from augrecipes.data.batches.memory import room
+from augrecipes.data.batches.rows import Take
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.memory import room
-from augrecipes.data.rows import Take
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 

@@ -15,10 +15,10 @@ from bag_folders import BAGS, SIZES, bag_folders
 from pictures import draw
 
 import augrecipes as ar
-from augrecipes.data.bag_table import BagTable
 from augrecipes.data.bags import TileBags
 from augrecipes.data.loader import loader
 from augrecipes.data.picking import pick_tiles
+from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import CollateError, DataError, LoaderError, RecipeError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -14,10 +14,10 @@ from counting import Counting, indices
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data import budget as budget_module
-from augrecipes.data import memory
-from augrecipes.data.budget import Budget, default_bytes, size_of
+from augrecipes.data.batches import memory
 from augrecipes.data.loader import loader
+from augrecipes.data.loading import budget as budget_module
+from augrecipes.data.loading.budget import Budget, default_bytes, size_of
 from augrecipes.errors import LoaderError
 
 

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import TensorDataset
 
-from augrecipes.data import choice as choice_module
-from augrecipes.data import trial
-from augrecipes.data.choice import BACKENDS, ENVIRONMENT, best
 from augrecipes.data.loader import loader
+from augrecipes.data.loading import choice as choice_module
+from augrecipes.data.loading import trial
+from augrecipes.data.loading.choice import BACKENDS, ENVIRONMENT, best
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,8 @@ def test_batches_are_pinned_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, device=None: self.clone())
     asked = []
     monkeypatch.setattr(
-        "augrecipes.data.fetch.empty_pinned", lambda *what: asked.append(what) or torch.empty(what[0], dtype=what[1])
+        "augrecipes.data.loading.fetch.empty_pinned",
+        lambda *what: asked.append(what) or torch.empty(what[0], dtype=what[1]),
     )
     for options in ({}, {"backend": "threads", "num_workers": 2}):
         made = loader(Gathering(9), 3, **options)

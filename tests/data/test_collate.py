@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.collate import MASK_PADDING, Collate, collate_for
+from augrecipes.data.batches.collate import MASK_PADDING, Collate, collate_for
 from augrecipes.errors import CollateError
 
 

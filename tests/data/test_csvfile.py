@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import RECIPE, draw
 
-from augrecipes.data.csvfile import read_rows
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
+from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
 

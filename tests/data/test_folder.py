@@ -19,7 +19,7 @@ from pictures import RECIPE, class_folders, draw
 
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
-from augrecipes.data.table import Table
+from augrecipes.data.tables.table import Table
 from augrecipes.data.views import concat
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe

@@ -11,9 +11,9 @@ from gathering import Gathering
 from kinds import pixels, samples
 from torch.utils.data import DataLoader, Subset, default_collate
 
-from augrecipes.data.collate import Collate
+from augrecipes.data.batches.collate import Collate
 from augrecipes.data.loader import loader
-from augrecipes.data.sampler import EpochSampler
+from augrecipes.data.loading.sampler import EpochSampler
 from augrecipes.data.views import concat
 from augrecipes.errors import DataError
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.data.order import check_weights, epoch_order, number_repeats, shard
+from augrecipes.data.batches.order import check_weights, epoch_order, number_repeats, shard
 
 sizes = st.integers(1, 60)
 epochs = st.integers(0, 2**40)

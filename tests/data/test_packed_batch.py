@@ -14,9 +14,9 @@ from pictures import draw
 
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.data import packed_batch
-from augrecipes.data.collate import Collate
+from augrecipes.data.batches.collate import Collate
+from augrecipes.data.batches.rows import Take
 from augrecipes.data.packed import Packed
-from augrecipes.data.rows import Take
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pair_folders import make_pairs, reduced, save, scene
 
-from augrecipes.data.pair_content import compare
-from augrecipes.data.pair_matches import compare_scenes
+from augrecipes.data.tables.pair_content import compare
+from augrecipes.data.tables.pair_matches import compare_scenes
 
 LARGE = scene(1, (256, 256))
 SMALL = reduced(LARGE, 4)

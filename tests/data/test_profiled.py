@@ -15,7 +15,7 @@ from kinds import BAG, IMAGE, KINDS, PAIR, Kind, N, pixels, samples
 from packed_kinds import open_packed, packed, recipe_of
 from torch.profiler import ProfilerActivity, profile
 
-from augrecipes.data import profiled
+from augrecipes.data.batches import profiled
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
 from augrecipes.recipe.parse import parse_text

@@ -12,9 +12,9 @@ import pytest
 import torch
 from counting import Counting, Dying, values
 
-from augrecipes.data import allocator
 from augrecipes.data.loader import loader
-from augrecipes.data.worker import dead_worker
+from augrecipes.data.loading import allocator
+from augrecipes.data.loading.worker import dead_worker
 from augrecipes.errors import LoaderError
 
 
@@ -105,7 +105,7 @@ def test_the_allocator_keeps_its_memory() -> None:
     # In a process of its own, since it cannot be undone: after tuning, a freed 8 MB array is not given back.
     program = (
         "import resource, numpy as np\n"
-        "from augrecipes.data.allocator import tune\n"
+        "from augrecipes.data.loading.allocator import tune\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(20): np.ones(1 << 21, np.float32)\n"

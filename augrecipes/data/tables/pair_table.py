@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from augrecipes.data.csvfile import choose_split, read_rows
-from augrecipes.data.pair_checks import Cropped, Wanted, check_heads
-from augrecipes.data.table import Columns, columns_of, digest_of
+from augrecipes.data.tables.csvfile import choose_split, read_rows
+from augrecipes.data.tables.pair_checks import Cropped, Wanted, check_heads
+from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
 from augrecipes.sources.heads import Advance, read_heads
 from augrecipes.sources.pair_defects import Defect

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Sampler
 
-from augrecipes.data.epoch import check_epoch
-from augrecipes.data.order import Indices, epoch_order, shard
+from augrecipes.data.batches.epoch import check_epoch
+from augrecipes.data.batches.order import Indices, epoch_order, shard
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.data.epoch import check_epoch, clocks
-from augrecipes.data.state import Progress
+from augrecipes.data.batches.epoch import check_epoch, clocks
+from augrecipes.data.loading.state import Progress
 
 
 class Place:

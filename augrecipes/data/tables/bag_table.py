@@ -7,7 +7,7 @@ Or a CSV file, one row a tile, with the columns
 - `bag`: name of the bag; rows of a bag need not stand together.
 - `image`: path of the tile, relative to the CSV file.
 - `x`, `y`: whole numbers, where the tile lies; without them they are read off the file names.
-- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.data.csvfile`.
+- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.data.tables.csvfile`.
 
 Bags are in the order of their names (as bytes), or in which the CSV file begins them; tiles in that of their paths, or
 of their rows. The place of a tile in its bag is the number that keys its draws.
@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.coordinates import places_in
-from augrecipes.data.csvfile import Rows, choose_split, missing_files, read_rows, resolve
-from augrecipes.data.labels import number
-from augrecipes.data.problems import Problem, listed, refuse
-from augrecipes.data.table import Columns, columns_of, digest_of
+from augrecipes.data.tables.coordinates import places_in
+from augrecipes.data.tables.csvfile import Rows, choose_split, missing_files, read_rows, resolve
+from augrecipes.data.tables.labels import number
+from augrecipes.data.tables.problems import Problem, listed, refuse
+from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.csvfile import Rows
-from augrecipes.data.labels import number
+from augrecipes.data.tables.csvfile import Rows
+from augrecipes.data.tables.labels import number
 from augrecipes.errors import DataError
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-# Smaller pieces are malloc's business, which keeps them (see `augrecipes.data.allocator`).
+# Smaller pieces are malloc's business, which keeps them (see `augrecipes.data.loading.allocator`).
 LEAST_BYTES = 1 << 20
 _ALIGNED = 64
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import cv2
 import torch
 
-from augrecipes.data.allocator import tune
+from augrecipes.data.loading.allocator import tune
 from augrecipes.errors import LoaderError
 
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.memory import free_shared
+from augrecipes.data.batches.memory import free_shared
 
 # What is read ahead at most unless `prefetch_bytes` says otherwise: eight batches of 256 float32 pictures of 224².
 MOST_BYTES = 1 << 30

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from augrecipes.data.collate import Collate
+from augrecipes.data.batches.collate import Collate
+from augrecipes.data.batches.epoch import Reading, Room, clocks, reading
+from augrecipes.data.batches.memory import Empty, empty, empty_pinned
+from augrecipes.data.batches.profiled import span
+from augrecipes.data.batches.rows import Rows
+from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left, reason_of
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.epoch import Reading, Room, clocks, reading
 from augrecipes.data.gathered import joined, split
-from augrecipes.data.memory import Empty, empty, empty_pinned
-from augrecipes.data.profiled import span
-from augrecipes.data.rows import Rows
-from augrecipes.data.sampler import Order
-from augrecipes.data.skips import SkipError, Skipped, candidates, nothing_left, reason_of
+from augrecipes.data.loading.sampler import Order
 from augrecipes.data.views import Concat
 from augrecipes.errors import AugrecipesError, DataError
 

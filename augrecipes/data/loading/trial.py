@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from augrecipes.data.choice import Backend, Choice, best, cores, from_environment, named
-from augrecipes.data.fetch import Draft, Reader, as_it_is
-from augrecipes.data.processes import end_workers
-from augrecipes.data.sampler import Plan, orders
-from augrecipes.data.worker import WorkerInit, one_thread
+from augrecipes.data.loading.choice import Backend, Choice, best, cores, from_environment, named
+from augrecipes.data.loading.fetch import Draft, Reader, as_it_is
+from augrecipes.data.loading.processes import end_workers
+from augrecipes.data.loading.sampler import Plan, orders
+from augrecipes.data.loading.worker import WorkerInit, one_thread
 
 _log = logging.getLogger("augrecipes")
 

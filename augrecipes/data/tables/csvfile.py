@@ -34,7 +34,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from threading import Lock
 
-from augrecipes.data.problems import Problem, refuse
+from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
 

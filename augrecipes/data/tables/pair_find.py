@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.grid import unit
-from augrecipes.data.pair_checks import Wanted, first_crop
-from augrecipes.data.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.data.tables.pair_checks import Wanted, first_crop
+from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS, Exif
@@ -75,7 +75,7 @@ def wanted_by(
     exif: Exif = "apply",
     max_pixels: int = MAX_PIXELS,
 ) -> Wanted:
-    """What the files of the pairs must be like; see `augrecipes.data.pair_checks`."""
+    """What the files of the pairs must be like; see `augrecipes.data.tables.pair_checks`."""
     units = unit(dict(recipe.scales))
     crop = first_crop(recipe.section(mode) or (), units)
     least = recipe.inputs.min_size  # of the coarsest target

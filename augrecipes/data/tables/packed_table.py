@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.bag_table import BagTable
-from augrecipes.data.pair_table import PairTable
-from augrecipes.data.ragged import Ragged
-from augrecipes.data.table import Columns, Table
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.pair_table import PairTable
+from augrecipes.data.tables.ragged import Ragged
+from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.paths import PathTable

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.data.epoch import Room
-from augrecipes.data.memory import Empty, empty, torch_dtype
+from augrecipes.data.batches.epoch import Room
+from augrecipes.data.batches.memory import Empty, empty, torch_dtype
 
 # Memory for some rows of a batch: (key, shape of a row, dtype) → array (n, *shape).
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], "np.ndarray[Any, Any]"]

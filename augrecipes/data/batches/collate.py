@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
-from augrecipes.data.memory import empty
-from augrecipes.data.rows import Rows
+from augrecipes.data.batches.memory import empty
+from augrecipes.data.batches.rows import Rows
 from augrecipes.errors import CollateError
 
 Ragged = Literal["default", "list", "pad"]

@@ -8,10 +8,10 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Sampler
 
-from augrecipes.data.budget import Budget
-from augrecipes.data.fetch import Delivery
-from augrecipes.data.sampler import Order
-from augrecipes.data.worker import dead_worker
+from augrecipes.data.loading.budget import Budget
+from augrecipes.data.loading.fetch import Delivery
+from augrecipes.data.loading.sampler import Order
+from augrecipes.data.loading.worker import dead_worker
 from augrecipes.errors import LoaderError
 
 # A pass of fewer batches than this for each worker is over before it matters when they begin.

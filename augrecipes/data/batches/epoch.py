@@ -18,9 +18,9 @@ import torch
 from augrecipes.compiler.kernels.sink import Allocate
 
 if TYPE_CHECKING:
-    from augrecipes.data.skips import Skipped
+    from augrecipes.data.batches.skips import Skipped
 
-# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.rows`.
+# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batches.rows`.
 Room = Callable[[str], Allocate]
 
 

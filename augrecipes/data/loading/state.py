@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.data.epoch import leaves
-from augrecipes.data.sampler import Plan
+from augrecipes.data.batches.epoch import leaves
+from augrecipes.data.loading.sampler import Plan
 from augrecipes.errors import LoaderError
 
 VERSION = 1

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.data.collate import RAGGED_KEYS, collate_for
-from augrecipes.data.epoch import leaves
-from augrecipes.data.order import check_weights
+from augrecipes.data.batches.collate import RAGGED_KEYS, collate_for
+from augrecipes.data.batches.epoch import leaves
+from augrecipes.data.batches.order import check_weights
 
 _log = logging.getLogger("augrecipes")
 
@@ -26,13 +26,6 @@ def length(dataset: Any) -> int:
     if not n:
         raise ValueError("the dataset is empty")
     return n
-
-
-def count(name: str, value: Any, least: int) -> int:
-    """`value` as an int of at least `least`, or ValueError."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value.__index__())
 
 
 def choose_weights(weights: Any, dataset: Any) -> npt.NDArray[np.float64] | None:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.csvfile import Rows, check_present, choose_split, read_rows, resolve
-from augrecipes.data.labels import number
-from augrecipes.data.problems import Problem, listed, refuse
-from augrecipes.data.ragged import Ragged, read_ragged
+from augrecipes.data.tables.csvfile import Rows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.tables.labels import number
+from augrecipes.data.tables.problems import Problem, listed, refuse
+from augrecipes.data.tables.ragged import Ragged, read_ragged
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.paths import PathLike, PathTable
@@ -121,7 +121,7 @@ def table_of_csv(
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
 ) -> Table:
-    """The samples that a CSV file lists; see `augrecipes.data.csvfile` for its columns.
+    """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
 
     Args:
         path: the file.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.grid import cells
-from augrecipes.data.pair_content import Looks, compare, nearest, surely
+from augrecipes.data.tables.pair_content import Looks, compare, nearest, surely
 from augrecipes.errors import DataError
 from augrecipes.sources.files import Exif, read_image
 from augrecipes.sources.heads import Advance

@@ -9,16 +9,16 @@ import torch
 from torch.utils.data import DataLoader
 
 from augrecipes.compiler.seeds import mix
-from augrecipes.data import allocator
-from augrecipes.data.budget import Budget
-from augrecipes.data.choice import Choice
-from augrecipes.data.fetch import Reader, as_it_is
-from augrecipes.data.in_process import InProcess
-from augrecipes.data.passes import Deliveries
-from augrecipes.data.pool import Pool
-from augrecipes.data.processes import Orders, Processes, end_workers
-from augrecipes.data.sampler import Order, Plan
-from augrecipes.data.threads import Threads
+from augrecipes.data.batches.pool import Pool
+from augrecipes.data.loading import allocator
+from augrecipes.data.loading.budget import Budget
+from augrecipes.data.loading.choice import Choice
+from augrecipes.data.loading.fetch import Reader, as_it_is
+from augrecipes.data.loading.in_process import InProcess
+from augrecipes.data.loading.passes import Deliveries
+from augrecipes.data.loading.processes import Orders, Processes, end_workers
+from augrecipes.data.loading.sampler import Order, Plan
+from augrecipes.data.loading.threads import Threads
 
 
 class Readers:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from augrecipes.data.fetch import Delivery
-from augrecipes.data.profiled import span
-from augrecipes.data.state import Progress
+from augrecipes.data.batches.profiled import span
+from augrecipes.data.loading.fetch import Delivery
+from augrecipes.data.loading.state import Progress
 
 if TYPE_CHECKING:
     from augrecipes.data.loader import Loader

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.data.fetch import Delivery, Reader
-from augrecipes.data.sampler import Order
-from augrecipes.data.worker import one_thread
+from augrecipes.data.loading.fetch import Delivery, Reader
+from augrecipes.data.loading.sampler import Order
+from augrecipes.data.loading.worker import one_thread
 
 
 class InProcess(Iterator[Delivery]):

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from augrecipes.data.pair_sizes import Size, fits, misfit, told
+from augrecipes.data.tables.pair_sizes import Size, fits, misfit, told
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Step
 from augrecipes.sources.formats.header import ImageHeader

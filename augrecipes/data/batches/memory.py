@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.data.epoch import current
+from augrecipes.data.batches.epoch import current
 from augrecipes.errors import LoaderError
 
 Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
