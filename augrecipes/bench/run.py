@@ -9,7 +9,7 @@ from typing import Any
 
 from augrecipes.bench.ablate import ablate
 from augrecipes.bench.cold import Evicted
-from augrecipes.bench.compare import binds, differs, verdict
+from augrecipes.bench.compare import ASTRAY, binds, differs, verdict
 from augrecipes.bench.effects import effects
 from augrecipes.bench.feeding import Feeding, feeding
 from augrecipes.bench.machine import Peak, machine
@@ -167,9 +167,11 @@ def _time(run: _Run) -> None:
 
 
 def _undecided(run: _Run) -> Iterator[bool]:
-    """Whether more rounds are wanted, side by side."""
+    """Whether more rounds are wanted, side by side: where a ratio is asked about, or stages do not add up."""
     ask = run.options.undecided
     for k, side in enumerate(run.sides):
+        if k in run.staged:
+            yield abs(ratio(run.times.wall[_clocked(run, k)], run.times.wall[k]).middle - 1) > ASTRAY
         beside = _stock_of(run, side)
         if ask is not None and beside is not None:
             yield ask(side.recipe, side.level, *_ratios(run, k, beside))
