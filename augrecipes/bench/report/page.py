@@ -115,10 +115,19 @@ def _data(told: Told) -> str:
 
 
 def _steps(waits: Sequence[Told]) -> Iterator[str]:
-    """What stood in for the training, each once."""
-    yield from dict.fromkeys(
-        f"{one['step']}: {one['steps']} steps in batches of {one['batch_size']}, {one['device']}" for one in waits
-    )
+    """What stood in for the training, each once.
+
+    >>> common = {"step": "train.py, Net", "batch_size": 8, "device": "cpu"}
+    >>> list(_steps([{**common, "steps": 12}, {**common, "steps": 36}]))
+    ['train.py, Net: 12 to 36 steps in batches of 8, cpu']
+    """
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for one in waits:
+        found.setdefault((one["step"], one["batch_size"], one["device"]), []).append(one["steps"])
+    for (step, batch_size, device), counts in found.items():
+        least, most = min(counts), max(counts)
+        count = f"{least}" if least == most else f"{least} to {most}"
+        yield f"{step}: {count} steps in batches of {batch_size}, {device}"
 
 
 def _backends(sweep: Told | None) -> Iterator[tuple[str, str, str]]:
