@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 _HEAD = "# Results\n\nWritten by the scripts in this folder, with `--write`; not by hand.\n"
+_SECTION = re.compile(r"<!-- begin (\S+) -->(.*?)<!-- end \1 -->", re.DOTALL)
 
 
 class Row(NamedTuple):
@@ -40,14 +42,11 @@ def times(ratio: float, goal: float | None = None) -> str:
 
 
 def put_section(name: str, body: str, into: Path = RESULTS) -> None:
-    """Write the section `name`, in the place of an earlier one or at the end."""
-    text = into.read_text(encoding="utf-8") if into.exists() else _HEAD
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    section = f"{begin}\n{body.strip()}\n{end}\n"
-    before, found, rest = text.partition(begin)
-    after = rest.partition(end)[2].lstrip("\n") if found else ""
-    parts = [part for part in (before.rstrip("\n") + "\n", section, after) if part.strip()]
-    into.write_text("\n".join(parts), encoding="utf-8")
+    """Write the section `name`, in the place of an earlier one; sections stand in the order of their names."""
+    text = into.read_text(encoding="utf-8") if into.exists() else ""
+    sections = dict(_SECTION.findall(text)) | {name: f"\n{body.strip()}\n"}
+    found = [f"<!-- begin {key} -->{sections[key]}<!-- end {key} -->\n" for key in sorted(sections)]
+    into.write_text("\n".join([_HEAD, *found]), encoding="utf-8")
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -7,7 +7,7 @@ python benchmarks/w3_image_folder.py --write    prints, and writes its section o
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,11 @@ _GOALS = {
 }
 _METHOD = f"""\
 {METHOD} JPEGs of about 160 px, resized to {_SIDE}², in shuffled batches of {_BATCH}; a turn is an epoch; files and
-stores in the page cache. augrecipes: a packed store, `backend="batches"`, in this one process and thread, for float32,
-and for the uint8 that travels to a device. Every peer has two workers, which are kept from epoch to epoch; those of
-torch's DataLoader are tuned like this process. FFCV reads its own file of resized pixels; the article's HDF5 file holds
-float32. `one gather` is `block[indices]` of our store, a batch at a time, and nothing else: what memory allows."""
+stores in the page cache. augrecipes: a packed store, in this one process and thread where no row says otherwise, for
+float32, and for the uint8 that travels to a device. Every peer has two workers, which are kept from epoch to epoch;
+those of torch's DataLoader are tuned like this process. FFCV reads its own file of resized pixels; the article's HDF5
+file holds float32. `one gather` is `block[indices]` of our store, a batch at a time, and nothing else: what memory
+allows."""
 
 
 def main() -> None:
@@ -64,11 +65,14 @@ def _small(count: int, rounds: int) -> Iterator[str]:
         mine = [Side("augrecipes", makes, _epochs(ds), makes) for makes, ds in stores.items()]
         gather = Side("numpy", "one gather a batch", _gathers(stores[_BYTES]), _BYTES, np.__version__)
         title = f"W3: {count:,} of {_SIDE}²"
-        yield compare(title, mine, _with(gather, work), rounds=rounds, goals=_GOALS, look_at=min(count, 1024))
+        two = Side(
+            "augrecipes", f"{FLOATS}, 2 threads", _epochs(stores[FLOATS], backend="threads", num_workers=2), FLOATS
+        )
+        yield compare(title, mine, _with([two, gather], work), rounds=rounds, goals=_GOALS, look_at=min(count, 1024))
 
 
-def _with(limit: Side, work: Folder) -> Iterator[Side | Missing]:
-    yield limit
+def _with(first: Sequence[Side], work: Folder) -> Iterator[Side | Missing]:
+    yield from first
     yield from sides_of(work)
 
 
@@ -90,8 +94,8 @@ def draw_jpegs(folder: Path, count: int) -> None:
         path.write_bytes(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
 
 
-def _epochs(ds: Packed) -> Any:
-    loader = ar.loader(ds, _BATCH, shuffle=True, backend="batches")
+def _epochs(ds: Packed, **readers: Any) -> Any:
+    loader = ar.loader(ds, _BATCH, shuffle=True, **(readers or {"backend": "batches"}))
     return lambda: iter(loader)
 
 
