@@ -108,6 +108,7 @@ def next_steps(out: Path, tissue: Path, spent: float) -> Group:
     table.add_row("your own pairs", "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png")
     table.add_row("your own slides", "augrecipes preview stained-tissue-bag FOLDER -o bags.png")
     table.add_row("your own recipe", "augrecipes check my-recipe.yaml")
+    table.add_row("two side by side", "augrecipes bench A.yaml B.yaml --data FOLDER -o report/")
     table.add_row("in Python", "import augrecipes as ar")
     table.add_row("", f'ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")')
     table.add_row("", "dl = ar.loader(ds, batch_size=16, num_workers=2)")
