@@ -63,7 +63,7 @@ def compare(
         _progress(f"{title}: looking at {side}")
         same_kind(kind_of(side, look_at), first, loose)
         sides.append(side)
-    _check(goals or {}, sides, {peer.library for peer in missing})
+    _check(goals or {}, sides, {peer.maker for peer in missing})
     seconds = _rounds(title, sides, rounds)
     rows = [_row(side, ours, seconds, goals or {}) for side in sides]
     head = (title, "ms a sample", "samples/s", *(f"{side.form} is" for side in ours))

@@ -26,14 +26,14 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-        library: who makes it: `augrecipes`, `kornia`.
+        maker: who makes it: `augrecipes`, `kornia`.
         form: which of its ways: "`fast`", "on PIL images"; may be empty.
         batches: begins a pass; what is timed in one turn.
         makes: the pictures' dtype and layout.
-        version: of the library.
+        version: of its library.
     """
 
-    library: str
+    maker: str
     form: str
     batches: Batches
     makes: str = FLOATS
@@ -46,21 +46,21 @@ class Side:
         >>> Side("kornia", "batches of 8", list, version="0.9.0").name
         'kornia, batches of 8'
         """
-        return ", ".join(part for part in (self.library, self.form) if part)
+        return ", ".join(part for part in (self.maker, self.form) if part)
 
     def __str__(self) -> str:
-        return ", ".join(part for part in (f"{self.library} {self.version}".rstrip(), self.form) if part)
+        return ", ".join(part for part in (f"{self.maker} {self.version}".rstrip(), self.form) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A peer that is not measured, and why."""
 
-    library: str
+    maker: str
     why: str
 
     def __str__(self) -> str:
-        return f"{self.library}: {self.why}"
+        return f"{self.maker}: {self.why}"
 
 
 class Each(Sequence[Any]):

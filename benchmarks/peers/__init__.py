@@ -65,4 +65,4 @@ def offers(library: Any, workload: Any) -> Iterator[Side | Missing]:
             yield Missing(library.NAME, str(absent))
         else:
             for side in library.WORKLOADS[kind](workload):
-                yield replace(side, library=library.NAME, version=found)
+                yield replace(side, maker=library.NAME, version=found)

@@ -15,6 +15,7 @@ import simplejpeg
 import torch
 from PIL import Image
 from sides import Sample, Side, in_batches
+from torch import library
 from torch.utils.data import Dataset
 from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
 
@@ -139,11 +140,11 @@ def _load() -> None:
     except RuntimeError:
         for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
             del sys.modules[name]
-        library = torch.library.Library(NAME, "FRAGMENT")
+        operators = library.Library(NAME, "FRAGMENT")
         for name in _COMPILED:
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+            operators.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _transforms()
-        _KEPT.append(library)
+        _KEPT.append(operators)
 
 
 _KEPT: list[Any] = []  # what it defines goes when it goes
