@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.cells import cell_of_output
@@ -19,27 +19,9 @@ from augrecipes.preview.rows import Progress, show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.gauges import number
-from augrecipes.verify.samples import Data, Given, StrPath, open_data, origins
+from augrecipes.verify.samples import Data, StrPath, open_data, origins
 
 _WIDTHS_PX = (224, 384)  # least and most of a cell
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One recipe, compiled."""
-
-    name: str
-    recipe: Recipe
-    pipeline: Pipeline
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """One sample, and what both recipes make of it."""
-
-    given: Given
-    a: dict[str, Any]
-    b: dict[str, Any]
 
 
 def draw(
@@ -90,20 +72,13 @@ def draw(
     """
     if a.kind != b.kind:
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
-    sides = [_Side(name, recipe, recipe.compile(mode, optimize, seed)) for name, recipe in (("A", a), ("B", b))]
+    sides = []
+    for name, recipe in (("A", a), ("B", b)):
+        pipeline = recipe.compile(mode, optimize, seed)
+        sides.append(Side(name, recipe, pipeline, open_data(recipe, pipeline, data, masks)))
     first, second = sides
-    readers = [open_data(side.recipe, side.pipeline, data, masks) for side in sides]
-
-    def show(k: int) -> _Drawn:
-        given, other = (reader.read(k) for reader in readers)
-        if given.path != other.path:
-            raise DataError(f"sample {k} of B is another file, {other.path}: they do not read the same", given.path)
-        try:
-            return _Drawn(given, given.run(first.pipeline, epoch), other.run(second.pipeline, epoch))
-        except DataError as error:
-            raise error if error.path else error.with_path(given.path) from None
-
-    shown = show_rows(min(map(len, readers)), rows, show, data=str(data), path=str, progress=progress)
+    count = min(len(side.reader) for side in sides)
+    shown = show_rows(count, rows, lambda k: draw_sample(sides, k, epoch), data=str(data), path=str, progress=progress)
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
@@ -123,18 +98,18 @@ def draw(
 class _Compared:
     """One target of one sample, as it is shown."""
 
-    drawn: _Drawn
+    drawn: Drawn
     name: str
     source: Picture
     a: Picture
     b: Picture
 
 
-def _compared(one: _Drawn, name: str, first: _Side, second: _Side) -> _Compared:
+def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
     source = one.given.images[origins(first.recipe, first.pipeline)[name]]
     a, b = (
         picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
-        for out, side in ((one.a, first), (one.b, second))
+        for out, side in zip(one.outputs, (first, second), strict=True)
     )
     return _Compared(one, name, picture_of_input(source), a, b)
 
@@ -146,13 +121,13 @@ def _layout(compared: Sequence[_Compared]) -> Layout:
     return layout_for(4, aspect, int(np.clip(max(width for _, width, _ in sizes), *_WIDTHS_PX)))
 
 
-def _row(one: _Compared, layout: Layout, first: _Side, second: _Side) -> Row:
+def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
     given, path = one.drawn.given, Path(one.drawn.given.path)
     source = Cell(_fitted(one.source, layout), f"source · {_size(one.source)}", quiet=True)
     cells = [
         source,
-        _shown(one.a, one.drawn.a, one.name, first, layout),
-        _shown(one.b, one.drawn.b, one.name, second, layout),
+        _shown(one.a, one.drawn.outputs[0], one.name, first, layout),
+        _shown(one.b, one.drawn.outputs[1], one.name, second, layout),
         _apart(one, layout),
     ]
     target = [one.name] if first.recipe.kind == "pair" else []
@@ -161,7 +136,7 @@ def _row(one: _Compared, layout: Layout, first: _Side, second: _Side) -> Row:
     return Row(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
 
 
-def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: _Side, layout: Layout) -> Cell:
+def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layout: Layout) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
     head = f"{side.name} · {_size(picture)} · {out[name].dtype}"
     if side.recipe.kind == "image":
@@ -176,18 +151,18 @@ def _apart(one: _Compared, layout: Layout) -> Cell:
         return Cell(empty, "sizes differ", quiet=True)
     apart = np.abs(one.a.astype(np.float32) - one.b.astype(np.float32)).max(axis=-1)
     times, most = amplification(apart), float(apart.max())
-    a, b = one.drawn.a[one.name], one.drawn.b[one.name]
+    a, b = (out[one.name] for out in one.drawn.outputs)
     told = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
     head = f"difference × {times} · most {number(most)}" if most else told
     return Cell(_fitted(ink(apart * np.float32(times / 255)), layout), head, quiet=not most)
 
 
-def _beside(drawn: _Drawn) -> Iterator[str]:
+def _beside(drawn: Drawn) -> Iterator[str]:
     """What else came out differently: labels of masks, boxes, keypoints."""
     for name in ("mask", "boxes", "keypoints"):
-        if name not in drawn.a or name not in drawn.b:
+        if any(name not in out for out in drawn.outputs):
             continue
-        a, b = np.asarray(drawn.a[name]), np.asarray(drawn.b[name])
+        a, b = (np.asarray(out[name]) for out in drawn.outputs)
         if not np.array_equal(a, b):
             share = f" in {100 * float((a != b).mean()):.3g} %" if name == "mask" and a.shape == b.shape else ""
             yield f"{name} {'differs' if name == 'mask' else 'differ'}{share}"

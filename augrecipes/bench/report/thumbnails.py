@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
-from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.errors import DataError
+from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.rows import show_rows
@@ -76,21 +75,6 @@ class Grid:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    name: str
-    recipe: Recipe
-    pipeline: Pipeline
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """One sample, and what each recipe makes of it."""
-
-    given: Given
-    outputs: tuple[dict[str, Any], ...]
-
-
 def grid(
     recipes: Mapping[str, Recipe],
     setting: Setting,
@@ -112,17 +96,14 @@ def grid(
         LintError, RecipeError, StoreError: as `sides_of`.
     """
     left = {name: setting.left_of(recipe)[0] for name, recipe in recipes.items()}
-    sides = [_Side(name, recipe, compiled(recipe, setting, levels[name])) for name, recipe in left.items()]
-    readers = [setting.reader(side.recipe, side.pipeline) for side in sides]
-
-    def show(k: int) -> _Drawn:
-        given = [reader.read(k) for reader in readers]
-        if len({one.path for one in given}) > 1:
-            raise DataError(f"sample {k} is not the same file for every recipe", given[0].path)
-        outputs = (one.run(side.pipeline, EPOCH) for one, side in zip(given, sides, strict=True))
-        return _Drawn(given[0], tuple(outputs))
-
-    shown = show_rows(min(map(len, readers)), samples, show, data=str(setting.data), path=str, progress=progress)
+    sides = []
+    for name, recipe in left.items():
+        pipeline = compiled(recipe, setting, levels[name])
+        sides.append(Side(name, recipe, pipeline, setting.reader(recipe, pipeline)))
+    count = min(len(side.reader) for side in sides)
+    shown = show_rows(
+        count, samples, lambda k: draw_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
+    )
     for edge in _EDGES:
         lines = tuple(_lines(shown.rows, sides, edge))
         if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
@@ -130,7 +111,7 @@ def grid(
     return Grid(tuple(_head(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped)))
 
 
-def _lines(drawn: list[_Drawn], sides: list[_Side], edge: int) -> Iterator[Line]:
+def _lines(drawn: list[Drawn], sides: list[Side], edge: int) -> Iterator[Line]:
     sources = [next(iter(one.given.images.values())) for one in drawn]
     yield Line("source", "", tuple(_thumbnail(_fitted(picture_of_input(s), edge), s, "the source") for s in sources))
     for number, side in enumerate(sides):
@@ -140,7 +121,7 @@ def _lines(drawn: list[_Drawn], sides: list[_Side], edge: int) -> Iterator[Line]
             yield Line(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
 
 
-def _shown(out: Mapping[str, Any], target: str, side: _Side, edge: int) -> Thumbnail:
+def _shown(out: Mapping[str, Any], target: str, side: Side, edge: int) -> Thumbnail:
     """A target as it came out, with mask, boxes and keypoints over images."""
     plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
     if side.recipe.kind == "image":
