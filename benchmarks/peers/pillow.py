@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import PIL
 import torch
 from PIL import Image, ImageEnhance
 from sides import Side, in_batches
-from torch.utils.data import Dataset
 from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
 
 from peers import installed
-from peers.loaders import Repeated, epochs
+from peers.loaders import FilePairs, Repeated, epochs
 
 NAME = "Pillow"
 _BILINEAR = Image.Resampling.BILINEAR
@@ -63,26 +63,18 @@ def windows(work: Photos) -> Iterator[Side]:
 
 def large_pairs(pairs: Pairs) -> Iterator[Side]:
     """W4: a Dataset that decodes both and crops."""
-    ds = _Crops(pairs)
-    yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
 
-
-class _Crops(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    def __init__(self, pairs: Pairs) -> None:
-        self.lr, self.hr = (sorted(folder.glob("*.png")) for folder in (pairs.lr, pairs.hr))
-        self.patch, self.scale = pairs.patch, pairs.scale
-
-    def __len__(self) -> int:
-        return len(self.lr)
-
-    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
-        with Image.open(self.lr[i]) as lr, Image.open(self.hr[i]) as hr:
-            x, y = (random.randint(0, n - self.patch) for n in lr.size)
-            return self._cut(lr, x, y, 1), self._cut(hr, x, y, self.scale)
-
-    def _cut(self, image: Image.Image, x: int, y: int, scale: int) -> torch.Tensor:
-        box = (x * scale, y * scale, (x + self.patch) * scale, (y + self.patch) * scale)
+    def cut(image: Image.Image, x: int, y: int, scale: int) -> torch.Tensor:
+        box = (x * scale, y * scale, (x + pairs.patch) * scale, (y + pairs.patch) * scale)
         return torch.from_numpy(np.array(image.crop(box)).transpose(2, 0, 1).astype(np.float32) / 255)
+
+    def crops(lr_file: Path, hr_file: Path) -> tuple[torch.Tensor, torch.Tensor]:
+        with Image.open(lr_file) as lr, Image.open(hr_file) as hr:
+            x, y = (random.randint(0, n - pairs.patch) for n in lr.size)
+            return cut(lr, x, y, 1), cut(hr, x, y, pairs.scale)
+
+    ds = FilePairs(pairs.lr, pairs.hr, crops)
+    yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
 
 
 def _photographs(work: Photos, crop: Crop) -> Side:

@@ -7,6 +7,7 @@ import io
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -16,11 +17,10 @@ import torch
 from PIL import Image
 from sides import Sample, Side, in_batches
 from torch import library
-from torch.utils.data import Dataset
 from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
 
 from peers import installed
-from peers.loaders import Files, Repeated, epochs
+from peers.loaders import FilePairs, Files, Repeated, epochs
 
 NAME = "torchvision"
 _TENSORS, _PIL = "on uint8 tensors", "on PIL images"
@@ -79,25 +79,16 @@ def small_pictures(folder: Folder) -> Iterator[Side]:
 
 def large_pairs(pairs: Pairs) -> Iterator[Side]:
     """W4: a Dataset that decodes both and crops at one place, which the transforms do not do by themselves."""
-    ds = _Crops(pairs)
+    last, crop = _transforms().Compose(_last()), _transforms().functional.crop
+    k, side = pairs.scale, pairs.patch
+
+    def crops(lr_file: Path, hr_file: Path) -> tuple[torch.Tensor, torch.Tensor]:
+        lr, hr = (_tensor(cv2.cvtColor(cv2.imread(str(at)), cv2.COLOR_BGR2RGB)) for at in (lr_file, hr_file))
+        y, x = (random.randint(0, n - side) for n in lr.shape[1:])
+        return last(crop(lr, y, x, side, side)), last(crop(hr, y * k, x * k, side * k, side * k))
+
+    ds = FilePairs(pairs.lr, pairs.hr, crops)
     yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
-
-
-class _Crops(Dataset[tuple[torch.Tensor, torch.Tensor]]):
-    def __init__(self, pairs: Pairs) -> None:
-        self.lr, self.hr = (sorted(folder.glob("*.png")) for folder in (pairs.lr, pairs.hr))
-        self.patch, self.scale = pairs.patch, pairs.scale
-        self.last = _transforms().Compose(_last())
-
-    def __len__(self) -> int:
-        return len(self.lr)
-
-    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
-        crop = _transforms().functional.crop
-        lr, hr = (_tensor(cv2.cvtColor(cv2.imread(str(at[i])), cv2.COLOR_BGR2RGB)) for at in (self.lr, self.hr))
-        y, x = (random.randint(0, n - self.patch) for n in lr.shape[1:])
-        k, side = self.scale, self.patch
-        return self.last(crop(lr, y, x, side, side)), self.last(crop(hr, y * k, x * k, side * k, side * k))
 
 
 def _photographs(work: Photos, crop: Any) -> Iterator[Side]:
