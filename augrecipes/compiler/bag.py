@@ -8,16 +8,15 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import cv2
 import numpy as np
 
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.quiet import quiet
 from augrecipes.errors import CollateError, DataError
 
 Read = Callable[[int], np.ndarray]
@@ -120,7 +119,7 @@ class BagPipeline(ImagePipeline):
         if len(lanes) == 1:
             work.through(self)
         else:
-            with one_opencv_thread():
+            with quiet.held():
                 others = [threading.Thread(target=work.through, args=(lane,)) for lane in lanes[1:]]
                 for thread in others:
                     thread.start()
@@ -269,17 +268,6 @@ def default_threads() -> int:
     if torch is not None and torch.utils.data.get_worker_info() is not None:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def one_opencv_thread() -> Iterator[None]:
-    """OpenCV's own threads are off inside the block: those of the bag are enough."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -11,8 +11,8 @@ from statistics import mean, median
 from time import perf_counter
 from typing import Any
 
-from augrecipes.compiler.bag import one_opencv_thread
 from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.quiet import quiet
 from augrecipes.compiler.surround import SINK, surround
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
@@ -99,7 +99,7 @@ def measure(
     plain, planned = (
         _Timed(recipe.compile(mode, level, seed, threads=1), targets) for level in ("none", optimize or recipe.optimize)
     )
-    with one_opencv_thread():
+    with quiet.held():
         for index in range(_FEWEST_SAMPLES):  # warm-up
             slower = max(plain.run(index), planned.run(index))
         samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, int(seconds / _ROUNDS / slower)))

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from augrecipes.errors import AugrecipesError
+from augrecipes.ops.warned import listen
 
 VERSION = "2.0.8"
 
@@ -50,6 +51,12 @@ def albumentations() -> ModuleType:
     'albumentations'
     """
     _refuse_others()
+    module = _import()
+    listen(module)
+    return module
+
+
+def _import() -> ModuleType:
     os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # otherwise the import asks the network for news
     if not _state["without_torch"] or "torch" in sys.modules or "albumentations" in sys.modules:
         return importlib.import_module("albumentations")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -16,6 +15,7 @@ from augrecipes.ops.class_schema import Schema, class_schema, constructor_of
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.own import GROUPS, OWN, PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
+from augrecipes.ops.warned import collected
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
@@ -201,16 +201,14 @@ def construct(step: Step) -> Any:
 
 
 def build(cls: type, keywords: Mapping[str, Any]) -> Any:
-    """An object of `cls`; whatever it raises or warns of becomes a Refusal with one readable line."""
+    """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
     strict = {"strict": True} if constructor_of(cls).__name__ == "custom_init" else {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with collected() as messages:
         try:
             made = cls(**keywords, **strict)
         except Exception as error:
             raise readable.from_exception(error, tuple(keywords)) from error
-    for warning in caught:
-        message = str(warning.message)
+    for message in messages:
         if not readable.is_advice(message):
             raise readable.from_warning(message, tuple(keywords))
     return made

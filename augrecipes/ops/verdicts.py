@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ MOST = 2000
 MAX_BYTES = 4_000_000
 
 _kept: dict[Path, dict[str, list[str]]] = {}
+_lock = threading.Lock()  # threads may check recipes at the same time
 
 
 class Verdict(NamedTuple):
@@ -66,17 +68,19 @@ def look_up(key: str) -> Verdict | None:
 def remember(key: str, refusal: Refusal | None) -> None:
     """Keep a verdict for later runs; the oldest leave first."""
     path = file()
-    kept = _read(path)
-    kept[key] = [] if refusal is None else [refusal.message, refusal.argument]
-    while len(kept) > MOST:
-        del kept[next(iter(kept))]
+    with _lock:
+        kept = _read(path)
+        kept[key] = [] if refusal is None else [refusal.message, refusal.argument]
+        while len(kept) > MOST:
+            del kept[next(iter(kept))]
+        text = json.dumps(kept)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Written beside and renamed: a reader sees the old file or the new one.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".verdicts-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(kept, stream)
+                stream.write(text)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import torch
 
+from augrecipes.compiler.quiet import quiet
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery, Draft, Reader
 from augrecipes.data.loading.sampler import Order
-from augrecipes.data.loading.worker import quiet
 from augrecipes.errors import LoaderError
 
 # How long an ending program, or one that has met an error, waits for samples that are being read.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,42 +55,6 @@ def one_thread() -> Iterator[None]:
             cv2.setNumThreads(before)
         if of_torch != 1:
             torch.set_num_threads(of_torch)
-
-
-class OneThread:
-    """OpenCV's threads are off while anyone holds this: all reading threads of a process have one setting in common.
-
-    The user's setting comes back with the last `release`, unless it was changed meanwhile.
-
-    >>> before = cv2.getNumThreads()
-    >>> quiet.hold(); quiet.hold(); quiet.release(); cv2.getNumThreads()
-    1
-    >>> quiet.release(); cv2.getNumThreads() == before
-    True
-    """
-
-    def __init__(self) -> None:
-        self._held, self._before = 0, 1
-        self._lock = threading.RLock()  # the garbage collector may release while another call is under way
-
-    def hold(self) -> None:
-        """Switch them off."""
-        with self._lock:
-            if not self._held:
-                self._before = cv2.getNumThreads()
-                cv2.setNumThreads(0)
-            self._held += 1
-
-    def release(self) -> None:
-        """Once for every `hold`."""
-        with self._lock:
-            self._held -= 1
-            if not self._held and cv2.getNumThreads() == 1 != self._before:
-                cv2.setNumThreads(self._before)
-
-
-# All that read in threads of this process hold this one.
-quiet = OneThread()
 
 
 def dead_worker(error: Exception) -> LoaderError | None:
