@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Step as Step
 
 __version__ = "0.1.0"
+
+# albumentations would ask the network for a newer release whenever it is imported, and augrecipes takes one alone.
+os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"
 
 # Where each public name lives. Imported on first use: torch and albumentations take over a second.
 _HOMES = {

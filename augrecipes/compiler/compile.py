@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
+from augrecipes.ops.albumentations import albumentations
 from augrecipes.recipe.lint import run as lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
@@ -48,7 +49,8 @@ def build(
     **part: Any,
 ) -> Pipeline:
     """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
-    from augrecipes.compiler.kinds import KINDS  # brings albumentations with it
+    albumentations()  # says what is wrong with the one that is installed, before modules that need it are imported
+    from augrecipes.compiler.kinds import KINDS
 
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:

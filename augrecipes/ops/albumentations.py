@@ -1,10 +1,9 @@
-"""The only place that imports albumentations: quietly, in the one version that is proven, and as late as possible."""
+"""How albumentations is imported: in the one version that is proven, as late as possible, without torch if need be."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -57,7 +56,6 @@ def albumentations() -> ModuleType:
 
 
 def _import() -> ModuleType:
-    os.environ.setdefault("NO_ALBUMENTATIONS_UPDATE", "1")  # otherwise the import asks the network for news
     if not _state["without_torch"] or "torch" in sys.modules or "albumentations" in sys.modules:
         return importlib.import_module("albumentations")
     # None makes `import torch` an ImportError, which albumentations expects; the entry must not outlive the import.
