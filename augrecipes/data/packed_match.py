@@ -13,6 +13,7 @@ import numpy as np
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
 from augrecipes.data.checks import presence_of
+from augrecipes.data.tables import packed_schema
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.errors import StoreError
 from augrecipes.ops.albumentations import installed_version
@@ -40,6 +41,7 @@ def check_store(store: Store, recipe: Recipe) -> None:
         raise StoreError(
             f"holds samples of kind {store.kind!r}, recipe {recipe.name!r} is of kind {recipe.kind!r}", str(store.path)
         )
+    packed_schema.check(store)
     if recipe.kind == "pair" and dict(recipe.scales) != store.about["scales"]:
         raise StoreError(
             f"holds targets of scales {store.about['scales']}, the recipe's are {dict(recipe.scales)}", str(store.path)

@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import map_file
 
 OWN = "items/"
@@ -98,41 +100,57 @@ def render(columns: Mapping[str, NDArray[Any] | Texts]) -> tuple[bytes, dict[str
     return bytes(blob), {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
 
 
-def load(path: Path, index: Mapping[str, Any]) -> dict[str, Any]:
+def load(path: Path, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
     """The columns in a file, as read-only views of it: arrays and `Texts`.
 
     Args:
         path: the file.
-        index: what `render` said of it.
+        index: what `render` said of it, of the form of `schema.ColumnFile`.
+        said_in: the file that it was read from, for errors.
 
     Raises:
-        StoreError: the file is not the one that the index speaks of.
-        ValueError: the index does not make sense.
+        StoreError: the file is not the one that the index speaks of, or the index does not make sense.
     """
-    blob = map_file(path, index["size"])
+    size = index["size"]
+    blob = map_file(path, size)
     if zlib.crc32(blob) != index["checksum"]:
         raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=str(path))
 
-    def get(entry: Mapping[str, Any]) -> NDArray[Any]:
-        dtype, shape, at = np.dtype(str(entry["dtype"])), tuple(entry["shape"]), entry["at"]
-        if dtype.kind not in "biuf" or min(at, *shape) < 0:
-            raise ValueError(f"a column of {dtype} {shape} at {at}")
+    def get(entry: Mapping[str, Any], place: str) -> NDArray[Any]:
+        dtype, shape, at = np.dtype(entry["dtype"]), tuple(entry["shape"]), entry["at"]
+        numpy_can = prod(max(n, 1) for n in shape) * dtype.itemsize <= schema.LARGEST
+        if at % _ALIGNMENT or not numpy_can or prod(shape) * dtype.itemsize > size - at:
+            raise schema.wrong(said_in, place, f"{dtype} {list(shape)} at {at} does not lie in {size:,} bytes")
         return np.ndarray(shape, dtype, blob, at)
 
-    def get_texts(entry: Mapping[str, Any]) -> Texts:
-        text, offsets = get(entry["text"]), get(entry["offsets"])
-        ordered = everywhere(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
-        if offsets[0] != 0 or offsets[-1] != len(text) or not ordered:
-            raise ValueError("texts that do not lie one behind another")
+    def get_texts(entry: Mapping[str, Any], place: str) -> Texts:
+        text, offsets = get(entry["text"], f"{place}.text"), get(entry["offsets"], f"{place}.offsets")
+        if (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) != ("|u1", 1, "<i8", 1) or not len(offsets):
+            raise schema.wrong(said_in, place, "is no table of text: bytes, and int64 offsets, one more than texts")
+        if not are_offsets(offsets, len(text)):
+            raise StoreError(f"column {place.rpartition('.')[2]!r}: its texts do not lie one behind another", str(path))
         return Texts(text, offsets)
 
-    return {name: get_texts(entry) if "text" in entry else get(entry) for name, entry in index["entries"].items()}
+    found: dict[str, Any] = {}
+    for name, entry in index["entries"].items():
+        place = f"columns.entries.{name}"
+        is_text = "text" in entry
+        schema.check(schema.Text if is_text else schema.Array, entry, said_in, place)
+        found[name] = get_texts(entry, place) if is_text else get(entry, place)
+    return found
+
+
+def are_offsets(offsets: NDArray[Any], end: int) -> bool:
+    """Whether numbers begin at 0, never fall, and end at `end`: then each pair of neighbours is a range."""
+    ordered = everywhere(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
+    return bool(ordered and offsets[0] == 0 and offsets[-1] == end)
 
 
 def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise StoreError(
-            f"column {name!r} is {array.dtype}; a store keeps numbers and booleans, and text as a list of str"
+            f"column {name!r} is {array.dtype}; a store keeps numbers and booleans (up to 8 bytes each), and text as a "
+            "list of str"
         )
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 

@@ -11,6 +11,7 @@ from typing import Any
 from augrecipes.errors import StoreError
 from augrecipes.sources.file_bytes import read_bytes
 from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming
 
 VERSION = 1
@@ -48,15 +49,24 @@ def load(store: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("store") != _MARK:
         raise StoreError("not the index of a store", path=str(path))
     version = content.get("version")
-    if not isinstance(version, int) or version < VERSION:
+    if type(version) is not int or version < VERSION:
         raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
     if version > VERSION:
         message = f"a store of version {version}; this augrecipes reads up to version {VERSION}: install a newer one"
         raise StoreError(message, path=str(path))
-    body = {key: value for key, value in content.items() if key != "digest"}
-    if content.get("digest") != _digest(body) or _dump(content) != data:
+    schema.check(schema.Index, content, str(path))
+    if not _is_its_own(content, data):
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
     return content
+
+
+def _is_its_own(content: Mapping[str, Any], data: bytes) -> bool:
+    """Whether an index was written by `render`, and is as it was."""
+    body = {key: value for key, value in content.items() if key != "digest"}
+    try:
+        return content.get("digest") == _digest(body) and _dump(content) == data
+    except (ValueError, RecursionError):  # not a number, or nested deeper than is ever written
+        return False
 
 
 def as_json(about: Mapping[str, Any]) -> dict[str, Any]:

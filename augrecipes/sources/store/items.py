@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store.columns import everywhere
+from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Format, Role
 from augrecipes.sources.watch import stage
 
@@ -76,9 +76,12 @@ class Items:
         data = self.whole_data(item)
         try:
             with stage("decode"):
-                return self.decode(data, int(self.shapes[item, 2]))
+                array = self.decode(data, int(self.shapes[item, 2]))
         except ValueError as error:
             raise self._damaged(item, f"cannot be decoded: {error}") from None
+        if array.shape != self.shape(item):
+            raise self._damaged(item, f"it decodes to {array.shape}, and should to {self.shape(item)}")
+        return array
 
     def data(self, item: int) -> memoryview:
         """The bytes of one item, as they lie in the file."""
@@ -123,27 +126,34 @@ def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int
         head: where the first item begins, at the earliest.
         end: where the last item ends.
     """
-    if {name: column.dtype.str for name, column in table.items()} != _COLUMNS:
-        raise ValueError("other columns than a target has")
+    if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != _COLUMNS:
+        told = ", ".join(f"{name} {dtype}" for name, dtype in _COLUMNS.items())
+        raise ValueError(f"the columns of a target are {told}")
     start, size, shape, sample, first = (table[name] for name in ("start", "size", "shape", "sample", "rows"))
-    lengths = {column.shape for name, column in table.items() if name not in ("shape", "rows")}
-    if lengths != {start.shape} or shape.shape != (*start.shape, 3) or first.shape != (rows + 1,):
-        raise ValueError("columns of other lengths than they should be")
-    ordered = everywhere(rows, lambda part: first[1:][part] >= first[:-1][part])
-    if first[0] != 0 or first[-1] != len(start) or not ordered:
-        raise ValueError("items that belong to no row")
-    if len(start) and (start[0] < head or start[-1] + size[-1] > end):
-        raise ValueError("items outside the file")
-    if not everywhere(len(start) - 1, lambda part: start[1:][part] - start[:-1][part] >= size[:-1][part]):
-        raise ValueError("items that lie within others")
+    count = start.size
+    wanted = dict.fromkeys(_COLUMNS, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
+    for name, column in table.items():
+        if column.shape != wanted[name]:
+            raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
+    if not are_offsets(first, count):
+        raise ValueError("rows: there are items that belong to no row")
     bytes_of = np.array([dtype.itemsize for dtype in DTYPES])
+
+    def inside(part: slice) -> NDArray[np.bool_]:  # in this order nothing overflows
+        return (start[part] >= head) & (start[part] <= end) & (size[part] > 0) & (size[part] <= end - start[part])
 
     def possible(part: slice) -> NDArray[np.bool_]:
         height, width, channels = shape[part].T.astype(np.int64)
-        known = (height > 0) & (width > 0) & ((channels < 1) == (role == "mask")) & (sample[part] < len(DTYPES))
+        known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
+        known &= sample[part] < len(DTYPES)
         if kept.decode is not None:
-            return known & (size[part] > 0)
-        return known & (height * width * np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)] == size[part])
+            return known & (sample[part] == 0)
+        pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
+        return known & (rest == 0) & (height * width == pixels)
 
-    if not everywhere(len(start), possible):
-        raise ValueError("items of no shape, or of another size than their shape")
+    if not everywhere(count, inside):
+        raise ValueError("start, size: there are items outside the file")
+    if not everywhere(count - 1, lambda part: start[1:][part] - start[:-1][part] >= size[:-1][part]):
+        raise ValueError("start, size: there are items that lie within others")
+    if not everywhere(count, possible):
+        raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")

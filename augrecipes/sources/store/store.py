@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError
-from augrecipes.sources.store import columns, index, items
+from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
@@ -49,7 +48,10 @@ class Store:
         self.digest: str = content["digest"]
         self.targets: dict[str, Role] = {name: about["role"] for name, about in content["targets"].items()}
         self.index = content
-        table = columns.load(path / index.COLUMNS, content["columns"])
+        if self.format not in FORMATS:
+            known = ", ".join(FORMATS)
+            raise schema.wrong(str(path / index.NAME), "format", f"should be one of {known}, not {self.format!r}")
+        table = columns.load(path / index.COLUMNS, content["columns"], str(path / index.NAME))
         self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
         self.tables = {name: self._open(name, about, table) for name, about in content["targets"].items()}
 
@@ -117,7 +119,10 @@ class Store:
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
         blob = map_file(path, about["size"])
-        items.check(table, kept, about["role"], self.rows, about["head"], min(about["end"], about["size"]))
+        try:
+            items.check(table, kept, about["role"], self.rows, about["head"], min(about["end"], about["size"]))
+        except ValueError as error:
+            raise schema.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
         return Items(str(path), kept, blob, table)
 
 
@@ -145,9 +150,4 @@ def open_store(path: str | os.PathLike[str]) -> Store:
     augrecipes.errors.StoreError: nowhere: no such store
     """
     place = Path(path)
-    content = index.load(place)
-    try:
-        return Store(place, content)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        reason = f"it does not make sense ({type(error).__name__}: {error}); pack the store again"
-        raise StoreError(reason, path=str(place / index.NAME)) from None
+    return Store(place, index.load(place))

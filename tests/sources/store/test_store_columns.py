@@ -32,7 +32,7 @@ def test_columns_come_back(given_columns: dict[str, Any]) -> None:
     assert columns.render(dict(reversed(tables.items()))) == (blob, index)
     with small_stores.quick_folder() as folder:
         (folder / "columns").write_bytes(blob)
-        found = columns.load(folder / "columns", index)
+        found = columns.load(folder / "columns", index, "index")
     assert found.keys() == given_columns.keys()
     for name, column in given_columns.items():
         if isinstance(column, list):
