@@ -8,9 +8,11 @@ from typing import Any
 
 import albumentations as A
 import numpy as np
+from albumentations.pytorch import ToTensorV2
 
 from augrecipes.compiler.bag import Bag
-from augrecipes.compiler.lower import group
+from augrecipes.compiler.draws import Draws
+from augrecipes.compiler.lower import group, lower
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
@@ -96,6 +98,28 @@ class StockPipeline:
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)
         return Bag(out, tuple(range(len(tiles))))
+
+
+def plain_compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> tuple[Any, Callable[[int], None]]:
+    """A recipe's steps as an `A.Compose` whose steps draw as ours do, and what moves it to the sample of an index.
+
+    The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
+
+    >>> import augrecipes as ar
+    >>> plain, move = plain_compose(ar.load("folder-128"))
+    >>> image = np.arange(200 * 200 * 3, dtype=np.uint8).reshape(200, 200, 3)
+    >>> move(7)
+    >>> ours = ar.load("folder-128").compile(optimize="none").at(7)(image=image)["image"]
+    >>> bool((plain(image=image)["image"].numpy() == ours).all())
+    True
+    """
+    transforms, sites = lower(recipe.section(mode) or ())
+    last = [ToTensorV2()] if recipe.output.layout == "chw" else []
+    made = A.Compose([*transforms, *_last(recipe.output), *last], **_processors(recipe.inputs), seed=seed)
+    draws = Draws(seed)
+    for step, site, shared in sites:
+        step.random_generator, step.py_random = draws.add(site, shared=shared)
+    return made, lambda index: draws.position(0, index)
 
 
 def made_of(step: Step) -> Any:

@@ -18,10 +18,11 @@ from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.points import as_they_are, as_they_come, processors, take_points
+from augrecipes.compiler.points import as_they_are, as_they_come, processors, take_points, with_quick_check
 from augrecipes.compiler.targets import arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.ops.registry import is_registered
 
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -32,8 +33,8 @@ class ImagePipeline(Pipeline):
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which
     no more is decoded than the first steps leave (`augrecipes.sources.encoded`); `mask` H×W of labels; `boxes` (n, 4)
     in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more). `bboxes` is understood too.
-    Targets out: `image` as the recipe's `output` says; `mask` int64 H×W; `boxes` and `keypoints` float32; none of
-    them shares memory with what went in.
+    Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
+    it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
@@ -43,7 +44,10 @@ class ImagePipeline(Pipeline):
         transforms, sites = lower(compiled.plans[arrival].steps)
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output)}
+        steps = compiled.plans[arrival].steps
+        self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in step.walk())
         for processor in self.processors.values():
+            with_quick_check(processor)
             if compiled.resumes:
                 as_they_come(processor)
             if compiled.pauses:
@@ -96,6 +100,8 @@ class ImagePipeline(Pipeline):
         else:
             data["mask"] = mask_in(mask, image)
         mask_dtype = None if mask is None else mask.dtype
+        # A class of the user's may give an array that it writes to again.
+        held = (targets.get("image"), mask) if self._hands_over else None
         box_key = "bboxes" if "bboxes" in data else "boxes"
         part = {"resumes": self.compiled.resumes, "pauses": self.compiled.pauses}
         points = (
@@ -104,9 +110,9 @@ class ImagePipeline(Pipeline):
         )
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
-            done["image"] = self.sinks["image"](done["image"], allocate)
+            done["image"] = self.sinks["image"](done["image"], allocate, held)
             if mask_dtype is not None:
-                done["mask"] = mask_out(done["mask"], mask_dtype)
+                done["mask"] = mask_out(done["mask"], mask_dtype, self.recipe.output, held)
             for taken in points:
                 if taken is not None:
                     taken.put_back(done)

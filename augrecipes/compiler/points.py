@@ -8,6 +8,7 @@ from typing import Any
 
 import albumentations as A
 import numpy as np
+from albumentations.core.bbox_utils import BboxProcessor
 
 from augrecipes.compiler.targets import check_presence
 from augrecipes.errors import DataError
@@ -34,6 +35,28 @@ def processors(inputs: Inputs) -> dict[str, Any]:
             remove_invisible=points.remove_invisible,
         )
     return made
+
+
+def with_quick_check(processor: Any) -> None:
+    """Let albumentations' own check see no boxes but those that are not plainly valid.
+
+    It asks twice a sample which coordinates are nearly 0 or 1, in 30 µs; next to no box needs that.
+    """
+    if not isinstance(processor, BboxProcessor):
+        return
+    check = processor.check
+
+    def quick(data: np.ndarray, shape: Any) -> None:
+        if data.ndim != 2 or not _plainly_valid(data):
+            check(data, shape)
+
+    processor.check = quick
+
+
+def _plainly_valid(boxes: np.ndarray) -> bool:
+    """Whether all boxes lie within the picture and have an area; albumentations' own terms, so 0..1."""
+    low, high = boxes[:, :2], boxes[:, 2:4]
+    return bool(((low >= 0) & (low < high) & (high <= 1)).all())
 
 
 def as_they_come(processor: Any) -> None:

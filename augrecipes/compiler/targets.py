@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.sink import is_free
 from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
-from augrecipes.recipe.model import Inputs
+from augrecipes.recipe.model import Inputs, Output
 
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 
@@ -77,13 +79,28 @@ def mask_in(mask: Any, image: np.ndarray | Undecoded) -> np.ndarray:
     return mask.astype(np.float32)
 
 
-def mask_out(mask: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The mask as int64 H×W (labels), or float32 where the mask that came in was of floats. Never shares memory."""
+def mask_out(mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Sequence[Any] | None) -> np.ndarray:
+    """The mask H×W as it leaves: int64 of labels, float32 of floats. Shares no memory with what anybody holds.
+
+    Where the image leaves as uint8, so that less travels, labels keep the dtype that they came with.
+
+    Args:
+        mask: as the steps have left it.
+        dtype: that the mask came with.
+        output: of the recipe.
+        held: as for a sink.
+    """
     if mask.ndim == 3 and mask.shape[2] == 1:
         mask = mask[..., 0]
     if dtype.kind == "f":
-        return mask.astype(np.float32)
-    return np.rint(mask).astype(np.int64) if mask.dtype.kind == "f" else mask.astype(np.int64)
+        leaves: Any = np.float32
+    elif output.dtype == "uint8" and output.where == "host":
+        leaves = dtype
+    else:
+        leaves = np.int64
+    if mask.dtype == leaves and held is not None and is_free(mask, held):
+        return mask
+    return (np.rint(mask) if mask.dtype.kind == "f" and dtype.kind != "f" else mask).astype(leaves)
 
 
 def check_presence(name: str, presence: str, *, given: bool) -> None:

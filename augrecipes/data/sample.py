@@ -28,7 +28,9 @@ def as_torch(out: dict[str, Any], ragged: frozenset[str]) -> dict[str, Any]:
     """Arrays as tensors that share no memory with anything else; labels of boxes and points as int64 tensors."""
     sample: dict[str, Any] = {}
     for key, value in out.items():
-        if isinstance(value, np.ndarray):
+        if key == "mask" and value.dtype.kind in "bui":
+            sample[key] = torch.from_numpy(value.astype(np.int64, copy=not value.flags.writeable))
+        elif isinstance(value, np.ndarray):
             sample[key] = _tensor(value)
         elif key in ragged:
             sample[key] = torch.as_tensor(np.asarray(value, np.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
@@ -18,18 +18,23 @@ _UINT8, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float32, np.flo
 
 # What a channel is multiplied by, and what is added; None where that would change nothing.
 Affine = tuple[np.float32 | None, np.float32 | None]
+# The same for values of all channels in turn: an array of a block, or one value for all channels.
+Blocks = tuple[np.ndarray | np.float32 | None, np.ndarray | np.float32 | None]
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 # Copies images `start` to `stop` of many into an array: (start, stop, array).
 Fill = Callable[[int, int, np.ndarray], object]
 _AT_ONCE = 1 << 17  # bytes of images that are turned into floats while they are in the cache
+_BLOCK = (
+    3 << 14
+)  # values that are cast, scaled and shifted before the next ones: 196 kB of floats (benchmarks/basics.py)
 
 
 class Sink:
     """Turns the last step's image into what the recipe's `output` asks for.
 
-    A uint8 image counts 0..255, a float32 image 0..1. The result never shares memory with the image, nor with the
-    sink's own scratch. One thread at a time.
+    A uint8 image counts 0..255, a float32 image 0..1. The result shares memory neither with the sink's own scratch nor,
+    unless it is said to be free, with the image. One thread at a time.
 
     >>> Sink(Output())(np.full((2, 3, 1), 255, np.uint8)).tolist()
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
@@ -41,18 +46,37 @@ class Sink:
         self._dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
         self._as_it_is = self._dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         self._affine_by: dict[tuple[int, float], list[Affine]] = {}
+        self._blocks_by: dict[tuple[int, float], Blocks] = {}
+        self._interleaved = output.layout == "hwc" and self._color == "rgb" and self._dtype != _UINT8
         self._scratch = Scratch()
         self._room: list[np.ndarray] = []
         self._room_for: Any = None
 
-    def __call__(self, image: np.ndarray | Moved, allocate: Allocate = np.empty) -> np.ndarray:
-        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`."""
+    def __call__(
+        self, image: np.ndarray | Moved, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
+    ) -> np.ndarray:
+        """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
+
+        Args:
+            image: the last step's.
+            allocate: gives the memory.
+            held: arrays that somebody else holds. An image that is none of them, and has memory of its own, may leave
+                as it is; None: no image may.
+        """
+        copies = held is None or allocate is not np.empty
         if isinstance(image, Moved):
             # Reading rows backwards, or columns, is slower than letting cv2 move the pixels first.
-            image = image.array(self._scratch) if image.symmetry != IDENTITY else decoded(image.base)
+            room = self._scratch if copies or not self._as_it_is else None
+            image = image.array(room) if image.symmetry != IDENTITY else decoded(image.base)
         if self._as_it_is and image.dtype == _UINT8:
+            if not copies and is_free(image, held or ()):
+                return image
             out = allocate(image.shape, _UINT8)
             out[...] = image
+            return out
+        if self._interleaved:
+            out = allocate(image.shape, self._dtype)
+            self._in_blocks(image, out)
             return out
         planes = self._planes(image)
         height, width = image.shape[:2]
@@ -93,6 +117,10 @@ class Sink:
         for start in range(0, count, step):
             some = min(step, count - start)
             fill(start, start + some, room[:some])
+            if self._interleaved:
+                for image, part in zip(room[:some], out[start : start + some], strict=True):
+                    self._in_blocks(image, part)
+                continue
             # One below the other they are one tall image, whose channels are split in one call.
             for c, plane in enumerate(self._planes(room[:some].reshape(some * height, width, channels))):
                 part = out[start : start + some]
@@ -123,6 +151,35 @@ class Sink:
             work += shift
         if work is not into:
             into[...] = work
+
+    def _in_blocks(self, image: np.ndarray, into: np.ndarray) -> None:
+        """All channels in turn, as they lie: the arithmetic of `_as_float`, a few rows at a time."""
+        height, width, channels = image.shape
+        scale, shift = self._blocks(channels, 255.0 if image.dtype == _UINT8 else 1.0)
+        direct = into.dtype == _FLOAT32 and into.flags.c_contiguous
+        size = _block(channels)
+        rows = max(1, size // (width * channels))
+        for top in range(0, height, rows):
+            part = into[top : top + rows]
+            work = part if direct else self._scratch.array("work", part.shape, _FLOAT32)
+            work[...] = image[top : top + rows]
+            flat = work.reshape(-1)
+            for start in range(0, flat.size, size):  # once, but for rows that are longer than a block
+                values = flat[start : start + size]
+                if scale is not None:
+                    values *= scale[: values.size] if isinstance(scale, np.ndarray) else scale
+                if shift is not None:
+                    values += shift[: values.size] if isinstance(shift, np.ndarray) else shift
+            if not direct:
+                part[...] = work
+
+    def _blocks(self, channels: int, full: float) -> Blocks:
+        """The scales and shifts of values whose channels take turns; kept."""
+        known = self._blocks_by.get((channels, full))
+        if known is None:
+            scales, shifts = zip(*self._affine(channels, full), strict=True)
+            known = self._blocks_by[channels, full] = _repeated(scales, 1), _repeated(shifts, 0)
+        return known
 
     def _planes(self, base: np.ndarray) -> list[np.ndarray]:
         """The channels that leave, H×W each, in scratch or in the image itself."""
@@ -178,3 +235,27 @@ class Sink:
             self._room = [np.empty((height, width), image.dtype) for _ in range(channels)]
             self._room_for = (image.shape, image.dtype)
         return list(cv2.split(image, self._room))
+
+
+def is_free(array: np.ndarray, held: Sequence[Any]) -> bool:
+    """Whether an array has memory of its own, as it should lie, that nobody else holds.
+
+    >>> a = np.zeros((2, 2, 3), np.uint8)
+    >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
+    (True, False, False)
+    """
+    flags = array.flags
+    return flags.owndata and flags.c_contiguous and flags.writeable and not any(array is one for one in held)
+
+
+def _block(channels: int) -> int:
+    """How many values are worked on at a time: whole pixels."""
+    return max(1, _BLOCK // channels) * channels
+
+
+def _repeated(values: tuple[np.float32 | None, ...], neutral: float) -> np.ndarray | np.float32 | None:
+    """One value for all channels, or the channels' values again and again; None where they change nothing."""
+    if len(set(values)) == 1:
+        return values[0]
+    turn = np.array([neutral if value is None else value for value in values], np.float32)
+    return np.tile(turn, _block(len(turn)) // len(turn))

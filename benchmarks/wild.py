@@ -1,0 +1,188 @@
+"""Recipes that other people wrote, beside the same steps in a plain `A.Compose`: `none`, `exact` and `fast`.
+
+python benchmarks/wild.py --recipes FOLDER            prints a row for each recipe of the folder
+python benchmarks/wild.py --write --recipes FOLDER    prints, and writes the section `wild` of benchmarks/RESULTS.md
+
+A folder holds recipes (`*.yaml`), and may hold a `pipelines.json` beside or above them: a list of objects whose `size`
+says how large the pictures of the recipe `id` are, in pixels (512 where nothing is said).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean, median
+from time import thread_time_ns
+from typing import Any
+
+import numpy as np
+from options import Part, parser, run
+from results import Row, met
+
+import augrecipes as ar
+from augrecipes.bench.stock import plain_compose
+from augrecipes.demo.photos import CLASSES, draw_photo
+
+_SIDES = ("none", "exact", "fast")
+_ROUNDS = 3
+_PHOTOS = 4
+_LEAST = 0.97  # of plain albumentations' speed
+_METHOD = f"""\
+One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
+the size that it was written for, with masks, boxes and keypoints where it takes them. The plain side is an `A.Compose`
+of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the very generators that
+ours have, at the key of the same sample: all sides make the same draws, and before anything is timed the pictures of
+`none` are held against the plain side's. A sample's time is the best of {_ROUNDS} rounds of plain, `none`, `exact`,
+`fast` in turns; a recipe's ratio is the plain side's time for all samples by ours, and above 1 ours is the quicker."""
+
+Sides = dict[str, Callable[[int], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One recipe, and the sides that carry it out.
+
+    Attributes:
+        name: of the recipe.
+        move: brings the plain side's generators to the key of a sample; not timed.
+        sides: `plain`, `none`, `exact`, `fast`: from a sample's index to the sample.
+    """
+
+    name: str
+    move: Callable[[int], None]
+    sides: Sides
+
+
+def main() -> None:
+    known = parser(__doc__)
+    known.add_argument("--recipes", type=Path, metavar="FOLDER", help="where the recipes lie")
+    known.add_argument("--samples", type=int, default=32, help="of each recipe (%(default)s)")
+    options = known.parse_args()
+    if options.recipes is None:
+        print("not measured: --recipes FOLDER says where recipes of other people lie")
+        return
+    samples = 4 if options.quick else options.samples
+    parts: dict[str, Part] = {"recipes": lambda: _rows(options.recipes, samples)}
+    run(__file__, "Recipes that other people wrote", _METHOD, parts, options)
+
+
+def _rows(folder: Path, samples: int) -> Iterator[Row]:
+    sizes = _sizes(folder)
+    ratios: dict[str, list[float]] = {side: [] for side in _SIDES}
+    for path in sorted(folder.rglob("*.yaml")):
+        subject = subject_of(ar.load(path), sizes.get(path.stem, (512, 512)))
+        look(subject, samples)
+        found = measure(subject, samples)
+        plain = found["plain"]
+        for side in _SIDES:
+            ratios[side].append(plain / found[side])
+        told = " · ".join(f"{side} ×{ratios[side][-1]:.2f}" for side in _SIDES)
+        slowest = min(ratios[side][-1] for side in _SIDES)
+        yield Row(subject.name, told, f"plain {plain:.3f} ms", "" if slowest >= _LEAST else "slower")
+    for what, of in (("geometric mean", geometric_mean), ("median", median), ("least", min)):
+        told = " · ".join(f"{side} ×{of(ratios[side]):.2f}" for side in _SIDES)
+        goal = met(min(map(min, ratios.values())) >= _LEAST) if of is min else ""
+        yield Row(f"{what} of {len(ratios['none'])}", told, f"goal ×{_LEAST}" if of is min else "", goal)
+
+
+def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    """Height and width of the pictures, by recipe."""
+    found: dict[str, tuple[int, int]] = {}
+    for file in (folder / "pipelines.json", folder.parent / "pipelines.json"):
+        if file.is_file():
+            for one in json.loads(file.read_text(encoding="utf-8")):
+                size = one.get("size", 512)
+                found[one["id"]] = (size, size) if isinstance(size, int) else tuple(size)
+    return found
+
+
+def subject_of(recipe: ar.Recipe, size: tuple[int, int], seed: int = 0) -> Subject:
+    """The sides of a recipe over photos of a size."""
+    given = [_targets(recipe, size, k) for k in range(_PHOTOS)]
+    compose, move = plain_compose(recipe, seed=seed)
+    pipelines = {side: recipe.compile(optimize=side, seed=seed) for side in _SIDES}
+
+    def plain(index: int) -> Any:
+        targets = dict(given[index % _PHOTOS])
+        if "boxes" in targets:
+            targets["bboxes"] = targets.pop("boxes")
+        return compose(**targets)
+
+    sides: Sides = {"plain": plain}
+    for side, pipeline in pipelines.items():
+        sides[side] = lambda index, pipeline=pipeline: pipeline.at(index)(**given[index % _PHOTOS])
+    return Subject(recipe.name, move, sides)
+
+
+def _targets(recipe: ar.Recipe, size: tuple[int, int], number: int) -> dict[str, Any]:
+    """A photo, and whatever else the recipe takes."""
+    rng = np.random.default_rng(number)
+    height, width = size
+    found: dict[str, Any] = {"image": draw_photo(CLASSES[number % len(CLASSES)], size, rng)}
+    inputs = recipe.inputs
+    if inputs.mask != "absent":
+        found["mask"] = np.kron(
+            rng.integers(0, 2, (8, 8), np.uint8), np.ones((-(-height // 8), -(-width // 8)), np.uint8)
+        )
+        found["mask"] = np.ascontiguousarray(found["mask"][:height, :width])
+    middles = rng.uniform(0.2, 0.8, (5, 2))
+    if inputs.boxes is not None:
+        found["boxes"] = _boxes(middles, rng.uniform(0.1, 0.35, (5, 2)), size, inputs.boxes.format)
+        if inputs.boxes.labels:
+            found[inputs.boxes.labels] = list(range(5))
+    if inputs.keypoints is not None:
+        found["keypoints"] = (middles * (width, height)).astype(np.float32)
+        if inputs.keypoints.labels:
+            found[inputs.keypoints.labels] = list(range(5))
+    return found
+
+
+def _boxes(middles: np.ndarray, sides: np.ndarray, size: tuple[int, int], form: str) -> np.ndarray:
+    """Boxes in one of albumentations' formats, from shares of the picture."""
+    if form == "yolo":
+        return np.hstack([middles, sides]).astype(np.float32)
+    corners = np.hstack([middles - sides / 2, middles + sides / 2])
+    if form == "albumentations":
+        return corners.astype(np.float32)
+    whole = corners * (size[1], size[0], size[1], size[0])
+    if form == "coco":
+        whole[:, 2:] -= whole[:, :2]
+    return whole.astype(np.float32)
+
+
+def look(subject: Subject, samples: int) -> None:
+    """SystemExit where `none` does not make the plain side's picture."""
+    for index in range(samples):
+        subject.move(index)
+        theirs, ours = (np.asarray(subject.sides[side](index)["image"]) for side in ("plain", "none"))
+        if ours.shape != theirs.shape or not np.allclose(ours, theirs, atol=2e-6, rtol=2e-6):
+            raise SystemExit(f"{subject.name}: sample {index} of `none` is not that of plain albumentations")
+
+
+def measure(subject: Subject, samples: int) -> dict[str, float]:
+    """Milliseconds a sample of each side: the best of the rounds of each sample, and the mean over samples."""
+    total = dict.fromkeys(subject.sides, 0)
+    gc.disable()
+    try:
+        for index in range(samples):
+            best = dict.fromkeys(subject.sides, 1 << 62)
+            for _ in range(_ROUNDS):
+                for name, side in subject.sides.items():
+                    if name == "plain":
+                        subject.move(index)
+                    start = thread_time_ns()
+                    side(index)
+                    best[name] = min(best[name], thread_time_ns() - start)
+            for name, one in best.items():
+                total[name] += one
+            gc.collect(0)
+    finally:
+        gc.enable()
+    return {name: one / samples / 1e6 for name, one in total.items()}
+
+
+if __name__ == "__main__":
+    main()
