@@ -109,7 +109,8 @@ def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:
     status = {
         file.name: run(["-m", "augrecipes", "check", file.name], folder).returncode for file in folder.glob("*.yaml")
     }
-    assert status == {"my-pairs.yaml": 0, "my-recipe.yaml": 0, "stronger.yaml": 0, "first-try.yaml": 2}
+    valid, wrong = ("my-pairs.yaml", "my-recipe.yaml", "stronger.yaml"), ("first-try.yaml", "from-2021.yaml")
+    assert status == {**dict.fromkeys(valid, 0), **dict.fromkeys(wrong, 2)}
 
 
 def test_every_command_named_exists() -> None:

@@ -66,7 +66,7 @@ def check(
 
 def _explain(code: str) -> None:
     from augrecipes.cli.codes import describe, known
-    from augrecipes.recipe.suggest import hint
+    from augrecipes.recipe.spelling import hint
 
     text = describe(code)
     if text is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table
 from augrecipes.recipe.problems import Problems
 
@@ -99,7 +99,7 @@ def _hint(steps: list[Found], head: str, name: str, section: str, rest: list[str
     if same:
         return f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}"
     names = [step.id for step in there if step.id] + [step.name for step in there]
-    near = suggest.nearest(name, names)
+    near = spelling.nearest(name, names)
     if near:
         return f"; did you mean {near!r}?"
     return f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}" if there else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
 
 Schema = Mapping[str, Any]
@@ -114,7 +114,7 @@ def _check_enum(schema: Schema, node: Node) -> list[Finding]:
         return []
     texts = [choice for choice in choices if isinstance(choice, str)]
     if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
-        hint = suggest.hint(node.value, texts)
+        hint = spelling.hint(node.value, texts)
         return [Finding("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
     code = "E307" if isinstance(node, Scalar) and any(_number(choice) for choice in choices) else "E306"
     return [Finding(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
@@ -145,7 +145,7 @@ def _check_table(schema: Schema, node: Table) -> list[Finding]:
         if key in properties:
             found += check_value(properties[key], value)
         elif others is False:
-            found.append(Finding("E304", place, f"unknown key {key!r}{suggest.hint(key, properties)}"))
+            found.append(Finding("E304", place, f"unknown key {key!r}{spelling.hint(key, properties)}"))
         elif isinstance(others, Mapping):
             found += check_value(others, value)
     missing = [key for key in schema.get("required", ()) if key not in node.entries]

@@ -75,6 +75,12 @@ _ALL = (
         "Give a finite number.",
     ),
     Code("E116", "too many problems", "Only the first 100 are shown.", "Mend those first."),
+    Code(
+        "E117",
+        "a pipeline that albumentations saved",
+        "`A.save` writes objects and their arguments; a recipe names steps.",
+        "Write `version: 1`, `recipe: NAME` and `steps:`, with one step for each transform.",
+    ),
     Code("E201", "not a mapping", "A recipe is a mapping of keys.", "Start with `version: 1` and `recipe: NAME`."),
     Code(
         "E202",

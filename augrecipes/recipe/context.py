@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import NOWHERE, Kind, Position
 from augrecipes.recipe.nodes import Node, Place, Table
@@ -28,6 +28,7 @@ class Context:
         kind: of the recipe.
         scales: relative grid by target (kind pair).
         ids: where each id was given first.
+        translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
     """
 
     problems: Problems
@@ -37,6 +38,7 @@ class Context:
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
     ids: dict[str, Place] = field(default_factory=dict)
+    translated: bool = False
 
     def ignored(self, place: Place) -> frozenset[str]:
         """Lint codes that a comment on the line of `place` silences."""
@@ -57,7 +59,7 @@ class Context:
         """Note the keys of `table` that are not among `valid`."""
         for key, place, _ in table.pairs():
             if key not in valid:
-                message = f"unknown key {key!r}{suggest.hint(key, valid)}; it takes {', '.join(valid)}"
+                message = f"unknown key {key!r}{spelling.hint(key, valid)}; it takes {', '.join(valid)}"
                 self.problems.add(code, place, message, name)
 
     def position(self, place: Place) -> Position:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.nodes import Place, Scalar, Table, describe
@@ -26,7 +26,7 @@ def check_degrade(context: Context, step: Step, body: Table, place: Place) -> No
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
         elif context.kind == "pair" and node.value not in context.scales:
-            hint = suggest.hint(node.value, context.scales)
+            hint = spelling.hint(node.value, context.scales)
             problems.add("E314", node.place, f"unknown target {node.value!r}{hint}", label)
         else:
             names[key] = node.value

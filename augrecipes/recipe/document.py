@@ -7,6 +7,7 @@ from typing import Any
 
 from augrecipes.recipe import inputs, outputs, pairs, suggest
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.lint import diagnostic, group_defaults
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
 from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
 from augrecipes.recipe.problems import Problems
@@ -68,6 +69,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     )
     if kind == "pair":
         pairs.check_steps(context, recipe)
+    if context.translated:
+        for finding in group_defaults.differing(recipe):
+            problems.note(diagnostic(group_defaults.LINT, finding, recipe.file))
     return recipe
 
 

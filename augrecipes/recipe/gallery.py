@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from augrecipes.errors import RecipeError
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 
 SUFFIX = ".yaml"
 
@@ -40,6 +40,6 @@ def path(name: str) -> Path:
     """
     if name not in names():
         raise RecipeError(
-            f"no recipe {name!r} in the gallery{suggest.hint(name, names())}; it has {', '.join(names())}"
+            f"no recipe {name!r} in the gallery{spelling.hint(name, names())}; it has {', '.join(names())}"
         )
     return folder() / f"{name}{SUFFIX}"

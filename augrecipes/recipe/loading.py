@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.recipe import gallery, parse, suggest
+from augrecipes.recipe import gallery, parse, spelling
 from augrecipes.recipe.model import Recipe
 
 
@@ -54,5 +54,5 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists() or not isinstance(name_or_path, str):
         return path
     names = gallery.names()
-    message = f"neither a file nor a recipe of the gallery{suggest.hint(text, names)}; it has {', '.join(names)}"
+    message = f"neither a file nor a recipe of the gallery{spelling.hint(text, names)}; it has {', '.join(names)}"
     raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

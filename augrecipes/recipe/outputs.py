@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Normalize, Output
 from augrecipes.recipe.nodes import Items, Node, Scalar, Table, describe, plain
@@ -54,10 +54,10 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
             if key in context.scales:
                 named[key] = value
             else:
-                hint = suggest.hint(key, context.scales)
+                hint = spelling.hint(key, context.scales)
                 context.problems.add("E314", place, f"unknown target {key!r}{hint}", "output")
         else:
-            hint = suggest.hint(key, KEYS)
+            hint = spelling.hint(key, KEYS)
             context.problems.add("E401", place, f"unknown key {key!r}{hint}; it takes {', '.join(KEYS)}", "output")
     by_target = {key: _one(context, _inherited(own, value), f"output.{key}") for key, value in named.items()}
     return _one(context, own, "output"), by_target
@@ -122,7 +122,7 @@ def _normalize(context: Context, node: Node, label: str) -> Normalize | None:
     if not isinstance(node, Table):
         message = f"must be imagenet, none or {{mean: ..., std: ...}}, got {describe(node)}"
         if isinstance(node, Scalar) and isinstance(node.value, str):
-            message += suggest.hint(node.value, ("imagenet", "none"))
+            message += spelling.hint(node.value, ("imagenet", "none"))
         context.problems.add("E401", node.place, message, label)
         return None
     context.keys(node, ("mean", "std"), "E401", label)

@@ -21,6 +21,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
+        self._notes: list[Diagnostic] = []
         self._full = False
 
     def add(self, code: str, place: Place, message: str, name: str = "") -> None:
@@ -40,6 +41,10 @@ class Problems:
             raise Stop
         self._found.append(found)
 
+    def note(self, found: Diagnostic) -> None:
+        """Say something beside the problems: it is none, and alone it is not shown."""
+        self._notes.append(found)
+
     def stop(self, code: str, place: Place, message: str, name: str = "") -> Stop:
         """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
         self.add(code, place, message, name)
@@ -57,7 +62,7 @@ class Problems:
 
     def all(self) -> tuple[Diagnostic, ...]:
         """Every problem, in file order."""
-        found = sorted(self._found, key=lambda d: (d.file, d.line, d.col))
+        found = sorted([*self._found, *self._notes], key=lambda d: (d.file, d.line, d.col)) if self._found else []
         if self._full:
             last = found[-1]
             message = "more problems are not shown; mend these first"

@@ -10,10 +10,11 @@ from typing import Any
 from augrecipes.ops import judge, registry
 from augrecipes.ops.own import PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import suggest
+from augrecipes.recipe import spelling, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.groups import check_group
+from augrecipes.recipe.history import CLASSES, GONE, is_old
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
 
@@ -45,7 +46,7 @@ def build_steps(context: Context, node: Node, inside: Inside | None = None, key:
 
 def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     place, name, body = _shape(context, node)
-    if not _usable_name(context, name, place, inside):
+    if not _usable_name(context, name, place, body, inside):
         return None
     if body is None:
         body = Table({}, place)
@@ -99,7 +100,7 @@ def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     return place, name, None if isinstance(body, Scalar) and body.value is None else body
 
 
-def _usable_name(context: Context, name: str, place: Place, inside: Inside) -> bool:
+def _usable_name(context: Context, name: str, place: Place, body: Node | None, inside: Inside) -> bool:
     if not name:
         return False
     problems = context.problems
@@ -132,7 +133,9 @@ def _usable_name(context: Context, name: str, place: Place, inside: Inside) -> b
         problems.add("E302", place, message + hint, name)
     else:
         valid = (*registry.names(), *GROUPS)
-        problems.add("E302", place, f"unknown step{suggest.step(name, valid)}", name)
+        given = {} if body is None else plain(body)
+        context.translated = context.translated or name in CLASSES
+        problems.add("E302", place, f"unknown step{suggest.step(name, given, valid)}", name)
     return False
 
 
@@ -195,7 +198,7 @@ def _targets(context: Context, node: Node, label: str, place: Place, *, one: boo
         elif value not in context.scales:
             valid = list(context.scales)
             message = (
-                f"unknown target {value!r}{suggest.hint(value, valid)}; `scales:` has {', '.join(valid) or 'none'}"
+                f"unknown target {value!r}{spelling.hint(value, valid)}; `scales:` has {', '.join(valid) or 'none'}"
             )
             context.problems.add("E314", item.place, message, label)
         elif value in names:
@@ -222,13 +225,15 @@ def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
             continue
         elif key in properties:
             for finding in () if name in GROUPS else check_value(properties[key], node):
-                why = suggest.value(name, key) if finding.code == "E307" else ""
+                why = suggest.value(name, key, finding.code, plain(node))
                 context.problems.add(finding.code, finding.place, finding.message + why, f"{name}.{key}")
             taken[key] = node
-        elif key in schema.get("x-python", ()):
+        elif key in schema.get("x-python", ()) and (name, key) not in GONE:
             context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
         elif not open_ended:
-            hint = suggest.argument(name, key, [*valid, *inner, *RESERVED[:2]])
+            given = plain(body)
+            context.translated = context.translated or is_old(name, key, given)
+            hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
             takes = f"; it takes {', '.join([*valid, *inner, 'p'])}" if not hint else ""
             context.problems.add("E304", at, f"unknown argument {key!r}{hint}{takes}", name)
     if name not in GROUPS and name != "Degrade":

@@ -1,111 +1,119 @@
-"""The likely valid name: what it is called in other libraries and older versions first, then the nearest spelling."""
+"""The likely valid name, or what to write: what it is called elsewhere first, then the nearest spelling."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from augrecipes.recipe import synonyms
+from augrecipes.ops import registry
+from augrecipes.ops.judge import verdict
+from augrecipes.recipe import history, synonyms
+from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.model import Arguments, Step
+from augrecipes.recipe.nodes import Place, from_value
+from augrecipes.recipe.spelling import hint
+from augrecipes.recipe.write import flow
+
+_OWN_CLASS = "; a class of yours is made known with augrecipes.register(cls), or by an entry point augrecipes.ops"
 
 
-def step(name: str, valid: Iterable[str]) -> str:
-    """`; did you mean ...?` for an unknown step, or an empty text.
+def step(name: str, given: Any, valid: Iterable[str]) -> str:
+    """What to write for an unknown step with the arguments `given`.
 
-    >>> step("RandomRotation", ["Rotate"])
+    >>> step("RandomRotation", None, ["Rotate"])
     '; did you mean Rotate?'
-    >>> step("horizontalflip", ["HorizontalFlip", "VerticalFlip"])
+    >>> step("horizontalflip", None, ["HorizontalFlip", "VerticalFlip"])
     "; did you mean 'HorizontalFlip'?"
+    >>> step("RandomContrast", {"limit": 0.1}, [])
+    '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
-    return _known(synonyms.STEPS.get(name)) or hint(name, valid)
+    if name in history.CLASSES:
+        new, today = history.CLASSES[name], history.step_today(name, given if isinstance(given, Mapping) else {})
+        fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
+        return f"; write `{new}: {flow(today)}`" if fine else f"; did you mean {new}?"
+    return _known(synonyms.STEPS.get(name)) or hint(name, valid) or _OWN_CLASS
 
 
-def argument(cls: str, name: str, valid: Iterable[str]) -> str:
-    """`; did you mean ...?` for an unknown argument of `cls`, or an empty text.
+def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]) -> str:
+    """What to write for an unknown argument of a step `cls` with the arguments `given`, or an empty text.
 
-    >>> argument("RandomCrop", "sise", ["height", "width"])
+    >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"])
     ''
-    >>> argument("Rotate", "degrees", ["limit"])
+    >>> argument("Rotate", "degrees", {"degrees": 3}, ["limit"])
     '; did you mean limit?'
-    >>> argument("Rotate", "value", ["limit", "fill"])
-    '; did you mean fill?'
+    >>> argument("Rotate", "value", {"value": [0, 0, 255]}, ["limit", "fill"])
+    '; write `fill: [0, 0, 255]`'
     """
     names = list(valid)
+    if name == "always_apply":
+        return f"; {history.ALWAYS_APPLY}"
+    if (cls, name) in history.GONE:
+        return f"; {history.GONE[cls, name]}"
+    today = history.instead(cls, name, given)
+    if today is None and name == "size" and cls in synonyms.SIZES:
+        return _size(cls, given[name])
+    if today is not None:
+        return _instead(cls, today)
     specific = synonyms.ARGUMENTS_OF.get((cls, name))
     if specific:
         return _known(specific)
-    general = synonyms.ARGUMENTS.get(name, "")
-    if general and general.split(":")[0] in (*names, "p", "id"):
-        return _known(general)
-    return hint(name, names)
+    general = synonyms.ARGUMENTS.get(name)
+    return _known(general) if general in (*names, "p", "id") else hint(name, names)
 
 
-def value(cls: str, name: str) -> str:
-    """What to say beside a value out of range, or an empty text.
+def _instead(cls: str, today: Mapping[str, Any]) -> str:
+    if not today:
+        return "; it is gone, and null asked for nothing: leave it out"
+    if _accepted(cls, today):
+        return f"; write `{_inline(today)}`"
+    return f"; did you mean {', '.join(today)}?"
 
-    >>> value("Solarize", "threshold_range")
+
+def _size(cls: str, value: Any) -> str:
+    height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
+    if cls == "Resize" and not isinstance(value, list):
+        shorter = {"max_size": value}
+        if _accepted("SmallestMaxSize", shorter):
+            return f"; one number is the shorter side, and the shape is kept: write `SmallestMaxSize: {flow(shorter)}`"
+    sides = dict(zip(synonyms.SIZES[cls], (height, width), strict=True))
+    return f"; write `{_inline(sides)}`" if _accepted(cls, sides) else f"; did you mean {' and '.join(sides)}?"
+
+
+def _inline(arguments: Mapping[str, Any]) -> str:
+    return flow(arguments)[1:-1]
+
+
+def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a class's schema takes all of these."""
+    takes = (registry.arguments(cls) or {"properties": {}})["properties"]
+    return all(
+        name in takes and not check_value(takes[name], from_value(arguments[name], Place())) for name in arguments
+    )
+
+
+def value(cls: str, name: str, code: str, given: Any) -> str:
+    """What to say beside a value that an argument does not take, or an empty text.
+
+    >>> value("Solarize", "threshold_range", "E307", [0, 128])
     '; it is in fractions of full scale: level 128 is 0.5'
+    >>> value("RandomResizedCrop", "size", "E306", 224)
+    '; write `size: [224, 224]`'
     """
-    text = synonyms.VALUES.get((cls, name))
-    return f"; {text}" if text else ""
+    text = synonyms.VALUES.get((cls, name)) if code == "E307" else None
+    if text:
+        return f"; {text}"
+    pair = {name: [given, given]}
+    one = code == "E306" and isinstance(given, int | float) and not isinstance(given, bool)
+    return f"; write `{_inline(pair)}`" if one and _accepted(cls, pair) else ""
 
 
 def top_key(name: str, valid: Iterable[str]) -> str:
-    """`; did you mean ...?` for an unknown key of the recipe, or an empty text."""
+    """What to write for an unknown key of the recipe, or an empty text."""
     return _known(synonyms.TOP_KEYS.get(name)) or hint(name, valid)
 
 
 def _known(text: str | None) -> str:
+    """A name of the tables as a question, words as they are."""
     if not text:
         return ""
-    if text.startswith("nothing"):
-        return f"; use {text}"
-    return f"; did you mean {text}?"
-
-
-def hint(name: str, valid: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the nearest of `valid`, or an empty text when nothing is near."""
-    near = nearest(name, valid)
-    return f"; did you mean {near!r}?" if near else ""
-
-
-def nearest(name: str, valid: Iterable[str]) -> str | None:
-    """The valid name with the nearest spelling; letter case and underscores count least.
-
-    >>> nearest("hieght", ["height", "width"]), nearest("zzz", ["height"])
-    ('height', None)
-    """
-    if len(name) > 60:
-        return None
-    best, best_distance = None, max(1, (len(name) + 1) // 3) + 0.5
-    folded = _fold(name)
-    for candidate in valid:
-        other = _fold(candidate)
-        if other == folded:
-            return candidate
-        if abs(len(other) - len(folded)) >= best_distance:
-            continue
-        found = distance(folded, other)
-        if found < best_distance:
-            best, best_distance = candidate, found
-    return best
-
-
-def _fold(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
-
-
-def distance(a: str, b: str) -> int:
-    """Edits between two words; swapping two neighbours is one (optimal string alignment).
-
-    >>> distance("hieght", "height"), distance("sise", "size"), distance("", "ab")
-    (1, 1, 2)
-    """
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        before, last, row = row, before, [i]
-        for j, y in enumerate(b, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
+    return f"; did you mean {text}?" if " " not in text else f"; {text}"

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augrecipes.recipe import gallery, limits, suggest
+from augrecipes.recipe import gallery, limits, spelling
 from augrecipes.recipe.addresses import Found, assign, find_step, remove, steps_of
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, from_value
 from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.saved import refuse_saved
 
 OVERRIDES = "<overrides>"
 _OWN_KEYS = ("extends", "set", "without")
@@ -96,6 +97,7 @@ class Variants:
         if not isinstance(top, Table):
             message = f"a recipe is a mapping of keys such as `version: 1`, got {describe(top)}"
             raise problems.stop("E201", top.place, message, "recipe")
+        refuse_saved(top, problems)
         changes = {key: top.entries.pop(key) for key in _OWN_KEYS if key in top.entries}
         if "extends" in changes:
             parent = self._extended(changes["extends"], source, chain)
@@ -150,7 +152,7 @@ class Variants:
             return Source(str(path), path, path.parent)
         if source.root is None or source.path is None:
             message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
-            raise problems.stop("E501", place, message + suggest.hint(name, gallery.names()), "extends")
+            raise problems.stop("E501", place, message + spelling.hint(name, gallery.names()), "extends")
         try:
             path = (source.path.parent / name).resolve()
             if not path.exists() and not path.suffix:
@@ -162,7 +164,7 @@ class Variants:
             message = f"{name!r} leads out of {source.root.name or source.root}/; only files inside it can be extended"
             raise problems.stop("E502", place, message, "extends")
         if not there:
-            hint = suggest.hint(name, gallery.names())
+            hint = spelling.hint(name, gallery.names())
             message = f"{name!r} is neither a recipe of the gallery nor a file beside this one{hint}"
             raise problems.stop("E501", place, message, "extends")
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written

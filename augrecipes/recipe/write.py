@@ -23,9 +23,9 @@ def to_yaml(recipe: Recipe) -> str:
       - HorizontalFlip: {p: 0.2}
     """
     default = Recipe("")
-    top: list[tuple[str, str]] = [("version", "1"), ("recipe", _flow(recipe.name))]
+    top: list[tuple[str, str]] = [("version", "1"), ("recipe", flow(recipe.name))]
     if recipe.about:
-        top.append(("about", _flow(recipe.about)))
+        top.append(("about", flow(recipe.about)))
     if recipe.kind != default.kind:
         top.append(("kind", recipe.kind))
     if recipe.optimize != default.optimize:
@@ -38,7 +38,7 @@ def to_yaml(recipe: Recipe) -> str:
         ("inputs", _inputs(recipe.inputs)),
     ):
         if value or (key == "bag" and value is not None):
-            lines.append(f"{key}: {_flow(value)}")
+            lines.append(f"{key}: {flow(value)}")
     lines += _section("steps", recipe.steps)
     if recipe.eval is not None:
         lines += _section("eval", recipe.eval)
@@ -63,11 +63,11 @@ def _step(step: Step, indent: str) -> list[str]:
     if step.p is not None:
         arguments["p"] = step.p
     if not step.steps:
-        text = f": {_flow(arguments)}" if arguments else ""
-        return [f"{indent}- {_flow(step.name)}{text}"]
+        text = f": {flow(arguments)}" if arguments else ""
+        return [f"{indent}- {flow(step.name)}{text}"]
     lines = [f"{indent}- {step.name}:"]
     inner = indent + "    "
-    lines += [f"{inner}{_flow(key)}: {_flow(value)}" for key, value in arguments.items()]
+    lines += [f"{inner}{flow(key)}: {flow(value)}" for key, value in arguments.items()]
     return lines + _section("steps", step.steps, inner)
 
 
@@ -95,7 +95,7 @@ def _outputs(recipe: Recipe) -> list[str]:
     by_target = {target: _output(output) for target, output in recipe.outputs.items()}
     if not default and not by_target:
         return []
-    return [f"output: {_flow({**default, **by_target})}"]
+    return [f"output: {flow({**default, **by_target})}"]
 
 
 def _output(output: Output) -> dict[str, Any]:
@@ -114,8 +114,12 @@ def _output(output: Output) -> dict[str, Any]:
     return found
 
 
-def _flow(value: Any) -> str:
-    """One value on one line, as YAML 1.2 reads it back."""
+def flow(value: Any) -> str:
+    """One value on one line, as YAML 1.2 reads it back.
+
+    >>> flow({"size": [224, 224], "fill": None})
+    '{size: [224, 224], fill: null}'
+    """
     match value:
         case None:
             return "null"
@@ -126,11 +130,11 @@ def _flow(value: Any) -> str:
         case str():
             return _text(value)
         case Arguments():
-            return _flow(value.plain())
+            return flow(value.plain())
         case dict():
-            return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
         case _:
-            return "[" + ", ".join(_flow(item) for item in value) + "]"
+            return "[" + ", ".join(flow(item) for item in value) + "]"
 
 
 def _text(text: str) -> str:

@@ -17,7 +17,7 @@ from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import schema, synonyms
+from augrecipes.recipe import schema
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.parse import parse_text
 
@@ -187,23 +187,6 @@ def test_what_cannot_be_registered(own_names: None) -> None:
 
     with pytest.raises(ValueError, match="reserved"):
         registry.register(Named)
-
-
-def test_suggestions_lead_to_names_that_exist() -> None:
-    known = {*registry.names(), *GROUPS}
-    for wrong, right in synonyms.STEPS.items():
-        assert wrong not in known
-        if not right.startswith(("nothing", "`")):
-            assert right.replace(",", " ").replace(":", " ").split()[0] in known, right
-    for cls, wrong in synonyms.ARGUMENTS_OF:
-        if cls in known:
-            assert wrong not in (registry.arguments(cls) or {})["properties"], (cls, wrong)
-            right = synonyms.ARGUMENTS_OF[cls, wrong]
-            names = set((registry.arguments(cls) or {})["properties"])
-            assert (
-                right.startswith("nothing")
-                or right.replace(":", " ").replace(";", " ").replace(",", " ").split()[0] in names
-            )
 
 
 def test_verdicts_are_kept_between_runs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

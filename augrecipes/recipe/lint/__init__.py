@@ -15,7 +15,7 @@ from augrecipes.errors import Diagnostic
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.model import Recipe
 
-__all__ = ["Finding", "Lint", "lints", "run"]
+__all__ = ["Finding", "Lint", "diagnostic", "lints", "run"]
 
 
 @cache
@@ -49,15 +49,12 @@ def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
         for finding in lint.check(recipe):
             if finding.step is not None and lint.code in finding.step.ignored:
                 continue
-            place, message = finding.place, finding.message
-            if finding.origin:
-                message += f" (in {finding.origin}, which this recipe extends)"
-            yield Diagnostic(
-                message=message,
-                line=place.line or 1,
-                col=place.col or 1,
-                code=lint.code,
-                name=lint.name,
-                file=recipe.file,
-                severity=lint.severity,
-            )
+            yield diagnostic(lint, finding, recipe.file)
+
+
+def diagnostic(lint: Lint, finding: Finding, file: str) -> Diagnostic:
+    """What a lint has found in the recipe of `file`, with its place."""
+    place, message = finding.place, finding.message
+    if finding.origin:
+        message += f" (in {finding.origin}, which this recipe extends)"
+    return Diagnostic(message, place.line or 1, place.col or 1, lint.code, lint.name, file, lint.severity)
