@@ -18,8 +18,10 @@ from augrecipes.data.batches.order import Indices, number_repeats
 from augrecipes.data.batches.profiled import named
 from augrecipes.data.batches.rows import Rows, Take
 from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
+from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
 from augrecipes.data.gathered import samples_at_once
+from augrecipes.data.keys import resolved
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
@@ -94,6 +96,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
                 raise ValueError(f"samples_per_epoch must be at least 1, got {samples_per_epoch}")
             self._order = np.arange(samples_per_epoch, dtype=np.int64)
         self._span = len(table) * (1 + (len(self) - 1) // len(table))
+        self._visits = Visits(self._span, quiet=self.mode == "eval")
 
     # -- what a kind defines ------------------------------------------------------------------------------------------
 
@@ -240,24 +243,18 @@ class SampleDataset(Dataset[dict[str, Any]]):
         made = copy.copy(self)
         made._order = number_repeats(taken, self._span)
         made._span = self._span * (1 + int(made._order.max(initial=0)) // self._span)
-        if mode is not None and mode != self.mode:
-            made.mode = mode
-            made.pipeline = made._compiled(mode)
+        if other := mode is not None and mode != self.mode:
+            made.mode, made.pipeline = mode, made._compiled(mode)
+        if other or made._span > self._span:
+            made._visits = Visits(made._span, quiet=made.mode == "eval")
         return made
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
         """Sample `i` of the set epoch, or `(epoch, i)`."""
-        now = current()
-        if isinstance(key, tuple):
-            if len(key) != 2:
-                raise TypeError(f"ds[epoch, index] takes two integers, got {len(key)}")
-            epoch, index = check_epoch(key[0]), as_index(key[1])
-            repeat, position = divmod(index, len(self)) if index >= 0 else (0, self._position(index))
-        else:
-            epoch, repeat = (now.epoch, now.repeat) if now else (self.clock.epoch, 0)
-            position = self._position(as_index(key))
+        now, ((epoch, index),) = current(), resolved(self, [key])
+        repeat, position = divmod(index, len(self))
         virtual = self._virtual(position, repeat)
         try:
             return self._read(epoch, virtual)
@@ -272,8 +269,11 @@ class SampleDataset(Dataset[dict[str, Any]]):
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
-        at_once = samples_at_once(self, keys) if self.gathers and current() is None else None
-        return [self[key] for key in keys] if at_once is None else at_once
+        if current() is None and self.gathers and type(self).__getitem__ is SampleDataset.__getitem__:
+            keys = resolved(self, keys)
+            if (at_once := samples_at_once(self, keys)) is not None:
+                return at_once
+        return [self[key] for key in keys]
 
     def read_batch(self, epoch: int, indices: Sequence[int], take: Take | None = None) -> dict[str, Any] | None:
         """The samples `ds[epoch, i]` as one batch, or None where they have to be read one after another.

@@ -31,7 +31,8 @@ class ImageFolder(SampleDataset):
     - `applied`: the draws that were made, with `save_applied_params`.
 
     `ds[5]` is sample 5 of the epoch that `set_epoch` set, `ds[epoch, 5]` of a given one, where indices of `len(ds)`
-    and more stand for repeats: the same file with draws of its own.
+    and more stand for repeats: the same file with draws of its own. What a plain DataLoader of torch asks for moves on
+    with every visit, see `augrecipes.data.batches.visits`.
 
     Args:
         root: a folder of class folders or of images, or a list of such folders.

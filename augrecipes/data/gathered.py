@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from augrecipes.data.batches.epoch import check_epoch
 from augrecipes.data.batches.rows import Rows
-from augrecipes.data.checks import as_index
 from augrecipes.errors import DataError
 
 if TYPE_CHECKING:
     from augrecipes.data.dataset import SampleDataset
+    from augrecipes.data.keys import Key
 
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index")
@@ -51,16 +50,16 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def samples_at_once(dataset: SampleDataset, keys: Sequence[Any]) -> list[dict[str, Any]] | None:
+def samples_at_once(dataset: SampleDataset, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
     """`[dataset[key] for key in keys]`, or None where that has to be done one after another."""
-    pairs = [key if isinstance(key, tuple) else (dataset.epoch, key) for key in keys]
-    if not pairs or any(len(pair) != 2 for pair in pairs) or len({check_epoch(epoch) for epoch, _ in pairs}) != 1:
-        return None
-    indices = [as_index(index) for _, index in pairs]
-    if not all(0 <= index < len(dataset) for index in indices):
-        return None
-    try:
-        batch = dataset.read_batch(check_epoch(pairs[0][0]), indices)
-    except DataError:
-        return None
-    return None if batch is None else split(batch)
+    samples: dict[int, dict[str, Any]] = {}
+    for epoch in dict.fromkeys(epoch for epoch, _ in keys):
+        places = [k for k, key in enumerate(keys) if key[0] == epoch]
+        try:
+            batch = dataset.read_batch(epoch, [keys[k][1] for k in places])
+        except DataError:
+            return None
+        if batch is None:
+            return None
+        samples.update(zip(places, split(batch), strict=True))
+    return [samples[k] for k in range(len(keys))]

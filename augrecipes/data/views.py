@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import count, product, starmap
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from torch.utils.data import ConcatDataset
 
-from augrecipes.data.batches.epoch import Reading, clocks, current, reading
+from augrecipes.data.batches.epoch import Reading, clocks, current, leaves, reading
+from augrecipes.data.batches.order import Indices
+from augrecipes.data.batches.visits import Visits, asked_by_torch
+from augrecipes.data.dataset import SampleDataset
 
 
 class Concat(ConcatDataset[Any]):
@@ -22,11 +26,12 @@ class Concat(ConcatDataset[Any]):
     """
 
     def __init__(self, datasets: Sequence[Any]) -> None:
-        super().__init__(datasets)
-        members = self.datasets
-        self._times = [sum(other is member for other in members) for member in members]
-        self._earlier = [sum(other is member for other in members[:i]) for i, member in enumerate(members)]
-        self.classes, self.class_to_idx = _shared_classes(members)
+        super().__init__([part for member in datasets for part in _parts(member)])
+        self._clocks = [next(iter(clocks(member)), None) for member in self.datasets]
+        self._keys = Keys.of(self.datasets)
+        modes = {getattr(leaf, "mode", "eval") for leaf in leaves(self)}
+        self._visits = Visits(len(self), quiet=modes == {"eval"})
+        self.classes, self.class_to_idx = _shared_classes(self.datasets)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
@@ -37,15 +42,16 @@ class Concat(ConcatDataset[Any]):
         position = key.__index__()
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range for {len(self)} samples")
-        member = int(np.searchsorted(self.cumulative_sizes, position % len(self), side="right"))
-        inner = position % len(self) - (self.cumulative_sizes[member - 1] if member else 0)
-        dataset = self.datasets[member]
-        if self._times[member] == 1:
-            return dataset[inner]
-        # The same dataset more than once: every occurrence makes draws of its own.
-        now = current() or Reading(self.epoch)
-        with reading(replace(now, repeat=now.repeat * self._times[member] + self._earlier[member])):
-            return dataset[inner]
+        position %= len(self)
+        member = int(np.searchsorted(self.cumulative_sizes, position, side="right"))
+        inner = position - (self.cumulative_sizes[member - 1] if member else 0)
+        now, clock = current(), self._clocks[member]
+        if now is None and clock is not None:
+            now = Reading(*(self._visits.next(position, clock) if asked_by_torch() else (clock.epoch, 0)))
+        if now is None:
+            return self.datasets[member][inner]
+        with reading(replace(now, repeat=self._keys.repeat(member, now.repeat))):
+            return self.datasets[member][inner]
 
     @property
     def epoch(self) -> int:
@@ -75,9 +81,9 @@ class Concat(ConcatDataset[Any]):
 def concat(datasets: Sequence[Any]) -> Concat:
     """Join datasets, one after another.
 
-    A sample is the one that its own dataset gives, draws included. A dataset that is listed more than once makes new
-    draws each time. Equal indices of different datasets draw alike if their seeds and recipes are equal: give them
-    different seeds, or list the roots in one dataset.
+    A sample is the one that its own dataset gives, draws included, unless an earlier dataset of the same seed draws for
+    the same index: then it is one of its repeats, so that no two samples share their draws. torch's ConcatDataset
+    knows nothing of this: give its members different seeds.
 
     Args:
         datasets: ours or any others with a length. Classes, where there are any, must be the same.
@@ -93,6 +99,61 @@ def concat(datasets: Sequence[Any]) -> Concat:
     if not datasets:
         raise ValueError("concat needs at least one dataset")
     return Concat(datasets)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Which repeats of its samples each part of a concat gives, so that no two parts make the same draws.
+
+    Attributes:
+        numbers: parts that would draw alike have different ones; 0 gives the samples as they are.
+        spans: how far the indices of each part reach, which is what a repeat adds to them.
+    """
+
+    numbers: tuple[int, ...]
+    spans: tuple[int, ...]
+
+    @classmethod
+    def of(cls, members: Sequence[Any]) -> Keys:
+        """The keys of `members`, in order."""
+        parts = [leaves(member) for member in members]
+        numbers: list[int] = []
+        for mine in parts:
+            taken = {n for n, part in zip(numbers, parts, strict=False) if any(starmap(_alike, product(mine, part)))}
+            numbers.append(next(n for n in count() if n not in taken))
+        return cls(tuple(numbers), tuple(max(getattr(leaf, "_span", len(leaf)) for leaf in mine) for mine in parts))
+
+    def repeat(self, part: int, again: int) -> int:
+        """What repeat `again` of the whole is for a part.
+
+        Every number has a stretch of indices to itself, long enough for the longest part.
+
+        >>> [Keys((0, 1), (10, 10)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
+        [0, 1, 2, 3]
+        >>> [Keys((0, 1), (10, 4)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
+        [0, 5, 4, 15]
+        """
+        parts = 1 + max(self.numbers)
+        if parts == 1:
+            return again
+        stretch = self.spans[part] if len(set(self.spans)) == 1 else 2 * max(self.spans)
+        return -(-(again * parts + self.numbers[part]) * stretch // self.spans[part])
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether some sample of one makes the draws of a sample of the other."""
+    if not isinstance(a, SampleDataset) or not isinstance(b, SampleDataset):
+        return a is b
+    return a.seed == b.seed and (a._table is not b._table or bool(np.intersect1d(_rows(a), _rows(b)).size))
+
+
+def _rows(ds: SampleDataset) -> Indices:
+    return np.arange(len(ds)) if ds._order is None else ds._order % len(ds._table)
+
+
+def _parts(member: Any) -> list[Any]:
+    """A concat's own parts, which have to differ from those of another one, too."""
+    return list(member.datasets) if type(member) is Concat else [member]
 
 
 def _shared_classes(members: Sequence[Any]) -> tuple[list[str] | None, dict[str, int] | None]:

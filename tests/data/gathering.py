@@ -62,8 +62,8 @@ class Gathering(SampleDataset):
     def _path(self, row: int) -> str:
         return f"{row}.png"
 
-    def _mark(self, epoch: int, virtual: int) -> int:
-        return mix(epoch, virtual) & 255
+    def _mark(self, epoch: int, virtual: int) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(mix(epoch, virtual).to_bytes(8, "little"), np.uint8)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         self.asked.append((threading.current_thread().name, 1))
@@ -73,7 +73,7 @@ class Gathering(SampleDataset):
         allocate = room("image") or np.empty
         image = allocate((3, size, size), np.dtype(np.uint8))
         image[:, : self.size, : self.size] = self.pixels[row]
-        image[0, 0, 0] = self._mark(epoch, virtual)
+        image[0, 0, :8] = self._mark(epoch, virtual)
         return {"image": torch.from_numpy(image)}
 
     def _batch(
@@ -86,5 +86,5 @@ class Gathering(SampleDataset):
             raise DataError("broken")
         image = take("image", (3, self.size, self.size), np.dtype(np.uint8))
         np.take(self.pixels, rows, axis=0, out=image)
-        image[:, 0, 0, 0] = [self._mark(epoch, int(v)) for v in virtual]
+        image[:, 0, 0, :8] = [self._mark(epoch, int(v)) for v in virtual]
         return {"image": image}

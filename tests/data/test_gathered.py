@@ -91,11 +91,11 @@ def test_sizes_that_differ_are_padded(options: dict[str, Any]) -> None:
 
 def test_a_plain_torch_loader_asks_for_batches() -> None:
     ds = Gathering(N)
-    expected = [pixels(ds[i]) for i in range(N)]
+    expected = [[pixels(ds[epoch, i]) for i in range(N)] for epoch in (0, 1)]
     ds.asked.clear()
-    for view, n in ((ds, N), (Subset(ds, range(9)), 9)):
+    for epoch, (view, n) in enumerate([(ds, N), (Subset(ds, range(9)), 9)]):  # the second one reads samples again
         found = list(DataLoader(view, 5, collate_fn=list))
-        assert [pixels(sample) for batch in found for sample in batch] == expected[:n]
+        assert [pixels(sample) for batch in found for sample in batch] == expected[epoch][:n]
         assert isinstance(found[0][0]["index"], int)
     assert [n for _, n in ds.asked] == [5, 5, 5, 5, 3, 5, 4]
     batch = next(iter(DataLoader(ds, 5, sampler=EpochSampler(ds), collate_fn=Collate())))

@@ -1,0 +1,105 @@
+"""How often a plain DataLoader of torch has asked for each sample, so that every pass over the data draws anew.
+
+Our own loader says the epoch with every batch; `set_epoch` says it, too. A DataLoader of torch does neither, and would
+make the same pictures in every pass. So what it asks for is counted, sample by sample, in memory that is shared with
+its workers. The k-th visit to a sample, from 0, is that of epoch k; once `set_epoch` was called, the first visit is
+that of the epoch it said, and further ones are its repeats.
+
+Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same picture however often it is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+
+from augrecipes.data.batches.epoch import Clock
+from augrecipes.data.batches.memory import free_shared
+
+_log = logging.getLogger("augrecipes")
+
+# Where every DataLoader of torch asks its dataset, in a worker or without, whatever wraps what in between.
+_FETCHES = frozenset(kind.fetch.__code__ for kind in (_MapDatasetFetcher, _IterableDatasetFetcher))
+_COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts, the upper half says since which `set_epoch`
+
+
+def asked_by_torch() -> bool:
+    """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code in _FETCHES:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    # Threads that a user's own dataset reads with begin with an empty stack.
+    return get_worker_info() is not None and threading.current_thread() is not threading.main_thread()
+
+
+class Visits:
+    """Counters, one a sample, shared as a `Clock` is: with workers, not with copies and files.
+
+    Workers that ask for the same sample within the same microsecond may get the same number.
+
+    Args:
+        count: of samples.
+        quiet: draws that move on are not worth a word.
+
+    >>> clock, visits = Clock(), Visits(3, quiet=True)
+    >>> visits.next(2, clock), visits.next(2, clock), visits.next(1, clock)
+    ((0, 0), (1, 0), (0, 0))
+    >>> clock.set(7)
+    >>> visits.next(2, clock), visits.next(2, clock)
+    ((7, 0), (7, 1))
+    """
+
+    def __init__(self, count: int, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the log was told
+        self._share()
+
+    def __len__(self) -> int:
+        return len(self._cells) - 1
+
+    def next(self, sample: int, clock: Clock) -> tuple[int, int]:
+        """The epoch and the repeat of the visit that begins now."""
+        cells, since = self._cells.numpy().view(np.uint32), clock.changes & _STAMP
+        stamp, count = divmod(int(cells[sample]), _COUNT + 1)
+        earlier = count if stamp == since else 0
+        cells[sample] = since << 16 | (earlier + 1) & _COUNT
+        if clock.changes:
+            return clock.epoch, earlier
+        if earlier and not self.quiet and not cells[-1]:
+            self._tell(cells)
+        return clock.epoch + earlier, 0
+
+    def _tell(self, cells: np.ndarray[Any, Any]) -> None:
+        worker = get_worker_info()
+        if worker is None or worker.id == 0:  # of several workers one speaks, and the first has a batch in every pass
+            cells[-1] = 1
+            _log.warning(
+                "samples are read again, and nobody has said set_epoch: each visit to a sample draws as the next epoch "
+                "does. ds.set_epoch(epoch) before every pass says which one it is, and ar.loader counts by itself"
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share()
+
+    def _share(self) -> None:
+        if self._cells.is_shared():  # type: ignore[no-untyped-call]
+            return
+        free = free_shared()
+        if free is not None and free < self._cells.nbytes:
+            _log.warning(
+                "shared memory has no room for %d bytes: workers of a plain DataLoader repeat their draws in every "
+                "pass, unless ds.set_epoch(epoch) is said",
+                self._cells.nbytes,
+            )
+            return
+        self._cells.share_memory_()  # type: ignore[no-untyped-call]

@@ -1,0 +1,333 @@
+"""A plain DataLoader of torch draws anew in every pass; who says the epoch, or reads by hand, gets what they said."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gathering import Gathering
+from kind_laws import direct, drawn, run
+from kinds import KINDS, Kind, N, pixels
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler, random_split
+
+from augrecipes.data.batches import visits
+from augrecipes.data.batches.epoch import Clock
+from augrecipes.data.batches.visits import Visits
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.loader import loader
+from augrecipes.data.loading.sampler import EpochSampler
+from augrecipes.data.views import concat
+
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
+    for kind in KINDS:
+        kind.fill(made[kind.name])
+    return made
+
+
+class Wrapped(Dataset[Any]):
+    """A dataset of the user's, which knows nothing of ours."""
+
+    def __init__(self, mine: Any) -> None:
+        self.mine = mine
+
+    def __len__(self) -> int:
+        return len(self.mine)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.mine[index]
+
+
+class Pooled(Wrapped):
+    """Reads in a thread of its own."""
+
+    def __getitem__(self, index: int) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self.mine.__getitem__, index).result()
+
+
+# Views of a dataset, and the positions of their samples in it.
+VIEWS: dict[str, Callable[[Any], tuple[Any, list[int]]]] = {
+    "itself": lambda ds: (ds, [*range(N)]),
+    "Subset": lambda ds: (Subset(ds, [3, 1, 8]), [3, 1, 8]),
+    "Subset of Subset": lambda ds: (Subset(Subset(ds, [3, 1, 8]), [2, 0]), [8, 3]),
+    "random_split": lambda ds: (part := random_split(ds, [5, N - 5])[0], [*part.indices]),
+    "subset": lambda ds: (ds.subset([7, 2]), [7, 2]),
+    "ConcatDataset": lambda ds: (ConcatDataset([ds.subset([1, 2]), ds.subset([5])]), [1, 2, 5]),
+    "concat": lambda ds: (concat([ds.subset([1, 2]), ds.subset([5])]), [1, 2, 5]),
+    "concat of a Subset": lambda ds: (concat([Subset(ds, [4, 0])]), [4, 0]),
+    "wrapped": lambda ds: (Wrapped(ds), [*range(N)]),
+}
+# Ways of reading them.
+WAYS: dict[str, dict[str, Any]] = {
+    "here": {"batch_size": 5},
+    "here, unbatched": {"batch_size": None},
+    "2 forked": {"batch_size": 2, "num_workers": 2, "multiprocessing_context": "fork"},
+    "2 that stay": {"batch_size": 1, "num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
+}
+FRESH: dict[str, dict[str, Any]] = {
+    "spawned": {"batch_size": 4, "num_workers": 1, "multiprocessing_context": "spawn"},
+    "forkserver": {
+        "batch_size": 4,
+        "num_workers": 1,
+        "multiprocessing_context": "forkserver",
+        "persistent_workers": True,
+    },
+}
+
+
+def as_they_are(samples: Any) -> Any:
+    return samples
+
+
+def plain(ds: Any, batch_size: int | None = 3, **options: Any) -> DataLoader[Any]:
+    return DataLoader(ds, batch_size, collate_fn=as_they_are, **options)
+
+
+def passes(made: DataLoader[Any]) -> Iterator[list[dict[str, Any]]]:
+    """The samples of one pass after another."""
+    while True:
+        yield [sample for batch in made for sample in (batch if isinstance(batch, list) else [batch])]
+
+
+def check_passes(
+    ds: SampleDataset, view: Callable[[Any], tuple[Any, list[int]]], epochs: int = 3, **options: Any
+) -> None:
+    """Pass k over a view gives the samples of epoch k."""
+    expected = [direct(ds, epoch) for epoch in range(epochs)]
+    seen, positions = view(ds)
+    for epoch, found in zip(range(epochs), passes(plain(seen, **options)), strict=False):
+        assert [pixels(sample) for sample in found] == [expected[epoch][i] for i in positions]
+
+
+def law(ds: SampleDataset) -> None:
+    """What every kind of dataset does with plain DataLoaders, in short."""
+    first = pixels(ds[5])
+    check_passes(ds, VIEWS["itself"], **WAYS["2 forked"])
+    assert pixels(ds[5]) == first  # by hand: what was set
+    ds.set_epoch(7)
+    many = next(passes(plain(Subset(ds, [5] * 9))))
+    assert len({drawn(s) for s in many}) == 9
+    assert pixels(many[0]) == pixels(ds[7, 5]) == pixels(ds[5])
+    assert [pixels(s) for s in many] == [pixels(ds[7, s["index"]]) for s in many]
+
+
+@by_kind
+def test_every_kind(roots: dict[str, Path], kind: Kind) -> None:
+    law(kind.open(roots[kind.name], seed=3))
+
+
+@pytest.mark.parametrize(("view", "way"), [*itertools.product(VIEWS, WAYS)])
+def test_every_pass_is_an_epoch(view: str, way: str) -> None:
+    check_passes(Gathering(N), VIEWS[view], **WAYS[way])
+
+
+@pytest.mark.parametrize(("kind", "way"), [(KINDS[0], "spawned"), (KINDS[2], "forkserver")], ids=str)
+def test_workers_that_were_not_forked(roots: dict[str, Path], kind: Kind, way: str) -> None:
+    check_passes(kind.open(roots[kind.name], seed=3), VIEWS["concat"], epochs=2, **FRESH[way])
+
+
+def test_threads_of_the_user_in_a_worker() -> None:
+    check_passes(Gathering(N), lambda ds: (Pooled(ds), [*range(N)]), **WAYS["2 forked"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_set_epoch_is_exact(way: str) -> None:
+    ds = Gathering(N)
+    made = passes(plain(ds, **WAYS[way]))
+    assert [pixels(s) for s in next(made)] == direct(ds, 0)
+    for epoch in (4, 4, 0):
+        ds.set_epoch(epoch)
+        assert [pixels(s) for s in next(made)] == direct(ds, epoch)
+    again = next(made)  # and nobody said a word
+    assert [s["index"] for s in again] == [N + i for i in range(N)]
+    assert [pixels(s) for s in again] == [pixels(ds[0, N + i]) for i in range(N)]
+    assert [s["index"] for s in next(made)] == [2 * N + i for i in range(N)]
+
+
+@pytest.mark.parametrize("said", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_sampler_repeats_is_drawn_anew(way: str, said: bool) -> None:
+    ds = Gathering(N)
+    weights = [float(i < 3) for i in range(N)]
+    options = {**WAYS[way], "num_workers": min(1, WAYS[way].get("num_workers", 0))}
+    made = passes(plain(ds, sampler=WeightedRandomSampler(weights, 20), **options))
+    seen = set()
+    for epoch in range(3):
+        if said:
+            ds.set_epoch(epoch)
+        seen |= {drawn(s) for s in next(made)}
+    assert len(seen) == 60
+
+
+def test_what_is_said_with_every_sample_holds() -> None:
+    ds = Gathering(N)
+    expected = direct(ds, 0)
+    for _ in range(2):
+        assert run(ds) == expected
+        assert [pixels(s) for s in next(passes(plain(ds, sampler=EpochSampler(ds))))] == expected
+        assert [pixels(ds[i]) for i in range(N)] == expected
+        assert [pixels(s) for s in ds.__getitems__([*range(N)])] == expected
+    assert [pixels(s) for s in next(passes(plain(ds)))] == expected
+
+
+def test_our_loader_counts_by_itself() -> None:
+    ds = Gathering(N)
+    for view, kinds in ((ds, direct(ds, 1)), (Wrapped(ds), direct(ds, 1))):
+        made = loader(view, 5, collate=as_they_are)
+        list(made)
+        assert [pixels(s) for batch in made for s in batch] == kinds
+
+
+def test_a_subset_in_another_mode_counts_for_itself(roots: dict[str, Path]) -> None:
+    ds = KINDS[0].open(roots["image"], seed=3)
+    judged, part = ds.subset([4, 5], mode="eval"), ds.subset([5])
+    for epoch in range(3):
+        assert [pixels(s) for s in next(passes(plain(judged)))] == direct(judged)
+        assert [pixels(s) for s in next(passes(plain(part)))] == [pixels(ds[epoch, 5])]
+
+
+def test_copies_count_for_themselves(tmp_path: Path) -> None:
+    ds = Gathering(N)
+    next(passes(plain(ds)))
+    made = [copy.deepcopy(ds), pickle.loads(pickle.dumps(ds))]
+    for other in (*made, ds):
+        assert [pixels(s) for s in next(passes(plain(other)))] == direct(ds, 1)
+    assert [pixels(s) for s in next(passes(plain(copy.copy(ds))))] == direct(ds, 2)
+
+
+def test_one_line_in_the_log(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    ds = Gathering(N)
+    made = passes(plain(ds))
+    next(made)
+    assert not caplog.messages
+    next(made), next(made)
+    (told,) = caplog.messages
+    assert "set_epoch" in told
+    assert "ar.loader" in told
+    caplog.clear()
+    ds.set_epoch(3)
+    next(made), next(made)
+    assert not caplog.messages
+
+    handler = logging.FileHandler(tmp_path / "log.txt")
+    logging.getLogger("augrecipes").addHandler(handler)
+    try:
+        for way in ("2 forked", "2 that stay"):
+            workers = passes(plain(Gathering(N), **WAYS[way]))
+            next(workers), next(workers), next(workers)
+    finally:
+        logging.getLogger("augrecipes").removeHandler(handler)
+        handler.close()
+    assert (tmp_path / "log.txt").read_text().splitlines() == [told] * 2
+
+
+def test_eval_without_draws_is_silent(roots: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+    made = passes(plain(KINDS[0].open(roots["image"], seed=3, mode="eval")))
+    next(made), next(made)
+    assert not caplog.messages
+
+
+def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(visits, "free_shared", lambda: 10)
+    ds = Gathering(N)
+    assert "no room" in caplog.text
+    check_passes(ds, VIEWS["itself"], **WAYS["here"])
+
+
+def test_counters_go_round() -> None:
+    clock, counters = Clock(), Visits(1, quiet=True)
+    found = [counters.next(0, clock)[0] for _ in range(2**16 + 2)]
+    assert found == [*range(2**16), 0, 1]
+
+
+class TestPlantedFaults:
+    def test_draws_that_do_not_move(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Visits, "next", lambda self, sample, clock: (clock.epoch, 0))
+        self.caught(roots)
+
+    def test_counters_that_are_not_shared(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Visits, "_share", lambda self: None)
+        self.caught(roots)
+
+    def test_what_is_read_by_hand_counts(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("augrecipes.data.keys.asked_by_torch", lambda: True)
+        self.caught(roots)
+
+    def test_a_word_of_the_user_is_missed(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Clock, "changes", 0)
+        self.caught(roots)
+
+    def test_repeats_are_those_of_later_epochs(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+        true = Visits.next
+        monkeypatch.setattr(Visits, "next", lambda *args: (sum(true(*args)), 0))
+        self.caught(roots)
+
+    def caught(self, roots: dict[str, Path]) -> None:
+        with pytest.raises(AssertionError):
+            law(KINDS[0].open(roots["image"], seed=3))
+
+
+class TestPartsOfAConcat:
+    """No two samples of a concat share their draws, and those of the first part are its own."""
+
+    def distinct(self, members: list[Any], epochs: int = 2) -> None:
+        both = concat(members)
+        assert [pixels(both[i]) for i in range(len(members[0]))] == direct(members[0])
+        expected = [pixels(both[i]) for i in range(len(both))]
+        for way in (WAYS["here"], WAYS["2 forked"]):
+            found = next(passes(plain(copy.deepcopy(both), **way)))
+            assert [pixels(s) for s in found] == expected
+        made = loader(both, 4, collate=as_they_are, samples_per_epoch=3 * len(both))
+        keys = [(epoch, s["index"]) for epoch in range(epochs) for batch in made for s in batch]
+        assert len(set(keys)) == len(keys) == 3 * epochs * len(both)
+
+    def test_of_one_seed(self) -> None:
+        self.distinct([Gathering(N), Gathering(N)])
+
+    def test_of_other_lengths(self) -> None:
+        for sizes in ((12, 5), (5, 12), (3, 7, 50), (1, 1, 30, 2)):
+            self.distinct([Gathering(n) for n in sizes])
+
+    def test_of_parts_of_a_dataset(self) -> None:
+        ds = Gathering(N)
+        self.distinct([ds.subset([1, 2, 3]), ds.subset([2, 3]), ds.subset([7]), Subset(ds, [0, 1])])
+        apart = concat([ds.subset([1, 2]), ds.subset([7])])
+        assert [pixels(apart[i]) for i in range(3)] == [pixels(ds[i]) for i in (1, 2, 7)]
+
+    def test_of_concats(self) -> None:
+        self.distinct([concat([Gathering(4), Gathering(9)]), Gathering(6)])
+
+    def test_of_pictures(self, roots: dict[str, Path]) -> None:
+        one, two = (KINDS[0].open(roots["image"], seed=3) for _ in range(2))
+        both, other = concat([one, two]), KINDS[0].open(roots["image"], seed=4)
+        assert pixels(both[5]) == pixels(one[5])
+        assert drawn(both[N + 5]) == drawn(one[0, N + 5]) != drawn(one[5])
+        assert both[N + 5]["path"] == one[5]["path"]
+        assert pixels(concat([one, other])[N + 5]) == pixels(other[5])
+        one.set_epoch(2)
+        two.set_epoch(2)
+        assert drawn(both[N + 5]) == drawn(one[2, N + 5])
+
+    def test_planted_faults_are_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from augrecipes.data import views
+
+        for name, fault in {
+            "repeat": lambda keys, part, again: again,
+            "of": classmethod(lambda cls, members: cls(tuple(range(len(members))), (1,) * len(members))),
+        }.items():
+            with monkeypatch.context() as patch:
+                patch.setattr(views.Keys, name, fault)
+                with pytest.raises(AssertionError):
+                    self.test_of_other_lengths()
