@@ -8,9 +8,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from augrecipes.errors import harmless_record
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline as Pipeline
@@ -68,6 +71,8 @@ _HOMES = {
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
+
+logging.getLogger(__name__).addFilter(harmless_record)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,15 +12,45 @@
 
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
 message alone, because a DataLoader worker's error is rebuilt that way in the parent process.
+
+Files may be named by anyone, and recipes may say anything: what is shown of them holds no control characters, neither
+in errors nor in the log nor in what the command line prints. All of these spell them out with `harmless`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+
+
+def harmless(text: str, keep: str = "") -> str:
+    """`text` with line ends and control characters spelt out, but for those in `keep`.
+
+    Bytes of file names that are no text travel as surrogates; these stay, as streams write them in a harmless way.
+
+    >>> print(harmless("red\\033[31m\\nnext.png"))
+    red\\x1b[31m\\nnext.png
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)
+
+
+class Lines(str):
+    """Text of several lines, of which each is harmless already: the log leaves it as it is."""
+
+    __slots__ = ()
+
+
+def harmless_record(record: logging.LogRecord) -> bool:
+    """Spell out control characters in what a log record is about. A filter that lets everything pass."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(harmless(value) if type(value) is str else value for value in record.args)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +78,7 @@ class Diagnostic:
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
         name = f" {self.name}" if self.name else ""
-        return f"{where}: {self.code}{name}: {self.message}"
+        return harmless(f"{where}: {self.code}{name}: {self.message}")
 
     def in_file(self, file: str) -> Diagnostic:
         """The same problem, placed in `file`."""
@@ -57,6 +87,9 @@ class Diagnostic:
 
 class AugrecipesError(Exception):
     """Base of every error that augrecipes raises on purpose."""
+
+    def __str__(self) -> str:
+        return harmless(super().__str__(), keep="\n")
 
 
 class RecipeError(AugrecipesError):
@@ -90,7 +123,8 @@ class DataError(AugrecipesError):
 
     def __init__(self, message: str = "", path: str | None = None, step: str | None = None) -> None:
         self.reason, self.path, self.step = message, path, step
-        parts = [part for part in (path, f"step {step}" if step else None, message) if part]
+        named = harmless(path) if path else None
+        parts = [part for part in (named, f"step {step}" if step else None, message) if part]
         super().__init__(": ".join(parts))
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str | None, str | None]]:
@@ -115,7 +149,7 @@ class StoreError(AugrecipesError):
 
     def __init__(self, message: str = "", path: str | None = None) -> None:
         self.reason, self.path = message, path
-        super().__init__(f"{path}: {message}" if path else message)
+        super().__init__(f"{harmless(path)}: {message}" if path else message)
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:
         return type(self), (self.reason, self.path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-from augrecipes.cli.terminal import paint
+from augrecipes.cli.terminal import paint, width
+from augrecipes.errors import harmless
 
 _BAR = 32  # the longest, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -14,17 +15,31 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 def table(
     title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,)
 ) -> Iterator[str]:  # fmt: skip
-    """Aligned columns: those in `left` to the left, the others to the right."""
-    yield paint(title, "strong", sys.stdout)
-    every = [heads, *rows] if heads else list(rows)
+    """Aligned columns: those in `left` to the left, the others to the right.
+
+    Columns for which the lines have no room stand in a second table below, behind the first column again.
+    """
+    if title:
+        yield paint(title, "strong", sys.stdout)
+    every = [[harmless(cell) for cell in row] for row in ([heads, *rows] if heads else rows)]
     widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
-    for number, row in enumerate(every):
-        cells = (
-            f"{cell:<{width}}" if k in left else f"{cell:>{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        line = ("  " + "  ".join(cells)).rstrip()
-        yield paint(line, "faint", sys.stdout) if heads and not number else line
+    for block in _blocks(widths):
+        for number, row in enumerate(every):
+            cells = (f"{row[k]:<{widths[k]}}" if k in left else f"{row[k]:>{widths[k]}}" for k in block)
+            line = ("  " + "  ".join(cells)).rstrip()
+            yield paint(line, "faint", sys.stdout) if heads and not number else line
+
+
+def _blocks(widths: Sequence[int]) -> list[list[int]]:
+    """The columns of each table: as many as there is room for; at least one beside the first."""
+    blocks: list[list[int]] = [[]]
+    room = width() - 2
+    for k, size in enumerate(widths):
+        block = blocks[-1]
+        if len(block) > 1 and sum(widths[j] + 2 for j in block) + size > room:
+            blocks.append([0])
+        blocks[-1].append(k)
+    return [block for block in blocks if block]
 
 
 def bar(share: float) -> str:

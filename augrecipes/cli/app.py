@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from augrecipes.cli.answers import Command
 from augrecipes.cli.bench import bench
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
@@ -75,7 +76,7 @@ def _root(
 for name, command, about in (
     ("list", list_gallery, "List the recipes that come with augrecipes."),
     ("check", check, "Print every problem of recipes, and say what a code means."),
-    ("check-data", check_data, "Print every defect of the files of pairs."),
+    ("check-data", check_data, "Print every defect of the files that a recipe reads."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
@@ -86,4 +87,4 @@ for name, command, about in (
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
     ("demo", demo, "See it work on pictures that it draws itself."),
 ):
-    app.command(name, short_help=about)(command)
+    app.command(name, cls=Command, short_help=about)(command)

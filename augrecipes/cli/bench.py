@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Mode, Seed, Set, Without, numbers, one_of, overrides
-from augrecipes.cli.terminal import parts, progress
+from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.folders import Data, apart, data_of
+from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, numbers, one_of, overrides
+from augrecipes.cli.progress import parts, progress
+from augrecipes.cli.terminal import say
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Judgement
@@ -23,16 +25,15 @@ _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
 
 
 def bench(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE...", help="Recipe files, or names of the gallery.")],
-    data: Annotated[
+    words: Annotated[
         list[str],
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each; or a packed "
-            "store.",
+        typer.Argument(
+            metavar="RECIPE... [DATA]",
+            help="Recipe files, or names of the gallery; then the data: a folder of images or of bags, or a CSV file; "
+            "for pairs TARGET=PATH for each target; or a packed store.",
         ),
     ],
+    data: Data = None,
     against: Annotated[
         str | None, typer.Option("--against", metavar="stock", help="albumentations' own Compose beside each recipe.")
     ] = None,
@@ -86,7 +87,7 @@ def bench(
         bool, typer.Option("--effects/--no-effects", help="Also look at what the steps do to the samples.")
     ] = True,
     ablate: Annotated[bool, typer.Option("--ablate", help="Leave each step out in turn.")] = False,
-    json_: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything to this file.")] = None,
+    json_: Json = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Write a report here: a page, plots and bench.json."),
@@ -100,7 +101,7 @@ def bench(
     ] = "15%",
     mode: Mode = "train",
     seed: Seed = 0,
-    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    masks: Masks = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -108,11 +109,11 @@ def bench(
 
     \b
     Examples:
-      augrecipes bench stained-tissue --data tiles/ --optimize none,fast
-      augrecipes bench a.yaml b.yaml --data photos/ --against stock -o report/
-      augrecipes bench a.yaml --data photos/ --baseline bench.json --fail-if-slower 15%
-      augrecipes bench a.yaml --data photos/ --workers 0,1,2,4
-      augrecipes bench sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4 --train-step train.py
+      augrecipes bench stained-tissue tiles/ --optimize none,fast
+      augrecipes bench a.yaml b.yaml photos/ --against stock -o report/
+      augrecipes bench a.yaml photos/ --baseline bench.json --fail-if-slower 15%
+      augrecipes bench a.yaml photos/ --workers 0,1,2,4
+      augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
     times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
@@ -141,7 +142,14 @@ def bench(
     if sizes is not None and not counts:
         raise typer.BadParameter("sizes are those of a sweep, which --workers asks for", param_hint="--sizes")
     of_epochs = None if sizes is None else numbers(sizes, "--sizes", 1, _MOST_SAMPLES)
-    changes, sources = overrides(set_), data_of(data)
+    changes = overrides(set_)
+    recipes, more = apart(words)
+    if not recipes:
+        raise typer.BadParameter("which recipes? Give files or names of the gallery", param_hint="RECIPE")
+    if not more and not data:
+        told = "which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target"
+        raise typer.BadParameter(told, param_hint="DATA")
+    sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
     from augrecipes.bench.report.write import usable_folder
@@ -152,8 +160,6 @@ def bench(
 
     if device is not None and train_step is None:
         raise typer.BadParameter("is where the model of --train-step FILE.py is trained", param_hint="--device")
-    if json_ is not None and not json_.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {json_.parent}", param_hint="--json")
     if out is not None:
         usable_folder(out)
     held = None if baseline is None else open_baseline(baseline)
@@ -177,33 +183,35 @@ def bench(
     setting = Setting(sources, section, seed, masks)
     with parts() as advance:
         found = compare(loaded, setting, options, advance)
-    from augrecipes.cli.bench_tables import tell, tell_gate
-
-    for line in tell(found):
-        typer.echo(line)
-    if json_ is not None:
-        write(found, json_)
-        typer.echo(f"\n{json_}")
     judgement = None if held is None else judge(held, found, limit)
-    if judgement is not None:
-        typer.echo()
-        for line in tell_gate(judgement):
-            typer.echo(line)
+    answer(found.to_json(), json_, lambda: _tell(found, judgement), lambda path: write(found, path))
     if out is not None:
-        _report(found, out, loaded, setting, judgement)
+        _report(found, out, loaded, setting, judgement, quiet=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
 
 
-def _report(found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None) -> None:
-    """Write the report, and say where it is."""
+def _tell(found: Bench, judgement: Judgement | None) -> None:
+    from augrecipes.cli.bench_tables import tell, tell_gate
+
+    for line in tell(found):
+        say(line)
+    say()
+    for line in [] if judgement is None else tell_gate(judgement):
+        say(line)
+
+
+def _report(
+    found: Bench, folder: Path, recipes: Mapping[str, Any], setting: Setting, held: Judgement | None, *, quiet: bool
+) -> None:
+    """Write the report, and say where it is; `quiet`: on standard error."""
     from augrecipes.bench.report.write import write_report
 
     with progress("drawing") as advance:
         written = write_report(found, folder, recipes, setting, held, advance)
-    typer.echo(f"\n{written.page}")
+    say(written.page, err=quiet)
     for note in written.notes:
-        typer.echo(note)
+        say(note, err=quiet)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from augrecipes.cli.answers import STDOUT, Json, answer, renamed
 from augrecipes.cli.options import Set, Without, one_of, overrides
 
 FORMATS = ("text", "github", "json")
@@ -21,9 +23,9 @@ def check(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
     format_: Annotated[
-        str, typer.Option("--format", metavar="text|github|json", help="github: annotations in GitHub Actions.")
+        str, typer.Option("--format", metavar="text|github", help="github: annotations in GitHub Actions.")
     ] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json_: Json = None,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="CODE", help="Say what a code means, and how to mend it.")
     ] = None,
@@ -46,9 +48,12 @@ def check(
       1  a lint error; with --strict also a warning
       2  not a valid recipe, or no such file
     """
-    form = "json" if as_json else one_of(format_, FORMATS, "--format")
+    form = one_of(format_, FORMATS, "--format")
+    if form == "json":
+        renamed("--format json", "--json")
+        json_ = json_ or STDOUT
     if explain is not None:
-        _explain(explain)
+        _explain(explain, json_)
         return
     if not files:
         raise typer.BadParameter("which recipes? Give files, folders, gallery names, or - for standard input")
@@ -60,15 +65,16 @@ def check(
     # This process looks at recipes and at no pixels.
     without_torch()
     checked, problems = check_all(files, changes, tuple(without or ()))
-    report.write(problems, form, checked)
+    answer([asdict(problem) for problem in problems], json_, lambda: report.tell(problems, form, checked))
     raise typer.Exit(report.status(problems, strict))
 
 
-def _explain(code: str) -> None:
+def _explain(code: str, json_: str | None) -> None:
     from augrecipes.cli.codes import describe, known
+    from augrecipes.cli.terminal import say
     from augrecipes.recipe.spelling import hint
 
     text = describe(code)
     if text is None:
         raise typer.BadParameter(f"no code {code!r}{hint(code, known())}", param_hint="--explain")
-    typer.echo(text)
+    answer({"code": code, "text": text}, json_, lambda: say(text))

@@ -2,149 +2,156 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.options import Mode, Recipe, Set, Without, one_of, overrides
+from augrecipes.cli.answers import STDOUT, Json, answer, renamed
+from augrecipes.cli.folders import Data, Words, sources
+from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, one_of, overrides
+from augrecipes.cli.progress import parts
+from augrecipes.cli.terminal import paint, say
 
 if TYPE_CHECKING:
-    from augrecipes.data.tables.pair_checks import Wanted
-    from augrecipes.data.tables.pair_table import Found
+    from augrecipes.data.audit.found import Checked
     from augrecipes.recipe.model import Recipe as Parsed
-
-FORMATS = ("text", "json")
 
 
 def check_data(
     recipe: Recipe,
-    roots: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TARGET=DIR", help="A folder for each target; repeat a target for several."),
-    ] = None,
+    words: Words = None,
+    data: Data = None,
+    masks: Masks = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--names", metavar="TARGET={}x4", help="How names are made of the scene's. Repeatable."),
+        typer.Option("--names", metavar="TARGET={}x4", help="How names of pairs are made of the scene's. Repeatable."),
     ] = None,
-    files: Annotated[
-        str | None,
-        typer.Option("--files", metavar="CSV", help="A CSV file with a column a target, instead of folders."),
-    ] = None,
-    split: Annotated[str | None, typer.Option("--split", help="With --files: the rows of this split.")] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
     content: Annotated[
-        bool, typer.Option("--content", help="Also compare each small image with its large one, reduced.")
+        bool,
+        typer.Option(
+            "--content",
+            help="Also decode every picture; of pairs compare small and large.",
+        ),
     ] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="text|json", help="json: for programs.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    json_: Json = None,
     mode: Mode = "train",
     set_: Set = None,
     without: Without = None,
+    files: Annotated[str | None, typer.Option("--files", metavar="CSV", hidden=True)] = None,
+    format_: Annotated[str | None, typer.Option("--format", metavar="text|json", hidden=True)] = None,
 ) -> None:
-    """Check the files of pairs: partners, names, sizes, channels; with --content also what they show.
+    """Check the files that a recipe would read: headers, sizes, labels, masks, boxes, partners; all defects at once.
 
     \b
     Examples:
-      augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
-      augrecipes check-data sr-x4 hr=Set5/HR lr=Set5/X4 --names lr={}x4 --content
-      augrecipes check-data real-esrgan-x4 hr=DIV2K/HR hr=Flickr2K/HR
+      augrecipes check-data imagenet-train photos/
+      augrecipes check-data segmentation photos/ --masks masks/ --content
+      augrecipes check-data detection boxes.csv
+      augrecipes check-data stained-tissue-bag slides/
+      augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --content
+      augrecipes check-data sr-x4 hr=Set5/HR lr=Set5/X4 --names lr={}x4
 
     \b
     Exit status:
       0  all files are fine
-      1  defects, or no pairs
+      1  defects, or nothing to read
       2  arguments that cannot be used
     """
-    form = "json" if as_json else one_of(format_, FORMATS, "--format")
-    one_of(mode, ("train", "eval"), "--mode")
-    folders = _assigned(roots or [], "TARGET=DIR")
-    templates = {name: given[-1] for name, given in _assigned(names or [], "--names").items()}
-    if bool(folders) == (files is not None):
-        raise typer.BadParameter("which files? Give a folder for each target, such as hr=DIR lr=DIR, or --files CSV")
+    if one_of(format_, ("text", "json"), "--format") == "json":
+        renamed("--format json", "--json")
+        json_ = json_ or STDOUT
+    section = one_of(mode, ("train", "eval"), "--mode")
+    templates = _templates(names or [])
+    if files is not None:
+        renamed("--files CSV", "--data CSV")
+    given = sources(recipe, words, data, None if files is None else [files])
     from augrecipes.ops.albumentations import without_torch
 
     without_torch()
     from augrecipes.recipe import load
 
     parsed = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
-    if parsed.kind != "pair":
-        raise typer.BadParameter(f"recipe {parsed.name!r} is of kind {parsed.kind}; check-data is for pairs")
-    found = _check(parsed, mode, folders, files, templates, split, content=content)
-    _write(found, form, content=content)
-    raise typer.Exit(1 if found.defects or not found.scenes else 0)
+    _fits(parsed, given, masks, templates)
+    found, told = _check(
+        parsed,
+        section,
+        given,
+        masks=None if masks is None else str(masks),
+        names=templates,
+        split=split,
+        content=content,
+    )
+    answer(told, json_, lambda: _tell(found))
+    raise typer.Exit(1 if found.defects or not found.fine else 0)
 
 
-def _assigned(given: Sequence[str], option: str) -> dict[str, list[str]]:
-    """KEY=VALUE texts by key; a key may be repeated."""
-    found: dict[str, list[str]] = {}
+def _templates(given: Sequence[str]) -> dict[str, str]:
+    """TARGET={}x4 texts by target."""
+    found: dict[str, str] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key or not value:
-            raise typer.BadParameter(f"{text!r} is not TARGET=VALUE, such as hr=DIR", param_hint=option)
-        found.setdefault(key, []).append(value)
+            raise typer.BadParameter(f"{text!r} is not TARGET=TEMPLATE, such as lr={{}}x4", param_hint="--names")
+        found[key] = value
     return found
+
+
+def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
+    """BadParameter for what does not go with a recipe of this kind."""
+    if recipe.kind != "pair" and (names or not isinstance(data, str)):
+        what = "--names" if names else "TARGET=PATH"
+        raise typer.BadParameter(f"{what} is for pairs, and recipe {recipe.name!r} is of kind {recipe.kind}")
+    if recipe.kind != "image" and masks is not None:
+        raise typer.BadParameter(f"masks go with images, and recipe {recipe.name!r} is of kind {recipe.kind}",
+                                 param_hint="--masks")  # fmt: skip
 
 
 def _check(
-    recipe: Parsed,
-    mode: Any,
-    folders: dict[str, Any],
-    files: str | None,
-    names: dict[str, str],
-    split: str | None,
-    *,
-    content: bool,
-) -> Found:
-    """The scenes that are fine, and all defects."""
-    from dataclasses import replace
+    recipe: Parsed, mode: Any, data: Any, *, masks: str | None, names: dict[str, str], split: str | None, content: bool
+) -> tuple[Checked, dict[str, Any]]:
+    """What was found, and the same as JSON."""
+    more: dict[str, Any] = {}
+    with parts() as advance:
+        if recipe.kind == "pair":
+            from augrecipes.data.audit.pairs import check_pairs
 
-    from augrecipes.cli.terminal import progress
-    from augrecipes.data.tables.pair_find import find, targets_of, wanted_by
-    from augrecipes.data.tables.pair_matches import compare_scenes
-    from augrecipes.data.tables.pair_table import checked
+            found, scenes = check_pairs(recipe, mode, data, names=names, split=split, content=content, advance=advance)
+            more = {"unclaimed": list(scenes.unclaimed), "cropped": [asdict(cut) for cut in scenes.cropped]}
+        elif recipe.kind == "bag":
+            from augrecipes.data.audit.bags import check_bags
 
-    targets = targets_of(recipe, mode)
-    found = find(recipe, targets, folders or None, files, names=names or None, split=split, cache=False)
-    wanted: Wanted = wanted_by(recipe, mode, found.targets)
-    with progress("reading headers") as advance:
-        found = checked(found, wanted, "headers", advance)
-    if content and len(found.targets) > 1:
-        with progress("comparing") as advance:
-            wrong = compare_scenes(found.targets, found.scenes, wanted.units, advance=advance)
-        spoilt = {file for defect in wrong for file in defect.files[:2]}
-        scenes = [paths for paths in found.scenes if not spoilt.intersection(paths[1:] if len(paths) > 1 else paths)]
-        found = replace(found, scenes=scenes, defects=(*found.defects, *wrong))
-    return found
+            found = check_bags(recipe, mode, data, split=split, content=content, advance=advance)
+        else:
+            from augrecipes.data.audit.images import check_images
+
+            found = check_images(recipe, mode, data, masks=masks, split=split, content=content, advance=advance)
+    told = {
+        "kind": recipe.kind,
+        "targets": dict(found.listed),
+        "fine": found.fine,
+        "content": content,
+        "defects": [asdict(defect) for defect in found.defects],
+        "notes": list(found.notes),
+        **more,
+    }
+    return found, told
 
 
-def _write(found: Found, form: str, *, content: bool) -> None:
-    if form == "json":
-        typer.echo(json.dumps(_plain(found, content=content), indent=2, ensure_ascii=False))
-        return
-    from augrecipes.cli.terminal import paint
+def _tell(found: Checked) -> None:
     from augrecipes.data.tables.pair_report import report
 
-    widest = max(map(len, found.targets))
-    for name in found.targets:
-        typer.echo(f"{name:<{widest}}  {found.listed.get(name, 0):>7,} files")
-    for note in found.notes():
-        typer.echo(f"note: {note}")
-    if found.defects or not found.scenes:
-        typer.echo(report(found.defects, fine=len(found.scenes), targets=found.targets))
+    widest = max(map(len, found.listed))
+    for name, count in found.listed.items():
+        what = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}.get(name, " files")
+        say(f"{name:<{widest}}  {count:>7,}{what}")
+    for note in found.notes:
+        say(f"note: {note}", wrap=False)
+    if found.defects or not found.fine:
+        say(report(found.defects, fine=found.fine, targets=list(found.listed), unit=found.unit), wrap=False)
     else:
-        looked = "names, sizes and channels" + (", and what they show" if content else "")
-        typer.echo(paint(f"{len(found.scenes):,} scenes, all fine: {looked}", "good", sys.stdout))
-
-
-def _plain(found: Found, *, content: bool) -> Mapping[str, Any]:
-    return {
-        "targets": {name: found.listed.get(name, 0) for name in found.targets},
-        "fine": len(found.scenes),
-        "content": content,
-        "unclaimed": list(found.unclaimed),
-        "defects": [asdict(defect) for defect in found.defects],
-        "cropped": [asdict(cut) for cut in found.cropped],
-    }
+        units = f"{found.fine:,} {found.unit}{'' if found.fine == 1 else 's'}"
+        say(paint(f"{units}, all fine: {found.looked}", "good", sys.stdout))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes.cli.terminal import progress
+from augrecipes.cli.progress import progress
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import gallery, loading, parse
 from augrecipes.recipe.lint import run

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Json, Optimize, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import complain, exit_status, progress
+from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.folders import Data, apart, data_of
+from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import complain, exit_status, say
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Mode, Recipe
@@ -20,18 +21,15 @@ _MODES: dict[str, tuple[Mode, ...]] = {"train": ("train",), "eval": ("eval",), "
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A recipe file, or a name of the gallery.")],
-    b: Annotated[str | None, typer.Argument(metavar="B", help="Another; left out, it is A.")] = None,
-    mode: Annotated[str, typer.Option("--mode", metavar="train|eval|both", help="Which sections.")] = "both",
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="Draw both on the same samples: a folder of images or of bags, an image, or a CSV file; for pairs "
-            "TARGET=FOLDER, once for each.",
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="A [B] [DATA]",
+            help="Recipe files, or names of the gallery; without B it is A. Then the data of --data.",
         ),
-    ] = None,
+    ],
+    mode: Annotated[str, typer.Option("--mode", metavar="train|eval|both", help="Which sections.")] = "both",
+    data: Data = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
         "diff.png"
     ),
@@ -39,8 +37,8 @@ def diff(
     optimize: Optimize = None,
     seed: Seed = 0,
     epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the draws in the picture.")] = 0,
-    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
-    as_json: Json = False,
+    masks: Masks = None,
+    json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -53,7 +51,7 @@ def diff(
       augrecipes diff old.yaml new.yaml --data tiles/ -o grid.png
 
     Layout, comments, the order of keys and defaults that are written out are no difference. --set and --without change
-    B. With --data a picture shows source, A, B and their difference, with the same seed, epoch and index; of `both`
+    B. With data a picture shows source, A, B and their difference, with the same seed, epoch and index; of `both`
     sections the training steps.
 
     \b
@@ -65,28 +63,38 @@ def diff(
     modes = _MODES[one_of(mode, tuple(_MODES), "--mode")]
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
-    sources = data_of(data) if data else None
+    a, b, sources = _given(words, data or [])
     from augrecipes.ops.albumentations import without_torch
 
     if sources is None:
         without_torch()  # this process looks at recipes and at no pixels
     from augrecipes.diff import diff as compare
 
-    first, second = _both(a, a if b is None else b, changes, without or [])
+    first, second = _both(a, b, changes, without or [])
     found = compare(first, second, modes)
     told = found.to_json()
     if sources is not None:
         told["picture"] = str(_draw(first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed,
                                     epoch=epoch, masks=masks))  # fmt: skip
-    if as_json:
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
+
+    def tell() -> None:
         from augrecipes.cli.differences import render
 
-        typer.echo(render(found))
+        say(render(found))
         if "picture" in told:
-            typer.echo(told["picture"])
+            say(told["picture"])
+
+    answer(told, json_, tell)
     raise typer.Exit(0 if found.same else 1)
+
+
+def _given(words: list[str], data: list[str]) -> tuple[str, str, Any]:
+    """The two recipes, and the data or None."""
+    recipes, more = apart(words)
+    if not 1 <= len(recipes) <= 2:
+        told = f"two recipes are compared, or one with its changes; these are {len(recipes)}"
+        raise typer.BadParameter(told, param_hint="A B")
+    return recipes[0], recipes[-1], data_of([*more, *data]) if more or data else None
 
 
 def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> tuple[Recipe, Recipe]:

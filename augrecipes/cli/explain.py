@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Json, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import progress
+from augrecipes.cli.answers import Json, answer, renamed
+from augrecipes.cli.folders import Data, Words, sources_or_none
+from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import say
 
 if TYPE_CHECKING:
     from augrecipes.compiler.explain import Explanation
@@ -18,22 +19,16 @@ if TYPE_CHECKING:
 
 def explain(
     recipe: Recipe,
+    words: Words = None,
     mode: Mode = "train",
     optimize: Optimize = None,
-    image: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--image",
-            metavar="FILE",
-            help="Time every step on this picture, of a bag on this tile; for pairs TARGET=FILE, once for each. Of a "
-            "folder or a CSV file the first.",
-        ),
-    ] = None,
+    data: Data = None,
+    image: Annotated[list[str] | None, typer.Option("--image", metavar="DATA", hidden=True)] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.01, max=600, help="How long the plan is timed, and the recipe.")
     ] = 2.0,
     seed: Seed = 0,
-    as_json: Json = False,
+    json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -43,18 +38,21 @@ def explain(
     Examples:
       augrecipes explain stained-tissue
       augrecipes explain my.yaml --mode eval --optimize none --json
-      augrecipes explain stained-tissue --image tile.png
-      augrecipes explain sr-x4 --image hr=0001.png --image lr=0001x4.png
+      augrecipes explain stained-tissue tile.png
+      augrecipes explain sr-x4 hr=0001.png lr=0001x4.png
 
-    With a picture each step's time is shown, in ms a sample: as it is written, and as it is planned. Both run the same
-    draws in turns; a step that acts in some samples only counts as nothing in the others.
+    With data, of which the first picture, pair or tile is taken, each step's time is shown, in ms a sample: as it is
+    written, and as it is planned. Both run the same draws in turns; a step that acts in some samples only counts as
+    nothing in the others.
 
     Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or picture that cannot be used.
     """
     section = one_of(mode, ("train", "eval"), "--mode")
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
-    picture = data_of(image) if image else None
+    if image:
+        renamed("--image", "--data")
+    picture = sources_or_none(recipe, words, data, image)
     from augrecipes.ops.albumentations import without_torch
     from augrecipes.recipe import load
 
@@ -67,12 +65,13 @@ def explain(
     if picture is not None:
         explained = _timed(explained, loaded, picture, seed, seconds)
     told = explained.to_json()
-    if as_json:
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
-        return
-    from augrecipes.cli.tables import render
 
-    typer.echo(render(told))
+    def tell() -> None:
+        from augrecipes.cli.tables import render
+
+        say(render(told))
+
+    answer(told, json_, tell)
 
 
 def _timed(explained: Explanation, recipe: Any, data: Any, seed: int, seconds: float) -> Explanation:

@@ -1,23 +1,86 @@
-"""Folders on the command line: one, or one for each target of a pair, `hr=FOLDER lr=FOLDER`."""
+"""The data that a command reads, as every command takes them: `DATA...`, or `--data` for each.
+
+A folder of images or of bags, an image, a CSV file, a store; for pairs `TARGET=PATH` for each target.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 Folders = dict[str, str | list[str]]
+_RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, or a CSV file; for pairs "
+                   "TARGET=PATH for each target."),
+]  # fmt: skip
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", metavar="DATA", help="The same as DATA; for pairs --data TARGET=PATH for each target."),
+]
+
+
+def sources(recipe: str, *given: Sequence[str] | None) -> str | Folders:
+    """The data of a command that needs some.
+
+    Raises:
+        typer.BadParameter: no data, or data in the recipe's place.
+    """
+    found = sources_or_none(recipe, *given)
+    if found is None:
+        told = "which data? Give a folder, an image or a CSV file; for pairs TARGET=PATH for each target"
+        raise typer.BadParameter(told, param_hint="DATA")
+    return found
+
+
+def sources_or_none(recipe: str, *given: Sequence[str] | None) -> str | Folders | None:
+    """The data of a command that can do without; see `sources`."""
+    words = [word for some in given for word in some or ()]
+    if is_data(recipe):
+        recipes = [word for word in words if not is_data(word)] or ["RECIPE"]
+        told = f"{recipe!r} is data, and the recipe comes first: {recipes[0]} {recipe}"
+        raise typer.BadParameter(told, param_hint="RECIPE")
+    return data_of(words) if words else None
+
+
+def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Recipes and data, where a command takes several recipes.
+
+    >>> apart(["old.yaml", "stained-tissue", "hr=HR", "photos/"])
+    (['old.yaml', 'stained-tissue'], ['hr=HR', 'photos/'])
+    """
+    return [word for word in words if not is_data(word)], [word for word in words if is_data(word)]
+
+
+def is_data(word: str) -> bool:
+    """Whether a word is data and no recipe: a folder, a picture, a list of files, or TARGET=PATH.
+
+    >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR")
+    (True, False, False, True)
+    """
+    from augrecipes.recipe import gallery
+
+    path = Path(word)
+    if word in gallery.names() or path.suffix.lower() in (".yaml", ".yml"):
+        return False
+    if path.exists() or word.endswith(("/", "\\")):
+        return not path.is_file() or path.suffix.lower() not in _RECIPES
+    return _named(word) is not None
 
 
 def data_of(given: Sequence[str]) -> str | Folders:
-    """What the DATA arguments name: a path as it is, or folders by target.
+    """What the words name: a path as it is, or paths by target.
 
     Args:
-        given: a single path, or `NAME=FOLDER` for each target; a target that is named again has several folders.
+        given: a single path, or `NAME=PATH` for each target; a target that is named again has several folders.
 
     Raises:
-        typer.BadParameter: several paths without targets, or an empty folder.
+        typer.BadParameter: several paths without targets, or an empty one.
 
     >>> data_of(["photos"]), data_of(["hr=HR", "lr=LR/X4"])
     ('photos', {'hr': 'HR', 'lr': 'LR/X4'})
@@ -26,11 +89,16 @@ def data_of(given: Sequence[str]) -> str | Folders:
     """
     named = [_named(text) for text in given]
     if len(given) == 1 and (named[0] is None or Path(given[0]).exists()):
+        if not given[0]:
+            raise typer.BadParameter("'' names no folder", param_hint="DATA")
         return given[0]
     folders: dict[str, list[str]] = {}
     for text, pair in zip(given, named, strict=True):
         if pair is None:
-            raise typer.BadParameter(f"{text!r}: each folder needs its target: hr={text}", param_hint="DATA")
+            told = (
+                f"{text!r} is not all of the data: give one folder, image or CSV file; of pairs each folder needs its"
+            )
+            raise typer.BadParameter(f"{told} target: hr={text}", param_hint="DATA")
         if not pair[1]:
             raise typer.BadParameter(f"{text!r} names no folder", param_hint="DATA")
         folders.setdefault(pair[0], []).append(pair[1])
@@ -38,6 +106,6 @@ def data_of(given: Sequence[str]) -> str | Folders:
 
 
 def _named(text: str) -> tuple[str, str] | None:
-    """Target and folder, or None where the text is a mere path."""
+    """Target and path, or None where the text is a mere path."""
     name, equals, folder = text.partition("=")
     return (name, folder) if equals and name.isidentifier() else None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
-import typer
-
-from augrecipes.cli.options import Json
-from augrecipes.cli.terminal import paint
+from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.terminal import paint, say
 
 
-def list_gallery(as_json: Json = False) -> None:
+def list_gallery(json_: Json = None) -> None:
     """List the gallery: recipes that every command takes by name.
 
     \b
@@ -21,13 +18,16 @@ def list_gallery(as_json: Json = False) -> None:
       augrecipes list --json
     """
     rows = _rows()
-    if as_json:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
+    answer(rows, json_, lambda: _tell(rows))
+
+
+def _tell(rows: list[dict[str, str]]) -> None:
+    from augrecipes.cli.tables import filled
+
     names, kinds = (max((len(row[key]) for row in rows), default=0) for key in ("name", "kind"))
     for row in rows:
-        name = paint(row["name"].ljust(names), "strong", sys.stdout)
-        typer.echo(f"{name}  {row['kind'].ljust(kinds)}  {row['about']}")
+        line = filled(f"{row['name']:<{names}}  {row['kind']:<{kinds}}  ", row["about"])
+        say(paint(row["name"], "strong", sys.stdout) + line[len(row["name"]) :])
 
 
 def _rows() -> list[dict[str, str]]:

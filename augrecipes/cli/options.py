@@ -1,7 +1,8 @@
-"""Options that several commands share: variants on the command line, and JSON."""
+"""Options that several commands share: variants on the command line, sections, seeds."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,13 +21,13 @@ Without = Annotated[
     list[str] | None,
     typer.Option("--without", metavar="NAME", help="Leave a step out, as `without:` in a variant does. Repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")]
 Mode = Annotated[str, typer.Option("--mode", metavar="train|eval", help="Which section of the recipe.")]
 Optimize = Annotated[
     str | None,
     typer.Option("--optimize", metavar="none|exact|fast", help="Instead of the recipe's own choice."),
 ]
+Masks = Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the draws.")]
 
 

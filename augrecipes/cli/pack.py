@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Recipe, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import paint, progress
+from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.folders import Data, Words, sources
+from augrecipes.cli.options import Masks, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import paint, say
 from augrecipes.cli.units import in_bytes
 
 if TYPE_CHECKING:
@@ -24,15 +27,9 @@ _UNITS = {"image": "images", "pair": "scenes", "bag": "tiles"}
 
 def pack(
     recipe: Recipe,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="A folder of images or of bags, or a CSV file; for pairs TARGET=FOLDER, once for each.",
-        ),
-    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made.")],
+    words: Words = None,
+    data: Data = None,
     format_: Annotated[
         str, typer.Option("--format", metavar="raw|jpeg|hdf5", help="raw: mapped; jpeg: small; hdf5: for others.")
     ] = "raw",
@@ -48,7 +45,7 @@ def pack(
         str | None, typer.Option("--through", metavar="STEP", help="The last step to bake, such as Rotate#1.")
     ] = None,
     seed: Seed = 0,
-    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    masks: Masks = None,
     split: Annotated[str | None, typer.Option("--split", help="Of a CSV file: the rows of this split.")] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", min=0, metavar="N", help="Processes; by default one a core, 0: none.")
@@ -57,6 +54,7 @@ def pack(
         str, typer.Option("--on-error", metavar="skip|raise", help="skip: list unreadable inputs and go on.")
     ] = "skip",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be baked, and how large it is.")] = False,
+    json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -64,9 +62,9 @@ def pack(
 
     \b
     Examples:
-      augrecipes pack folder-128 --data photos/ --out photos-128
-      augrecipes pack sr-x2 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X2 --out div2k
-      augrecipes pack stained-tissue --data tiles/ --out variants --epochs 8 --through RandomResizedCrop
+      augrecipes pack folder-128 photos/ --out photos-128
+      augrecipes pack sr-x2 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X2 --out div2k
+      augrecipes pack stained-tissue tiles/ --out variants --epochs 8 --through RandomResizedCrop
 
     Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
     same command is given again.
@@ -77,7 +75,7 @@ def pack(
     form = one_of(format_, ("raw", "jpeg", "hdf5"), "--format")
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
-    sources = data_of(data)
+    given = sources(recipe, words, data)
     from augrecipes.ops.albumentations import albumentations, without_torch
 
     without_torch()
@@ -87,22 +85,47 @@ def pack(
 
     loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
     packing = prepare(
-        loaded, sources, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
+        loaded, given, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
         masks=masks, split=split, on_error=policy,
     )  # fmt: skip
-    _describe(packing)
+    if json_ != STDOUT:
+        _describe(packing)
     if dry_run:
+        answer(_as_json(packing), json_, lambda: None)
         return
     start = time.monotonic()
     try:
         with progress("packing") as advance:
             packing = write(packing, workers, policy, advance)
     except KeyboardInterrupt:
-        typer.echo("interrupted; what is done is kept: the same command goes on from there", err=True)
+        say("interrupted; what is done is kept: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
-    _report(packing, time.monotonic() - start)
+    seconds = time.monotonic() - start
+    answer(_as_json(packing, seconds), json_, lambda: _report(packing, seconds))
     if packing.unreadable or packing.given.left_out:
         raise typer.Exit(1)
+
+
+def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
+    """What is, or was, packed; `seconds` where it was."""
+    plan, size = packing.plan, packing.size
+    return {
+        "recipe": plan.recipe.name,
+        "modes": list(plan.serves),
+        "baked": plan.lines(),
+        "because": plan.why,
+        "digest": plan.about()["digest"],
+        "store": str(packing.out),
+        "format": packing.baker.format,
+        "rows": packing.rows,
+        "epochs": plan.epochs,
+        "bytes": size.bytes if seconds is None else _taken(packing),
+        "bytes_are_exact": size.exact or seconds is not None,
+        "notes": list(packing.given.notes),
+        "left_out": list(packing.given.left_out),
+        "unreadable": [asdict(one) for one in packing.unreadable],
+        "seconds": seconds,
+    }
 
 
 def _describe(packing: Packing) -> None:
@@ -121,21 +144,25 @@ def _describe(packing: Packing) -> None:
         "data": units + times,
         "store": f"{packing.out} · {kept}",
     }
-    typer.echo(render(told))
-    for note in packing.given.notes:
-        typer.echo(f"note: {note}")
+    say(render(told))
+    for told_of in packing.given.notes:
+        say(f"note: {told_of}", wrap=False)
     for what in packing.given.left_out[:_TOLD]:
-        typer.echo(f"left out: {what}")
+        say(f"left out: {what}", wrap=False)
     if len(packing.given.left_out) > _TOLD:
-        typer.echo(f"left out: {len(packing.given.left_out) - _TOLD} more")
+        say(f"left out: {len(packing.given.left_out) - _TOLD} more")
 
 
 def _report(packing: Packing, seconds: float) -> None:
-    taken = sum(file.stat().st_size for file in packing.out.iterdir())
     lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in packing.unreadable)  # once, not once an epoch
-    done = f"packed in {seconds:.0f} s, {in_bytes(taken)}"
-    typer.echo(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
+    done = f"packed in {seconds:.0f} s, {in_bytes(_taken(packing))}"
+    say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
     for what in list(lost)[:_TOLD]:
-        typer.echo(f"unreadable: {what}")
+        say(f"unreadable: {what}", wrap=False)
     if len(lost) > _TOLD:
-        typer.echo(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")
+        say(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")
+
+
+def _taken(packing: Packing) -> int:
+    """The bytes of the store on disk."""
+    return sum(file.stat().st_size for file in packing.out.iterdir())

@@ -7,20 +7,17 @@ from typing import Annotated
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import progress
+from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.folders import Data, Words, sources
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import say
 
 
 def preview(
     recipe: Recipe,
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA...",
-            help="A folder of images or of bags, one image, or a CSV file; for pairs TARGET=FOLDER for each target.",
-        ),
-    ],
+    words: Words = None,
+    data: Data = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
         "preview.png"
     ),
@@ -36,7 +33,8 @@ def preview(
     optimize: Optimize = None,
     seed: Seed = 0,
     epoch: Annotated[int, typer.Option("--epoch", min=0, help="Epoch of the first draw.")] = 0,
-    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    masks: Masks = None,
+    json_: Json = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -54,14 +52,15 @@ def preview(
     section = one_of(mode, ("train", "eval"), "--mode")
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
-    sources = data_of(data)
+    given = sources(recipe, words, data)
     from augrecipes.preview import preview as draw
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=changes, without=without or ())
     with progress("drawing") as advance:
         written = draw(
-            loaded, sources, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
+            loaded, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
             mode=section, optimize=level, masks=masks, progress=advance,
         )  # fmt: skip
-    typer.echo(written)
+    told = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
+    answer(told, json_, lambda: say(written))

@@ -1,16 +1,12 @@
-"""Problems as text for people, as annotations for GitHub, and as JSON for programs."""
+"""Problems as text for people, and as annotations for GitHub."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 
-import typer
-
-from augrecipes.cli.terminal import line_of, paint
-from augrecipes.errors import Diagnostic
+from augrecipes.cli.terminal import line_of, paint, say
+from augrecipes.errors import Diagnostic, harmless
 
 
 def status(problems: Sequence[Diagnostic], strict: bool) -> int:
@@ -24,16 +20,16 @@ def status(problems: Sequence[Diagnostic], strict: bool) -> int:
     return int(any(strict or problem.severity == "error" for problem in problems))
 
 
-def write(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
+def tell(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
     """Print problems on standard output; as text also a summary on standard error."""
-    if form == "json":
-        typer.echo(json.dumps([asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
-        return
     for problem in problems:
-        typer.echo(annotation(problem) if form == "github" else line_of(problem, sys.stdout))
-    if form == "text":
+        if form == "github":
+            say(annotation(problem), wrap=False)
+        else:
+            say(line_of(problem, sys.stdout), wrap=False)
+    if form != "github":
         sys.stdout.flush()
-        typer.echo(_summary(problems, checked), err=True)
+        say(_summary(problems, checked), err=True)
 
 
 def annotation(problem: Diagnostic) -> str:
@@ -51,7 +47,8 @@ def annotation(problem: Diagnostic) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # GitHub makes line ends of these two again, and shows other control characters to nobody.
+    return harmless(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

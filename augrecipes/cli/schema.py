@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.terminal import say
 
 
 def schema(
     bench: Annotated[bool, typer.Option("--bench", help="Instead: what the keys of bench.json mean, Markdown.")] = (
         False
     ),
+    json_: Json = None,
 ) -> None:
     """Print the JSON Schema of recipes, for editors and validators.
 
     \b
     Examples:
-      augrecipes schema > recipe.schema.json
+      augrecipes schema --json recipe.schema.json
       augrecipes schema --bench
 
     A recipe names it in its first lines: # yaml-language-server: $schema=recipe.schema.json
     """
     if bench:
-        from augrecipes.bench.schema import markdown
+        from augrecipes.bench.schema import classes, keys, markdown, words
 
-        typer.echo(markdown(), nl=False)
+        told = {cls.__name__: {key.name: [words(key.type), key.about] for key in keys(cls)} for cls in classes()}
+        answer(told, json_, lambda: typer.echo(markdown(), nl=False))  # a document: its lines are as long as they are
         return
     from importlib.resources import files
 
@@ -33,6 +39,10 @@ def schema(
 
     # The shipped bytes themselves: a test holds them equal to what the installed classes say.
     data = (files("augrecipes") / "schema" / FILE).read_bytes()
+    if json_ not in (None, STDOUT):
+        Path(str(json_)).write_bytes(data)
+        say(json_)
+        return
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from augrecipes.cli.terminal import paint
+from augrecipes.cli.terminal import width as columns
+from augrecipes.errors import harmless
 
-WIDEST = 120  # longer lines are hard to read
 _NARROWEST = 24  # of a last column; below it, lines run over rather than down
 _DIGITS = 12  # of a digest: enough to tell recipes apart
 
@@ -28,7 +28,7 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
 
     Args:
         told: facts, and lists of mappings.
-        width: columns to stay within; None asks the terminal, and is 120 where there is none.
+        width: columns to stay within; None asks the terminal.
 
     >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
     >>> print(render({"recipe": "tiny", "digest": "0123456789abcdef", "steps": [flip], "stayed": []}, 80))
@@ -42,14 +42,14 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
     Stayed as it is, and why
       none
     """
-    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST) if width is None else width
+    width = columns() if width is None else width
     timing = told.get("timing")
     facts = {key: value for key, value in told.items() if not isinstance(value, list | tuple | Mapping)}
     if timing is not None:
         facts |= _measured(timing)
     if isinstance(facts.get("digest"), str):
         facts["digest"] = facts["digest"][:_DIGITS]
-    parts = ["\n".join(_filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
+    parts = ["\n".join(filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
     for key, rows in told.items():
         if isinstance(rows, list | tuple):
             table = _TABLES.get(key, _any)(key, rows)
@@ -137,13 +137,14 @@ def _drawn(table: Table, width: int) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for number, row in enumerate(rows):
         before = "  " + "".join(f"{cell:<{size}}  " for cell, size in zip(row, widths, strict=False))
-        line = _filled(before, row[-1], width).rstrip()
+        line = filled(before, row[-1], width).rstrip()
         lines.append(paint(line, "faint", sys.stdout) if table.heads and not number else line)
     return "\n".join(lines)
 
 
-def _filled(before: str, text: str, width: int) -> str:
+def filled(before: str, text: str, width: int | None = None) -> str:
     """`text` behind `before`, wrapped, with its further lines below its first."""
+    width = columns() if width is None else width
     room = max(width - len(before), _NARROWEST)
     # What belongs together keeps together: a break inside `[0.5, 1.0]` is hard to read.
     lines = textwrap.wrap(_glued(text), room, break_long_words=False, break_on_hyphens=False)
@@ -175,4 +176,4 @@ def text(value: Any) -> str:
         return f"[{', '.join(text(part) for part in value)}]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return str(value)
+    return harmless(str(value))

@@ -1,19 +1,32 @@
-"""What the command line shows: colour and progress on terminals only, errors on standard error."""
+"""The only place that prints: lines no wider than the terminal, colour on terminals, no control characters.
+
+What says that something is wrong with a file is one line, however long: editors and grep read it. Everything else is
+wrapped.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import textwrap
 from typing import TextIO
 
 import typer
 
-from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError
+from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless
 
+PIPED = 80  # columns where there is no terminal
+WIDEST = 120  # longer lines are hard to read
+_NARROWEST = 20
+# Until it is printed, a style is a character of Unicode's private use: then no text brings a control sequence along.
+# A name that holds such a character can at most be coloured.
 _STYLES = {"error": "31;1", "warning": "33", "strong": "1", "faint": "2", "good": "32"}
-Advance = Callable[[int, int], None]
+_MARKS = {style: chr(0xE000 + number) for number, style in enumerate(_STYLES)}
+_END = "\ue0ff"
+_CODES = {mark: f"\033[{_STYLES[style]}m" for style, mark in _MARKS.items()} | {_END: "\033[0m"}
+_MARKED = re.compile("|".join(_CODES))
 
 
 def coloured(stream: TextIO) -> bool:
@@ -21,9 +34,50 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def width() -> int:
+    """Columns that lines keep within: those of the terminal, or of COLUMNS; 80 where output goes elsewhere."""
+    return max(_NARROWEST, min(shutil.get_terminal_size((PIPED, 24)).columns, WIDEST))
+
+
 def paint(text: str, style: str, stream: TextIO) -> str:
-    """`text` in a style, where `stream` shows styles."""
-    return f"\033[{_STYLES[style]}m{text}\033[0m" if text and coloured(stream) else text
+    """`text` in a style, for `say`, where `stream` shows styles."""
+    text = harmless(text)
+    return f"{_MARKS[style]}{text}{_END}" if text and coloured(stream) else text
+
+
+def say(text: object = "", *, err: bool = False, wrap: bool = True) -> None:
+    """Print text of one or more lines.
+
+    Args:
+        text: what `paint` made, among other things.
+        err: on standard error.
+        wrap: break long lines between words, and go on further in.
+    """
+    stream = sys.stderr if err else sys.stdout
+    lines = harmless(str(text), keep="\n" + "".join(_CODES)).split("\n")
+    typer.echo(shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream), err=err)
+
+
+def shown(text: str, stream: TextIO) -> str:
+    """`text` with its styles as `stream` shows them."""
+    return _MARKED.sub(lambda mark: _CODES[mark[0]] if coloured(stream) else "", text)
+
+
+def _wrapped(line: str, columns: int) -> str:
+    if len(_MARKED.sub("", line)) <= columns:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return "\n".join(
+        textwrap.wrap(
+            line.strip(), columns, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )  # fmt: skip
+
+
+def note(text: str) -> None:
+    """Say on standard error what should be known beside the answer."""
+    say(f"{paint('note:', 'warning', sys.stderr)} {text}", err=True)
 
 
 def line_of(problem: Diagnostic, stream: TextIO) -> str:
@@ -31,59 +85,23 @@ def line_of(problem: Diagnostic, stream: TextIO) -> str:
     where = f"{problem.file}:{problem.line}:{problem.col}" if problem.line else problem.file
     name = f" {problem.name}" if problem.name else ""
     code = paint(problem.code, problem.severity, stream)
-    where, name, message = (_harmless(part) for part in (where, name, problem.message))
-    return f"{paint(where, 'strong', stream)}: {code}{name}: {message}"
-
-
-def _harmless(text: str) -> str:
-    """`text` with line ends and control characters spelt out: files and their names may hold any."""
-    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else repr(c)[1:-1] for c in text)
+    return f"{paint(where, 'strong', stream)}: {code}{harmless(name)}: {harmless(problem.message)}"
 
 
 def complain(error: AugrecipesError | OSError) -> None:
     """Print an error on standard error: a line for each problem, or its message."""
     problems = error.problems if isinstance(error, RecipeError) else ()
+    for problem in problems:
+        say(line_of(problem, sys.stderr), err=True, wrap=False)
     if problems:
-        lines = [line_of(problem, sys.stderr) for problem in problems]
-    elif isinstance(error, OSError):
+        return
+    message = str(error) or type(error).__name__
+    if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        lines = [f"{error.filename}: {reason}" if error.filename else reason]
-    else:
-        lines = [str(error) or type(error).__name__]
-    for line in lines:
-        shown = line if problems else f"{paint('error:', 'error', sys.stderr)} {line}"
-        typer.echo(shown, err=True)
+        message = f"{harmless(os.fsdecode(error.filename))}: {reason}" if error.filename else reason
+    say(f"{paint('error:', 'error', sys.stderr)} {message}", err=True, wrap=False)
 
 
 def exit_status(error: AugrecipesError) -> int:
     """1 for a valid recipe that must not run as it stands, 2 for input that is not valid."""
     return 1 if isinstance(error, LintError) else 2
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Advance]:
-    """A progress bar on standard error, if that is a terminal: a function of (done, total).
-
-    >>> with progress("reading") as advance:
-    ...     advance(1, 2)
-    """
-    with parts() as advance:
-        yield lambda done, total: advance(what, done, total)
-
-
-@contextmanager
-def parts() -> Iterator[Callable[[str, int, int], None]]:
-    """As `progress`, for work of several parts: a function of (what, done, total)."""
-    if not sys.stderr.isatty():
-        yield _ignore
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
-
-
-def _ignore(what: str, done: int, total: int) -> None:
-    """No terminal, no bar."""

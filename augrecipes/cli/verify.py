@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augrecipes.cli.folders import data_of
-from augrecipes.cli.options import Mode, Recipe, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.terminal import complain, paint, progress
+from augrecipes.cli.answers import STDOUT, Json, answer, renamed
+from augrecipes.cli.folders import Data, Words, sources
+from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import complain, paint, say
 
 if TYPE_CHECKING:
     from augrecipes.flow import Dtype
@@ -29,14 +30,8 @@ _SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; e
 
 def verify(
     recipe: Recipe,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            "--data",
-            metavar="DATA",
-            help="A folder of images or of bags, an image, or a CSV file; for pairs TARGET=FOLDER, once for each.",
-        ),
-    ],
+    words: Words = None,
+    data: Data = None,
     optimize: Annotated[
         str, typer.Option("--optimize", metavar="exact|fast", help="The plan that is checked against none.")
     ] = "fast",
@@ -44,7 +39,7 @@ def verify(
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often, with new draws.")] = 1,
     seed: Seed = 0,
     mode: Mode = "train",
-    masks: Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="Masks, matched by name.")] = None,
+    masks: Masks = None,
     dtype: Annotated[
         str,
         typer.Option("--dtype", metavar="uint8|float32|both", help="Of the images that go in; each has its own plan."),
@@ -52,7 +47,8 @@ def verify(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the worst three samples as PNG or JPEG.")
     ] = None,
-    format_: Annotated[str, typer.Option("--format", metavar="text|json", help="json: for programs.")] = "text",
+    json_: Json = None,
+    format_: Annotated[str | None, typer.Option("--format", metavar="text|json", hidden=True)] = None,
     set_: Set = None,
     without: Without = None,
 ) -> None:
@@ -60,9 +56,9 @@ def verify(
 
     \b
     Examples:
-      augrecipes verify stained-tissue --data tiles/
-      augrecipes verify my.yaml --data photos/ --samples 500 --epochs 3 -o worst.png
-      augrecipes verify sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
+      augrecipes verify stained-tissue tiles/
+      augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
+      augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
     Where the plan merges no resampling, pictures are compared value by value. Where it does, coordinate ramps say where
     each pixel comes from, and band-limited and real pictures how near the result is to the truth.
@@ -72,9 +68,11 @@ def verify(
     section = one_of(mode, ("train", "eval"), "--mode")
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     dtypes = _DTYPES[one_of(dtype, tuple(_DTYPES), "--dtype")]
-    form = one_of(format_, ("text", "json"), "--format")
+    if one_of(format_, ("text", "json"), "--format") == "json":
+        renamed("--format json", "--json")
+        json_ = json_ or STDOUT
     changes = overrides(set_)
-    sources = data_of(data)
+    given = sources(recipe, words, data)
     from augrecipes.errors import DataError
     from augrecipes.recipe import load
     from augrecipes.verify import checked_path, draw_worst, save_worst
@@ -85,25 +83,23 @@ def verify(
     loaded = load(recipe, overrides=changes, without=without or ())
     with progress("comparing") as advance:
         found = check(
-            loaded, sources, mode=section, optimize=level, seed=seed, samples=samples, epochs=epochs, masks=masks,
+            loaded, given, mode=section, optimize=level, seed=seed, samples=samples, epochs=epochs, masks=masks,
             dtypes=dtypes, progress=advance,
         )  # fmt: skip
     written = None
     if out is not None:
         try:
-            written = save_worst(draw_worst(found, sources, masks=masks), out)
+            written = save_worst(draw_worst(found, given, masks=masks), out)
         except DataError as error:  # the figures are worth more than their picture
             complain(error)
-    line = _replay(found, _loading(recipe, changes, without), sources, masks)
-    if form == "json":
-        typer.echo(json.dumps(_as_json(found, line), indent=2, ensure_ascii=False))
-    else:
-        _print(found, line, epochs, written)
+    lines = _replay(found, _loading(recipe, changes, without), given, masks)
+    told = _as_json(found, "; ".join(lines)) | ({} if written is None else {"picture": str(written)})
+    answer(told, json_, lambda: _print(found, lines, epochs, written))
     if not found.ok:
         raise typer.Exit(1)
 
 
-def _print(found: Verification, line: str, epochs: int, written: Path | None) -> None:
+def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path | None) -> None:
     import sys
 
     from augrecipes.cli.tables import render
@@ -117,26 +113,27 @@ def _print(found: Verification, line: str, epochs: int, written: Path | None) ->
         "contract": _contract(found),
         "measured": [_row(figure) for figure in found.figures],
     }
-    typer.echo(render(told))
-    typer.echo()
+    say(render(told))
+    say()
     for error in found.left_out[:_TOLD]:
-        typer.echo(f"left out: {error}")
+        say(f"left out: {error}", wrap=False)
     if len(found.left_out) > _TOLD:
-        typer.echo(f"left out: {len(found.left_out) - _TOLD} more")
+        say(f"left out: {len(found.left_out) - _TOLD} more")
     for figure in found.warned:
         of = f"{figure.warned} of {figure.samples} samples"
         told_of = f"{figure.law} of {figure.target}, {figure.dtype}: over its goal in {of}"
-        typer.echo(f"{paint('warning:', 'warning', sys.stdout)} {told_of}")
+        say(f"{paint('warning:', 'warning', sys.stdout)} {told_of}")
     for figure in found.broken:
         of = f"{figure.broken} of {figure.samples} samples"
         told_of = f"{figure.law} of {figure.target}, {figure.dtype}: {of}; {LAWS[figure.law][1]}"
-        typer.echo(f"{paint('broken:', 'error', sys.stdout)} {told_of}")
+        say(f"{paint('broken:', 'error', sys.stdout)} {told_of}")
     if found.ok:
-        typer.echo(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
-    typer.echo("the worst sample again:")
-    typer.echo(f"  {line}")
+        say(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
+    say("the worst sample again:")
+    for statement in lines:
+        say(statement, wrap=False)
     if written is not None:
-        typer.echo(written)
+        say(written)
 
 
 def _contract(found: Verification) -> str:
@@ -217,8 +214,8 @@ def _loading(recipe: str, changes: Mapping[str, Any], without: list[str] | None)
     return f"load({', '.join(parts)})"
 
 
-def _replay(found: Verification, loading: str, data: Any, masks: Path | None) -> str:
-    """The line of Python that runs the worst sample again."""
+def _replay(found: Verification, loading: str, data: Any, masks: Path | None) -> list[str]:
+    """The Python that runs the worst sample again."""
     place = found.worst[0].place
     given = [loading, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
     if found.mode != "train":
@@ -229,4 +226,8 @@ def _replay(found: Verification, loading: str, data: Any, masks: Path | None) ->
         given.append(f"dtype={place.dtype!r}")
     if masks is not None:
         given.append(f"masks={str(masks)!r}")
-    return f"from augrecipes import load; from augrecipes.verify import replay; again = replay({', '.join(given)})"
+    return [
+        "from augrecipes import load",
+        "from augrecipes.verify import replay",
+        f"again = replay({', '.join(given)})",
+    ]

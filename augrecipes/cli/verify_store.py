@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augrecipes.cli.options import Json
-from augrecipes.cli.terminal import paint, progress
+from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import paint, say
 
 if TYPE_CHECKING:
     from augrecipes.pack.check import Fault
@@ -20,10 +21,9 @@ _TOLD = 20  # faults that are named
 
 
 def verify_store(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", exists=True, file_okay=False, help="A folder that `pack` has made.")
-    ],
-    as_json: Json = False,
+    words: Annotated[list[str] | None, typer.Argument(metavar="STORE", help="A folder that `pack` has made.")] = None,
+    data: Annotated[list[str] | None, typer.Option("--data", metavar="STORE", help="The same as STORE.")] = None,
+    json_: Json = None,
 ) -> None:
     """Read a store from end to end and compare every byte with its checksums.
 
@@ -31,23 +31,34 @@ def verify_store(
     Example:
       augrecipes verify-store photos-128
 
-    Exit status: 0 every byte is as it was packed, 1 some are not (the inputs are named), 2 there is no such folder.
+    Exit status: 0 every byte is as it was packed, 1 some are not (the inputs are named), 2 there is no such store.
     """
+    stores = [*(words or []), *(data or [])]
+    if len(stores) != 1:
+        told = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
+        raise typer.BadParameter(told, param_hint="STORE")
+    store = Path(stores[0])
+    if not store.is_dir():
+        told = "this is no folder" if store.exists() else "there is no such folder"
+        raise typer.BadParameter(f"{stores[0]}: {told}; a store is a folder that `augrecipes pack` has made",
+                                 param_hint="STORE")  # fmt: skip
     from augrecipes.pack.check import verify
 
     with progress("verifying") as advance:
         faults = verify(store, advance)
-    if as_json:
-        typer.echo(json.dumps({"store": str(store), "faults": [asdict(fault) for fault in faults]}, indent=2))
-    else:
-        for fault in faults[:_TOLD]:
-            typer.echo(_line(fault))
-        if len(faults) > _TOLD:
-            typer.echo(f"{len(faults) - _TOLD:,} more")
-        told = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"
-        typer.echo(paint(told, "error" if faults else "good", sys.stdout))
+    found = {"store": str(store), "faults": [asdict(fault) for fault in faults]}
+    answer(found, json_, lambda: _tell(faults))
     if faults:
         raise typer.Exit(1)
+
+
+def _tell(faults: Sequence[Fault]) -> None:
+    for fault in faults[:_TOLD]:
+        say(_line(fault), wrap=False)
+    if len(faults) > _TOLD:
+        say(f"{len(faults) - _TOLD:,} more")
+    told = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"
+    say(paint(told, "error" if faults else "good", sys.stdout))
 
 
 def _line(fault: Fault) -> str:

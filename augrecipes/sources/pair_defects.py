@@ -1,4 +1,4 @@
-"""What is wrong with the files of pairs, as data."""
+"""What is wrong with files, as data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 # Kinds, in the order in which a report tells them.
 KINDS = {
+    "row": "rows and labels that cannot be used",
+    "absent": "targets that the recipe requires",
+    "bag": "bags that cannot be used",
     "ambiguous": "ambiguous names",
     "missing": "no partner",
     "unreadable": "files that cannot be read",
     "size": "sizes that do not fit the scales",
+    "mask": "masks that do not fit their images",
+    "box": "boxes that do not fit their images",
+    "keypoint": "keypoints that do not fit their images",
     "channels": "channels that differ within a pair",
     "small": "images smaller than the crop",
     "content": "images that do not show the same",
@@ -22,7 +28,7 @@ class Defect:
 
     Attributes:
         kind: a key of `KINDS`.
-        files: paths of all the files concerned; none of their pairs is used.
+        files: paths of all the files concerned; none of their samples can be used.
         message: what is wrong, naming the files.
     """
 

@@ -83,7 +83,9 @@ def test_json(run, folder):
     assert told == {
         "targets": {"hr": 6, "lr": 5},
         "fine": 5,
+        "kind": "pair",
         "content": False,
+        "notes": [],
         "defects": [{"kind": "missing", "files": ["HR/1.png"], "message": "HR/1.png: no lr"}],
         "cropped": [],
         "unclaimed": [],
@@ -138,14 +140,14 @@ def test_the_gallery_takes_only_the_large_images_where_it_makes_the_others(run, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["x.yaml"], "which files?"),
+        (["x.yaml"], "which data?"),
         (["x.yaml", "hr=HR"], "no folder was given for lr"),
         (["x.yaml", "hr=HR", "lr=nowhere"], "no such folder"),
         (["x.yaml", "hr=HR", "lr=X4", "gt=HR"], "no target is called 'gt'"),
-        (["x.yaml", "HR", "X4"], "is not TARGET=VALUE"),
+        (["x.yaml", "HR", "X4"], "each folder needs its target"),
         (["x.yaml", "hr=HR", "lr=X4", "--names", "lr=x4"], "a template holds {} once"),
         (["x.yaml", "hr=HR", "lr=X4", "--format", "xml"], "--format"),
-        (["folder-128", "image=HR"], "check-data is for pairs"),
+        (["folder-128", "image=HR"], "is of kind image"),
         (["none.yaml", "hr=HR", "lr=X4"], "none.yaml"),
     ],
 )

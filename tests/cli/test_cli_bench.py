@@ -93,7 +93,8 @@ def test_ablation_and_one_recipe_twice(run, photos):
     assert "without each step" in result.stdout
 
 
-def test_a_sweep_over_who_reads(run, photos, tmp_path):
+def test_a_sweep_over_who_reads(run, photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     result = run(
         "bench", "a.yaml", "b.yaml", "--data", photos, "--optimize", "exact", "--workers", "0,1", "--sizes", "4,8",
         "--no-effects", "--json", "bench.json", *QUICK,

@@ -25,7 +25,8 @@ def photos(write, monkeypatch):
     return "photos"
 
 
-def test_a_model_of_ones_own(run, photos, tmp_path):
+def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     result = run("bench", "a.yaml", "--data", photos, "--train-step", "train.py", "--json", "b.json", *QUICK)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()

@@ -15,6 +15,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.cli.differences import render
+from augrecipes.cli.terminal import shown
 from augrecipes.diff import diff
 
 A = """version: 1
@@ -80,7 +81,7 @@ def test_colours_on_a_terminal_only(run, files, monkeypatch):
     plain = render(found, 80)
     assert "\033" not in plain
     monkeypatch.setattr("augrecipes.cli.terminal.coloured", lambda stream: True)
-    coloured = render(found, 80)
+    coloured = shown(render(found, 80), sys.stdout)
     (added,) = [line for line in coloured.splitlines() if "VerticalFlip#1" in line]
     assert added.startswith("\033[32m  +  VerticalFlip#1")
     assert re.sub(r"\033\[[0-9;]*m", "", coloured) == plain

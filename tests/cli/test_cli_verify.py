@@ -63,7 +63,7 @@ def test_a_broken_contract_is_status_1(run, photos, tmp_path, monkeypatch, contr
     assert f"contract: {contract} · forget_turns" in result.stdout
     assert result.stdout.splitlines()[-1] == "out/worst.png"
     assert cv2.imdecode(np.fromfile(tmp_path / "out/worst.png", np.uint8), cv2.IMREAD_COLOR).shape[2] == 3
-    line = re.search(r"^  (from augrecipes .*)$", result.stdout, re.MULTILINE)
+    line = re.search(r"the worst sample again:\n((?:.*\n){3})", result.stdout)
     space: dict = {}
     exec(line[1], space)
     assert space["again"].given.images["image"].dtype == ("float32" if "float32" in line[1] else "uint8")

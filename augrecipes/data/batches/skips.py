@@ -9,7 +9,7 @@ from math import gcd
 from typing import Any
 
 from augrecipes.compiler.seeds import mix
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, Lines, harmless
 
 _log = logging.getLogger("augrecipes")
 
@@ -64,7 +64,7 @@ def reason_of(error: DataError) -> str:
     return f"step {error.step}: {error.reason}" if error.step else error.reason
 
 
-def told(records: Sequence[Skipped], most: int = 50) -> str:
+def told(records: Sequence[Skipped], most: int = 50) -> Lines:
     """What a log says of a pass's records: how many of which sort, and the files with the reasons.
 
     >>> print(told([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
@@ -78,10 +78,10 @@ def told(records: Sequence[Skipped], most: int = 50) -> str:
         "tiles were left out of their bags": tiles,
     }
     files = {record.path: record.reason for record in records}
-    lines = [f"  {path}: {reason}" for path, reason in files.items()]
+    lines = [harmless(f"  {path}: {reason}") for path, reason in files.items()]
     if len(lines) > most:
         lines[most:] = [f"  and {len(lines) - most} more files, in the loader's .skipped"]
-    return "\n".join([", ".join(f"{n} {what}" for what, n in counts.items() if n) + ":", *lines])
+    return Lines("\n".join([", ".join(f"{n} {what}" for what, n in counts.items() if n) + ":", *lines]))
 
 
 def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:

@@ -83,13 +83,20 @@ class BagTable(Columns):
         return np.array(places_in(self.tiles, rows.tolist()), np.int64).reshape(-1, 2)
 
 
-def bags_of_folders(roots: Sequence[PathLike], labels: PathLike | None = None, *, cache: bool = True) -> BagTable:
+def bags_of_folders(
+    roots: Sequence[PathLike],
+    labels: PathLike | None = None,
+    *,
+    cache: bool = True,
+    problems: list[Problem] | None = None,
+) -> BagTable:
     """The bags in one or more folders.
 
     Args:
         roots: folders of bags.
         labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
         cache: keep the listing in a file beside the tiles.
+        problems: takes labels that do not match, as line 0, instead of an error; then there are no labels.
 
     Raises:
         DataError: a root is missing or holds no tiles, two roots have a bag of the same name, or bags and labels do
@@ -107,7 +114,7 @@ def bags_of_folders(roots: Sequence[PathLike], labels: PathLike | None = None, *
             f"{name}: {', '.join(bags[i] for i, other in enumerate(names) if other == name)}" for name in twice
         )
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{told}")
-    given = _labels_of(names, _label_files(roots, labels))
+    given = _labels_of(names, _label_files(roots, labels), problems)
     if given is None:
         return joined
     ids, classes, class_to_idx = number(given)
@@ -143,7 +150,7 @@ def _label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str
     return present
 
 
-def _labels_of(names: list[str], files: list[str]) -> list[str] | None:
+def _labels_of(names: list[str], files: list[str], told: list[Problem] | None = None) -> list[str] | None:
     """The label of every bag, from files that must name each bag once."""
     if not files:
         return None
@@ -166,6 +173,9 @@ def _labels_of(names: list[str], files: list[str]) -> list[str] | None:
                 label[bag], where[bag] = value, rows.where(i)
         problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
     problems += [f"bag {name!r} has no row" for name in names if name not in label]
+    if problems and told is not None:
+        told += [(0, what) for what in problems]
+        return None
     if problems:
         given = sum(map(bool, label.values()))
         message = f"bags and labels do not match one to one ({len(names)} folders, {given} with a label):"
@@ -173,19 +183,22 @@ def _labels_of(names: list[str], files: list[str]) -> list[str] | None:
     return [label[name] for name in names]
 
 
-def bags_of_csv(path: PathLike, split: str | None = None, *, check: bool = True) -> BagTable:
+def bags_of_csv(
+    path: PathLike, split: str | None = None, *, check: bool = True, problems: list[Problem] | None = None
+) -> BagTable:
     """The bags that a CSV file lists.
 
     Args:
         path: the file.
         split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
         check: whether files that do not exist are an error now, and not when they are read.
+        problems: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
 
     Raises:
         DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
             belongs to the bag; names all such lines.
     """
-    problems: list[Problem] = []
+    given, problems = problems, [] if problems is None else problems
     every = read_rows(path, known=_COLUMNS, required=("bag", "image"), problems=problems)
     if not len(every):
         refuse(every.path, problems)
@@ -206,7 +219,8 @@ def bags_of_csv(path: PathLike, split: str | None = None, *, check: bool = True)
         problems += [(rows.lines[i], f"{tiles[i]}: no such file") for i in missing_files(tiles)]
     coords = _coords(rows, problems)
     columns = columns_of(bags, keep, problems)
-    refuse(every.path, problems)
+    if given is None:
+        refuse(every.path, problems)
     counts = np.bincount(bag_of, minlength=len(first))[keep]
     names = [os.fsencode(bags.columns["bag"][i]) for i in keep]
     return BagTable(

@@ -1,4 +1,4 @@
-"""All that is wrong with a set of pairs, as one text."""
+"""All that is wrong with a set of files, as one text."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from augrecipes.errors import Lines, harmless
 from augrecipes.sources.pair_defects import KINDS, Defect
 
 _MOST_LINES = 300
 _LOOKS = re.compile(r"looks like ×(\d+)$")
 
 
-def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], most: int = _MOST_LINES) -> str:
+def report(
+    defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit: str = "scene", most: int = _MOST_LINES
+) -> Lines:
     """Counts, then a line for each defect, sorted by kind and file.
 
     Args:
         defects: what was found.
-        fine: pairs with which nothing is wrong.
-        targets: their names.
+        fine: samples with which nothing is wrong.
+        targets: names of what a sample has files of.
+        unit: what a sample is.
         most: lines that are written out; the rest is counted.
 
     >>> print(report([Defect("missing", ("a.png",), "a.png: no lr")], fine=2, targets=("hr", "lr")))
@@ -26,24 +30,24 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], most
     no partner: 1
       a.png: no lr
     """
-    lines = [f"{_count(len(defects), 'defect')} in the files of {' and '.join(targets)}; {_fine(fine)}"]
+    lines = [f"{_count(len(defects), 'defect')} in the files of {' and '.join(targets)}; {_fine(fine, unit)}"]
     lines += [f"{hint}" for hint in _hints(defects, fine)]
     left = most
     for kind, title in KINDS.items():
-        these = sorted((_harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
+        these = sorted((harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
         if not these:
             continue
-        lines.append(f"{title}{' (width×height)' if kind in ('size', 'small') else ''}: {len(these)}")
+        lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
         shown = these[: max(left, 3)]  # a few of every kind, however many there are of the others
         left -= len(shown)
         lines += [f"  {message}" for message in shown]
         if len(these) > len(shown):
             lines.append(f"  and {len(these) - len(shown):,} more")
-    return "\n".join(lines)
+    return Lines("\n".join(lines))
 
 
-def _fine(count: int) -> str:
-    return "1 scene is fine" if count == 1 else f"{count:,} scenes are fine"
+def _fine(count: int, unit: str) -> str:
+    return f"1 {unit} is fine" if count == 1 else f"{count:,} {unit}s are fine"
 
 
 def _count(count: int, what: str) -> str:
@@ -65,11 +69,6 @@ def _hints(defects: Sequence[Defect], fine: int) -> list[str]:
     if swapped > len(sizes) // 2:
         hints.append(f"the targets look swapped ({swapped:,} pairs): is the folder of one given for another?")
     return hints
-
-
-def _harmless(text: str) -> str:
-    """`text` with line ends and control characters of file names spelt out."""
-    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else repr(c)[1:-1] for c in text)
 
 
 def _order(message: str) -> list[str | int]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, Lines, harmless
 
 _TOLD = 200  # problems that one message lists
 Problem = tuple[int, str]  # line of a file, what is wrong with it
 
 
-def listed(problems: Iterable[str]) -> str:
+def listed(problems: Iterable[str]) -> Lines:
     """Problems for the end of a message, each on a line of its own; the first 200 of them.
 
     >>> listed(["no label", "no bag"])
     '\\n  no label\\n  no bag'
     """
-    lines = [f"\n  {problem}" for problem in problems]
+    lines = [f"\n  {harmless(problem)}" for problem in problems]
     more = [f"\n  and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
-    return "".join([*lines[:_TOLD], *more])
+    return Lines("".join([*lines[:_TOLD], *more]))
 
 
 def refuse(path: str, problems: Sequence[Problem]) -> None:

@@ -204,7 +204,22 @@ def _weights(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.float64] | N
 
 
 def _masks_of(images: PathTable, masks: PathTable) -> PathTable:
-    """The mask of every image: the one of the same relative name, or else the only one of the same file name."""
+    """The mask of every image."""
+    chosen, problems = match_masks(images, masks)
+    if problems:
+        raise DataError(
+            f"{len(problems)} of {len(images)} images have not exactly one mask:{listed(problems.values())}"
+        )
+    return masks.take([k for k in chosen if k is not None])
+
+
+def match_masks(images: PathTable, masks: PathTable) -> tuple[list[int | None], dict[int, str]]:
+    """Of every image its mask: the one of the same relative name, or else the only one of the same file name.
+
+    Returns:
+        The position of each image's mask, None where there is none or no single one; and what is wrong with those, by
+        the image's position.
+    """
     by_name: dict[str, list[int]] = defaultdict(list)
     by_stem: dict[str, list[int]] = defaultdict(list)
     for k in range(len(masks)):
@@ -213,22 +228,20 @@ def _masks_of(images: PathTable, masks: PathTable) -> PathTable:
         by_stem[PurePath(name).name].append(k)
     names = [_name(images, i) for i in range(len(images))]
     stems = Counter(PurePath(name).name for name in names)
-    chosen, problems = [], []
+    chosen: list[int | None] = []
+    problems: dict[int, str] = {}
     for i, name in enumerate(names):
         stem = PurePath(name).name
         found = by_name.get(name) or by_stem.get(stem, [])
         shared = name not in by_name and stems[stem] > 1
-        if len(found) == 1 and not shared:
-            chosen.append(found[0])
-        elif not found:
-            problems.append(f"{images[i]}: no mask")
+        chosen.append(found[0] if len(found) == 1 and not shared else None)
+        if not found:
+            problems[i] = f"{images[i]}: no mask"
         elif shared:
-            problems.append(f"{images[i]}: {masks[found[0]]} has its name, and that of {stems[stem] - 1} other images")
-        else:
-            problems.append(f"{images[i]}: several masks: {', '.join(masks[k] for k in found)}")
-    if problems:
-        raise DataError(f"{len(problems)} of {len(images)} images have not exactly one mask:{listed(problems)}")
-    return masks.take(chosen)
+            problems[i] = f"{images[i]}: {masks[found[0]]} has its name, and that of {stems[stem] - 1} other images"
+        elif len(found) > 1:
+            problems[i] = f"{images[i]}: several masks: {', '.join(masks[k] for k in found)}"
+    return chosen, problems
 
 
 def _name(paths: PathTable, i: int) -> str:

@@ -1,0 +1,57 @@
+"""Bags of tiles, looked at file by file; every defect is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from augrecipes.data.audit.files import Found, One, Part, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.found import Checked
+from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
+from augrecipes.data.tables.pair_sizes import told
+from augrecipes.data.tables.problems import Problem
+from augrecipes.recipe.model import Bag, Mode, Recipe
+from augrecipes.sources.pair_defects import Defect
+
+
+def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Part) -> Checked:
+    """Look at every tile that a recipe of kind bag would read; arguments as `check_images`.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    rows: list[Problem] = []
+    if Path(data).suffix.lower() in (".csv", ".tsv"):
+        table = bags_of_csv(data, split, check=False, problems=rows)
+    else:
+        table = bags_of_folders([data], cache=False, problems=rows)
+    found = Found([One(table.tiles[k]) for k in range(len(table.tiles))])
+    found.defects += [Defect("row", (data,), f"{data}:{line}: {what}" if line else what) for line, what in sorted(rows)]
+    heads = heads_of(found, advance)
+    sizes = [size_of(one, one.image, heads, found) for one in found.samples]
+    for one, size in zip(found.samples, sizes, strict=True):
+        short = needs(recipe, mode, size) if size else ""
+        if size and short:
+            found.blame("small", one, f"{one.image} {told(size)}: {short}")
+    if content:
+        decode(recipe, found, advance)
+    found.notes += unusual(heads)
+    least, fine, mixed = (recipe.bag or Bag()).min_tiles, 0, []
+    for bag, count in enumerate(table.counts().tolist()):
+        start = int(table.offsets[bag])
+        tiles = slice(start, start + count)
+        if count < least:
+            found.defects.append(Defect("bag", (table.path(bag),), _few(table.bags[bag], count, least)))
+        fine += count >= least and all(one.fine for one in found.samples[tiles])
+        if len({size for size in sizes[tiles] if size}) > 1:
+            mixed.append(table.bags.name(bag))
+    if mixed:
+        several = "1 bag has" if len(mixed) == 1 else f"{len(mixed)} bags have"
+        found.notes.append(f"{several} tiles of several sizes (first: {mixed[0]})")
+    looked = "headers and sizes of tiles" + (", labels" if table.labels is not None else "")
+    looked += "; every picture decoded" if content else ""
+    listed = {"bag": len(table), "tile": len(found.samples)}
+    return Checked("bag", listed, fine, looked, tuple(found.defects), tuple(found.notes))
+
+
+def _few(bag: str, count: int, least: int) -> str:
+    return f"{bag}: {count} tile{'' if count == 1 else 's'}, fewer than min_tiles={least}"

@@ -1,0 +1,29 @@
+"""What was found out about the files that a recipe would read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from augrecipes.sources.pair_defects import Defect
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The files of some data, after they were looked at.
+
+    Attributes:
+        unit: what a sample is: `image`, `scene` or `bag`.
+        listed: how many files each target has.
+        fine: samples with which nothing is wrong.
+        looked: what was looked at.
+        defects: all that is wrong.
+        notes: what is no defect and should be known all the same.
+    """
+
+    unit: str
+    listed: Mapping[str, int]
+    fine: int
+    looked: str
+    defects: tuple[Defect, ...] = ()
+    notes: tuple[str, ...] = ()

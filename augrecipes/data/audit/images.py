@@ -1,0 +1,168 @@
+"""Images, and their masks, labels, boxes and keypoints, looked at file by file; every defect is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augrecipes.data.audit.files import Found, One, Part, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.found import Checked
+from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
+from augrecipes.data.checks import presence_of, untaken
+from augrecipes.data.tables.csvfile import Rows, choose_split, read_rows
+from augrecipes.data.tables.pair_sizes import told
+from augrecipes.data.tables.problems import Problem
+from augrecipes.data.tables.ragged import read_ragged
+from augrecipes.data.tables.table import columns_of, match_masks
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.heads import Head
+from augrecipes.sources.listing import list_folders
+from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.paths import PathTable
+
+_NAMES = {"mask": "masks"}
+_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
+
+
+def check_images(
+    recipe: Recipe, mode: Mode, data: str, *, masks: str | None, split: str | None, content: bool, advance: Part
+) -> Checked:
+    """Look at everything that a recipe of kind image would read.
+
+    Args:
+        recipe: says which targets it takes, and how large images must be.
+        mode: the section.
+        data: a folder, an image, or a CSV file.
+        masks: with a folder: a folder of masks.
+        split: of a CSV file.
+        content: decode every file; otherwise their headers and ends are read.
+        advance: told what is done, and how much of it.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    path = Path(data)
+    if path.is_dir() or not path.exists():
+        found = _of_folder(recipe, data, masks)
+    elif path.suffix.lower() in (".csv", ".tsv"):
+        found = _of_csv(recipe, data, split)
+    else:
+        found = Found([One(data)])
+    _presence(recipe, found)
+    heads = heads_of(found, advance)
+    for one in found.samples:
+        _check(recipe, mode, one, heads, found)
+    if content:
+        decode(recipe, found, advance)
+    found.notes += unusual(heads)
+    listed = {"image": len(found.samples)}
+    for name in ("mask", *_POINTS):
+        count = sum(getattr(one, name) is not None for one in found.samples)
+        listed |= {name: count} if count else {}
+    looked = ", ".join(["headers", "sizes", *(_NAMES.get(name, name) for name in listed if name != "image")])
+    looked += "; every picture decoded" if content else ""
+    fine = sum(one.fine for one in found.samples)
+    return Checked("image", listed, fine, looked, tuple(found.defects), tuple(found.notes))
+
+
+def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Found:
+    listing = list_folders([data], cache=False)
+    images = listing.paths
+    found = Found([One(images[i]) for i in range(len(images))])
+    if listing.labels is not None and listing.classes is not None:
+        counts = np.bincount(listing.labels, minlength=len(listing.classes))
+        empty = [name for name, count in zip(listing.classes, counts, strict=True) if not count]
+        found.notes.append(_classes(counts))
+        if empty:
+            found.notes.append(f"classes without images: {', '.join(empty)}")
+    if masks is not None:
+        given = list_folders([masks], cache=False, layout="flat").paths
+        chosen, problems = match_masks(images, given)
+        for i, (one, k) in enumerate(zip(found.samples, chosen, strict=True)):
+            one.mask = None if k is None else given[k]
+            if i in problems:
+                found.blame("missing", one, problems[i])
+        left = len(given) - len({k for k in chosen if k is not None})
+        if left:
+            found.notes.append(f"{left} files in {masks} are the mask of no image")
+    return found
+
+
+def _classes(counts: Any) -> str:
+    least, most = int(counts.min()), int(counts.max())
+    several = f"{least} images each" if least == most else f"{least} to {most} images"
+    return f"{len(counts)} class{'' if len(counts) == 1 else 'es'}, of {several}"
+
+
+def _of_csv(recipe: Recipe, data: str, split: str | None) -> Found:
+    wrong: list[Problem] = []
+    every = read_rows(data, problems=wrong)
+    keep = choose_split(every, split)
+    rows = every.select(keep)
+    columns_of(every, np.array(keep, np.int64), wrong)
+    images = PathTable.from_paths(rows.columns["image"], root=Path(rows.path).parent)
+    found = Found([One(images[i], where=f"line {line}: ") for i, line in enumerate(rows.lines)])
+    takes = {"mask", "boxes", "keypoints"} & set(rows.columns) - untaken(recipe)
+    if "mask" in takes:
+        masks = PathTable.from_paths(rows.columns["mask"], root=Path(rows.path).parent)
+        for i, one in enumerate(found.samples):
+            one.mask = masks[i] if rows.columns["mask"][i] else None
+            if one.mask is None:
+                found.blame("missing", one, f"{one.where}{one.image}: no mask")
+    for name in takes & set(_POINTS):
+        for i, one in enumerate(found.samples):
+            setattr(one, name, _points(rows, i, name, wrong))
+    bad = {line for line, _ in wrong}
+    for one, line in zip(found.samples, rows.lines, strict=True):
+        one.fine = one.fine and line not in bad
+    found.defects += [Defect("row", (data,), f"{data}:{line}: {what}") for line, what in sorted(wrong)]
+    return found
+
+
+def _points(rows: Rows, i: int, name: str, wrong: list[Problem]) -> Any:
+    """The boxes or keypoints of a row; None where they cannot be read."""
+    try:
+        return read_ragged(rows.select([i]), name, _POINTS[name], labelled=name == "boxes").rows(0)
+    except DataError as error:
+        wrong.append((rows.lines[i], error.reason))
+        return None
+
+
+def _presence(recipe: Recipe, found: Found) -> None:
+    """What the recipe requires and the data has not, once."""
+    for name, presence in presence_of(recipe.inputs).items():
+        if presence == "required" and all(getattr(one, name) is None for one in found.samples):
+            how = "--masks FOLDER, or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
+            for one in found.samples:
+                one.fine = False
+            found.defects.append(Defect("absent", (), f"the recipe requires {name}, and the data has none: give {how}"))
+        if presence == "absent" and name == "mask" and any(one.mask is not None for one in found.samples):
+            found.notes.append("the recipe does not take masks (`mask: absent`): a dataset refuses them")
+
+
+def _check(recipe: Recipe, mode: Mode, one: One, heads: Mapping[str, Head], found: Found) -> None:
+    """One sample's headers, sizes, boxes and keypoints."""
+    size = size_of(one, one.image, heads, found)
+    if one.mask is not None:
+        of_mask = size_of(one, one.mask, heads, found)
+        if size and of_mask and size != of_mask:
+            found.blame("mask", one, f"{one.mask} is {told(of_mask)}, but its image {one.image} is {told(size)}")
+    if size is None:
+        return
+    short = needs(recipe, mode, size)
+    if short:
+        found.blame("small", one, f"{one.image} {told(size)}: {short}")
+    place = f"{one.where}{one.image} {told(size)}"
+    boxes, keypoints = recipe.inputs.boxes, recipe.inputs.keypoints
+    wrong: list[tuple[str, Any, int, str]] = []
+    if one.boxes is not None and boxes is not None:
+        wrong += [("box", one.boxes, k, why) for k, why in wrong_boxes(one.boxes, boxes, *size)]
+    if one.keypoints is not None and keypoints is not None:
+        wrong += [("keypoint", one.keypoints, k, why) for k, why in wrong_keypoints(one.keypoints, keypoints, *size)]
+    for kind, points, k, why in wrong:
+        values = ", ".join(f"{value:g}" for value in points[k])
+        found.blame(kind, one, f"{place}: {kind} {k + 1}, [{values}]: {why}")

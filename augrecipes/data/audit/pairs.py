@@ -1,0 +1,70 @@
+"""Pairs, looked at file by file; every defect is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from augrecipes.data.audit.files import Part
+from augrecipes.data.audit.found import Checked
+from augrecipes.data.tables.pair_find import find, targets_of, wanted_by
+from augrecipes.data.tables.pair_matches import compare_scenes
+from augrecipes.data.tables.pair_table import Found, checked
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.pair_defects import Defect
+
+
+def check_pairs(
+    recipe: Recipe,
+    mode: Mode,
+    data: str | Mapping[str, Any],
+    *,
+    names: Mapping[str, str],
+    split: str | None,
+    content: bool,
+    advance: Part,
+) -> tuple[Checked, Found]:
+    """Look at everything that a recipe of kind pair would read.
+
+    Args:
+        recipe: says which targets it takes.
+        mode: the section.
+        data: folders by target, or a CSV file.
+        names: templates of names by target, with folders.
+        split: of a CSV file.
+        content: also compare each small image with its large one, reduced.
+        advance: told what is done, and how much of it.
+
+    Returns:
+        What was found, and the scenes.
+
+    Raises:
+        DataError: there is nothing to look at.
+    """
+    targets = targets_of(recipe, mode)
+    if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
+        wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+        raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
+    folders, csv = (None, data) if isinstance(data, str) else (data, None)
+    if csv and names:
+        raise DataError("--names goes with folders; a CSV file names every file", csv)
+    found = find(recipe, targets, folders, csv, names=names or None, split=split, cache=False)
+    wanted_ = wanted_by(recipe, mode, found.targets)
+    found = checked(found, wanted_, "headers", lambda k, n: advance("reading headers", k, n))
+    if content and len(found.targets) > 1:
+        wrong = compare_scenes(
+            found.targets, found.scenes, wanted_.units, advance=lambda k, n: advance("comparing", k, n)
+        )
+        found = _without(found, wrong)
+    looked = "names, sizes and channels" + (", and what they show" if content else "")
+    listed = {name: found.listed.get(name, 0) for name in found.targets}
+    return Checked("scene", listed, len(found.scenes), looked, found.defects, tuple(found.notes())), found
+
+
+def _without(found: Found, wrong: list[Defect]) -> Found:
+    """The scenes that show the same."""
+    spoilt = {file for defect in wrong for file in defect.files[:2]}
+    scenes = [paths for paths in found.scenes if not spoilt.intersection(paths[1:] if len(paths) > 1 else paths)]
+    return replace(found, scenes=scenes, defects=(*found.defects, *wrong))

@@ -1,0 +1,69 @@
+"""Whether boxes and keypoints lie where the pipeline takes them: on their picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.recipe.model import Boxes, Keypoints
+
+_SIDES = ("left", "top", "right", "bottom")
+
+
+def wrong_boxes(
+    boxes: npt.NDArray[np.float32], declared: Boxes, height: int, width: int
+) -> Iterator[tuple[int, str]]:  # fmt: skip
+    """Positions of the boxes that a recipe would refuse, and why; its own rules, sample by sample.
+
+    Args:
+        boxes: (n, 4) in the declared format.
+        declared: the recipe's `inputs.boxes`.
+        height: of the picture, px.
+        width: of the picture, px.
+
+    >>> list(wrong_boxes(np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32), Boxes(), 10, 20))
+    [(1, 'its right side lies outside')]
+    """
+    with np.errstate(all="ignore"):
+        corners = _corners(boxes, declared.format, height, width)
+        if declared.clip:
+            corners = np.clip(corners, 0, 1)
+        outside = ~((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1))
+        empty = corners[:, 2:] <= corners[:, :2]
+    for k in range(len(boxes)):
+        if not np.isfinite(boxes[k]).all():
+            yield k, "it holds a number that is not finite"
+        elif empty[k].any():
+            yield k, f"it has no {'width' if empty[k][0] else 'height'}"
+        elif outside[k].any():
+            sides = [side for side, out in zip(_SIDES, outside[k], strict=True) if out]
+            yield k, f"its {' and '.join(sides)} side{'s lie' if len(sides) > 1 else ' lies'} outside"
+
+
+def _corners(boxes: npt.NDArray[np.float32], format: str, height: int, width: int) -> npt.NDArray[Any]:
+    """Left, top, right and bottom as shares of the picture."""
+    if format == "yolo":
+        centre, size = boxes[:, :2], boxes[:, 2:]
+        return np.hstack([centre - size / 2, centre + size / 2])
+    corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]) if format == "coco" else boxes
+    if format == "albumentations":
+        return corners
+    return np.asarray(corners / np.array([width, height, width, height], np.float32))
+
+
+def wrong_keypoints(
+    points: npt.NDArray[np.float32], declared: Keypoints, height: int, width: int
+) -> Iterator[tuple[int, str]]:  # fmt: skip
+    """Positions of the keypoints (n, 2) that a recipe would refuse, and why.
+
+    >>> list(wrong_keypoints(np.array([[5, 5], [5, 12]], np.float32), Keypoints(), 10, 20))
+    [(1, 'it lies outside')]
+    """
+    if not declared.remove_invisible:
+        return
+    x, y = points.T[::-1] if declared.format == "yx" else points.T
+    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    yield from ((k, "it lies outside") for k in np.flatnonzero(~inside).tolist())
