@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Dtype = Literal["uint8", "float32"]
@@ -20,6 +21,7 @@ class Flow:
         boxes: boxes or keypoints travel too, and are filtered after every step.
         encoded: the image is not decoded yet: what its first steps cut off need never be.
         least: height and width, px, that every image has at least where the steps begin; None: nothing is declared.
+        held: contracts of merges that must not be made here, and why: what comes after the group would not bear them.
     """
 
     dtype: Dtype | None = "uint8"
@@ -27,3 +29,4 @@ class Flow:
     boxes: bool = False
     encoded: bool = False
     least: tuple[int, int] | None = None
+    held: Mapping[str, str] = field(default_factory=dict)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.plan import flow_of, plan
-from augrecipes.compiler.rewrite import rules_for, shrink_first
-from augrecipes.compiler.rewrite.rule import kind_of
+from augrecipes.compiler.rewrite import join_colours, join_warps, rules_for, shrink_first
+from augrecipes.compiler.rewrite.contracts import Contract, before, held
+from augrecipes.compiler.rewrite.rule import Steps, kind_of
 from augrecipes.compiler.sharing import sharing
-from augrecipes.flow import Arrival, Dtype
+from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
@@ -38,6 +40,11 @@ _WHY_FAST = {
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
 
+
+_MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
+    (join_warps.joins, "GEOMETRY"),
+    (join_colours.joins, "LEVELS"),
+)
 
 # Of pairs all rules change no bit.
 _WHY_PAIR = {
@@ -200,7 +207,8 @@ def explain(
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
-    held = _held(recipe, steps, arrival) if level == "fast" and recipe.kind != "pair" else {}
+    flow = flow_of(recipe, arrival)
+    barred = _barred(steps, flow) | _kept(steps, flow) if level == "fast" and recipe.kind != "pair" else {}
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
@@ -213,7 +221,7 @@ def explain(
         rules=fired,
         plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
         stayed=tuple(
-            Stayed(step.site, held.get(step.site) or _why(recipe, step, level))
+            Stayed(step.site, barred.get(step.site) or _why(recipe, step, level))
             for root in steps
             for step, _ in _walk(root, 0)
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
@@ -266,12 +274,29 @@ def _planned(step: Step) -> tuple[str, str]:
     return step.name, " + ".join(child.site for child in step.steps)
 
 
-def _held(recipe: Recipe, steps: tuple[Step, ...], arrival: Arrival) -> dict[str, str]:
+def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why colour steps stay before a downscale or a window that would leave fewer pixels to change."""
     found = {}
     for place, (step, behind) in enumerate(pairwise(steps)):
         if kind_of(step) in _COLOURS and shrink_first.is_downscale(behind):
-            found[step.site] = shrink_first.refusal(steps, place, flow_of(recipe, arrival)) or ""
+            why = shrink_first.refusal(steps, place, flow)
+            if why is not None:
+                found[step.site] = why
+    return found
+
+
+def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
+    """Why steps that could be merged are not: what comes behind them would not bear it."""
+    found: dict[str, str] = {}
+    for place, step in enumerate(steps):
+        if step.name == "Sequential":
+            found |= _barred(step.steps, before(steps[place + 1 :], flow))
+        for joins, contract in _MERGES:
+            if joins(step):
+                rest = tuple(dropwhile(joins, steps[place:]))
+                why = held(rest, flow, contract)
+                if why is not None:
+                    found |= {inner.site: f"is not merged: behind it {why}" for inner in step.walk()}
     return found
 
 

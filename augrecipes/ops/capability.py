@@ -14,7 +14,10 @@ Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "po
 # How one draw serves images of one scene on several grids.
 Grids = Literal["same", "alike", "never"]
 
+Gain = float | Callable[[Mapping[str, Any]], float | None] | None
+
 IMAGE_ONLY = frozenset({"image"})
+NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"image", "mask", "boxes", "keypoints"})
 
 
@@ -50,6 +53,13 @@ class Capability:
             then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
             for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
+        draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
+            of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
+        gain: how hard it amplifies: two pictures that differ by so much at most (on uint8 a level more, for rounding)
+            come out as different as that times `gain`. A number, or a function of the arguments (defaults merged).
+            None: there is no such number, because thresholds or statistics of the picture decide, and then a level may
+            become a hundred; or it is not known.
+        in_levels: float32 pictures are rounded to levels of 255 on the way, so that the last bit may become a level.
     """
 
     name: str
@@ -69,6 +79,9 @@ class Capability:
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
     tint: Operations | None = None
+    draws_from: frozenset[str] | None = None
+    gain: Gain = None
+    in_levels: bool = False
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
@@ -86,6 +99,14 @@ class Capability:
     def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
         """`averages`, or None where `arguments` (defaults merged) do not allow it."""
         return self.averages if self.when is None or self.when(arguments) else None
+
+    def gain_for(self, arguments: Mapping[str, Any]) -> float | None:
+        """`gain` under `arguments` (defaults merged).
+
+        >>> Capability("Blur", gain=1.0).gain_for({}), Capability("Posterize").gain_for({})
+        (1.0, None)
+        """
+        return self.gain(arguments) if callable(self.gain) else self.gain
 
     def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
         """`grids`, or `never` where `arguments` (defaults merged) do not allow it.

@@ -7,35 +7,42 @@ the step would change its last bit. `tests/laws/test_capabilities.py` holds ever
 
 from __future__ import annotations
 
-from augrecipes.ops.capability import Capability
+from functools import partial
+
+from augrecipes.ops import amplify
+from augrecipes.ops.capability import NOTHING, Capability
 from augrecipes.ops.tints import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
 
+_colour = partial(Capability, draws_from=NOTHING)
+
 CAPABILITIES = (
     # Tables.
-    Capability("InvertImg", "lookup", random=False, averages=1),
-    Capability("Solarize", "lookup"),
-    Capability("Posterize", "lookup"),
-    Capability("RandomGamma", "lookup"),
-    Capability(
+    _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0),
+    _colour("Solarize", "lookup", gain=amplify.solarized),
+    _colour("Posterize", "lookup"),
+    _colour("RandomGamma", "lookup", gain=amplify.bent),
+    _colour(
         "RandomBrightnessContrast",
         "lookup",
         when=lambda a: bool(a.get("brightness_by_max", True)),
         tint=brightness_contrast,
+        gain=amplify.multiplied("contrast_limit", 1.0),
     ),
-    Capability("RandomToneCurve", "lookup"),
-    Capability("PlanckianJitter", "lookup", channels=_RGB, tint=probed),
-    Capability(
+    _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True),
+    _colour("PlanckianJitter", "lookup", channels=_RGB, tint=probed, gain=1.7),
+    _colour(
         "MultiplicativeNoise",
         "lookup",
         when=lambda a: not a.get("elementwise", False),
         grids_when=lambda a: not a.get("elementwise", False),
+        gain=amplify.multiplied("multiplier"),
     ),
-    Capability("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0),
+    _colour("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0, gain=1.0),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
-    Capability(
+    _colour(
         "ToGray",
         "matrix",
         random=False,
@@ -47,19 +54,20 @@ CAPABILITIES = (
         grids="same",
         averages=2,
         tint=probed,
+        gain=amplify.greyed,
     ),
-    Capability("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed),
-    Capability("ToRGB", random=False, channels=_GREY_OR_RGB, grids="same"),
-    Capability("RGBShift", "pointwise", channels=_GREY_OR_RGB),
-    Capability("ChannelShuffle", "pointwise", averages=0, tint=probed),
-    Capability("HueSaturationValue", "pointwise", channels=_GREY_OR_RGB),
+    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed, gain=1.36),
+    _colour("ToRGB", random=False, channels=_GREY_OR_RGB, grids="same", gain=1.0),
+    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0),
+    _colour("ChannelShuffle", "pointwise", averages=0, tint=probed, gain=1.0),
+    _colour("HueSaturationValue", "pointwise", channels=_GREY_OR_RGB),
     # These look at the whole image first.
-    Capability("ColorJitter", statistics=True, channels=_GREY_OR_RGB, grids="same", tint=jitter),
-    Capability("AutoContrast", random=False, statistics=True, grids="alike"),
-    Capability("CLAHE", statistics=True, channels=_GREY_OR_RGB, grids="alike"),
-    Capability("Equalize", random=False, statistics=True, channels=_GREY_OR_RGB, grids="alike"),
-    Capability("FancyPCA", statistics=True, grids="alike"),
-    Capability("HEStain", statistics=True, channels=_RGB, grids="alike"),
-    Capability("StainJitter", "pointwise", channels=_RGB),
-    Capability("FromFloat", random=False, changes_dtype=True, grids="same"),
+    _colour("ColorJitter", statistics=True, channels=_GREY_OR_RGB, grids="same", tint=jitter, gain=amplify.jittered),
+    _colour("AutoContrast", random=False, statistics=True, grids="alike"),
+    _colour("CLAHE", statistics=True, channels=_GREY_OR_RGB, grids="alike"),
+    _colour("Equalize", random=False, statistics=True, channels=_GREY_OR_RGB, grids="alike"),
+    _colour("FancyPCA", statistics=True, grids="alike"),
+    _colour("HEStain", statistics=True, channels=_RGB, grids="alike"),
+    _colour("StainJitter", "pointwise", channels=_RGB),
+    _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

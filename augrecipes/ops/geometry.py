@@ -7,10 +7,13 @@ from functools import partial
 from typing import Any
 
 from augrecipes.ops import warps
-from augrecipes.ops.capability import EVERYTHING, Capability
+from augrecipes.ops.amplify import filled, sampled
+from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
 
-_geometric = partial(Capability, targets=EVERYTHING)
-_scaled_window = partial(_geometric, kind="warp", resamples=True, windowed=True, warp=warps.resized_crop)
+_geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
+_resampling = partial(_geometric, resamples=True, gain=sampled)
+_scaled_window = partial(_resampling, kind="warp", windowed=True, warp=warps.resized_crop)
+_covering = partial(_geometric, gain=filled)
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -46,61 +49,59 @@ CAPABILITIES = (
     _geometric("RandomCropFromBorders", "window"),
     _geometric("AtLeastOneBBoxRandomCrop", "window", pixels=("height", "width")),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
-    _geometric("CropNonEmptyMaskIfExists"),
+    _geometric("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"})),
     _geometric("RandomCropNearBBox"),
     _geometric("BBoxSafeRandomCrop"),
-    _geometric("RandomSizedBBoxSafeCrop", resamples=True),
-    _geometric("CropAndPad", resamples=True),
+    _resampling("RandomSizedBBoxSafeCrop"),
+    _resampling("CropAndPad"),
     _geometric("Pad", random=False),
     _geometric("PadIfNeeded", random=False, steady_when=_pads_in_place),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
-    _geometric("Resize", "warp", random=False, resamples=True, pixels=("height", "width"), warp=warps.resize),
-    _geometric(
+    _resampling("Resize", "warp", random=False, pixels=("height", "width"), warp=warps.resize),
+    _resampling(
         "SmallestMaxSize",
         "warp",
         random=False,
         steady_when=_one_size,
-        resamples=True,
         pixels=("max_size", "max_size_hw"),
         warp=warps.by_scale,
     ),
-    _geometric(
+    _resampling(
         "LongestMaxSize",
         "warp",
         random=False,
         steady_when=_one_size,
-        resamples=True,
         pixels=("max_size", "max_size_hw"),
         warp=warps.by_scale,
     ),
-    _geometric("RandomScale", "warp", resamples=True, warp=warps.by_scale),
+    _resampling("RandomScale", "warp", warp=warps.by_scale),
     _scaled_window("RandomResizedCrop", pixels=("size",)),
     _scaled_window("RandomSizedCrop", pixels=("min_max_height", "size")),
-    _geometric("Rotate", "warp", resamples=True, warp=warps.rotate),
-    _geometric("SafeRotate", "warp", resamples=True, warp=warps.affine),
-    _geometric("Affine", "warp", resamples=True, warp=warps.affine),
-    _geometric("ShiftScaleRotate", "warp", resamples=True, warp=warps.affine),
+    _resampling("Rotate", "warp", warp=warps.rotate),
+    _resampling("SafeRotate", "warp", warp=warps.affine),
+    _resampling("Affine", "warp", warp=warps.affine),
+    _resampling("ShiftScaleRotate", "warp", warp=warps.affine),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
-    _geometric("Perspective", "warp", resamples=True, grids="never", warp=warps.perspective),
+    _resampling("Perspective", "warp", grids="never", warp=warps.perspective),
     # Dense displacement fields.
-    _geometric("ElasticTransform", resamples=True),
-    _geometric("GridDistortion", resamples=True),
-    _geometric("GridElasticDeform", resamples=True, channels=(1, 3)),
-    _geometric("OpticalDistortion", resamples=True),
-    _geometric("PiecewiseAffine", resamples=True),
-    _geometric("ThinPlateSpline", resamples=True),
+    _resampling("ElasticTransform"),
+    _resampling("GridDistortion"),
+    _resampling("GridElasticDeform", channels=(1, 3)),
+    _resampling("OpticalDistortion"),
+    _resampling("PiecewiseAffine"),
+    _resampling("ThinPlateSpline"),
     # Inside Degrade, on one target.
-    Capability("ResizeToTarget", random=False, resamples=True),
+    Capability("ResizeToTarget", random=False, resamples=True, draws_from=NOTHING),
     # Neighbourhoods and holes.
     _geometric("Morphological", grids="alike"),
-    _geometric("CoarseDropout"),
-    _geometric("ConstrainedCoarseDropout"),
-    _geometric("Erasing"),
-    _geometric("GridDropout"),
-    _geometric("MaskDropout"),
+    _covering("CoarseDropout"),
+    _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
+    _covering("Erasing"),
+    _covering("GridDropout"),
+    _covering("MaskDropout", draws_from=frozenset({"mask"})),
     _geometric("PixelDropout"),
-    _geometric("XYMasking"),
-    _geometric("TimeMasking"),
-    _geometric("FrequencyMasking"),
+    _covering("XYMasking"),
+    _covering("TimeMasking"),
+    _covering("FrequencyMasking"),
 )

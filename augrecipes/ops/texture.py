@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from augrecipes.ops.capability import Capability
+from functools import partial
+
+from augrecipes.ops.amplify import multiplied, sampled, sampled_twice
+from augrecipes.ops.capability import NOTHING, Capability
 
 _RGB = (3,)
+_texture = partial(Capability, draws_from=NOTHING)
+_by_pixels = partial(Capability, draws_from=frozenset({"image"}))  # photons are counted
 
 CAPABILITIES = (
     # Blur and sharpening.
-    Capability("AdvancedBlur", grids="alike"),
-    Capability("Blur", grids="alike"),
-    Capability("Defocus", grids="alike"),
-    Capability("GaussianBlur", grids="alike"),
-    Capability("GlassBlur"),
-    Capability("MedianBlur", grids="alike"),
-    Capability("MotionBlur", grids="alike"),
-    Capability("ZoomBlur", grids="alike"),
-    Capability("Emboss", grids="alike"),
-    Capability("Sharpen", grids="alike"),
-    Capability("UnsharpMask", grids="alike"),
-    Capability("RingingOvershoot", grids="alike"),
+    _texture("AdvancedBlur", grids="alike", gain=1.0),
+    _texture("Blur", grids="alike", gain=1.0),
+    _texture("Defocus", grids="alike", gain=1.0),
+    _texture("GaussianBlur", grids="alike", gain=1.0),
+    _texture("GlassBlur", gain=1.0),
+    _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True),
+    _texture("MotionBlur", grids="alike", gain=1.0),
+    _texture("ZoomBlur", grids="alike", gain=1.0),
+    _texture("Emboss", grids="alike"),
+    _texture("Sharpen", grids="alike"),
+    _texture("UnsharpMask", grids="alike"),
+    _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.
-    Capability("AdditiveNoise", grids="same", grids_when=lambda a: a.get("spatial_mode") == "constant"),
-    Capability("GaussNoise"),
-    Capability("ISONoise", channels=_RGB),
-    Capability("SaltAndPepper"),
-    Capability("ShotNoise"),
-    Capability("ImageCompression", grids="alike"),
-    Capability("Downscale", resamples=True, grids="alike"),
-    Capability("Superpixels"),
-    Capability("ChromaticAberration", resamples=True, channels=_RGB, grids="alike"),
+    _texture("AdditiveNoise", grids="same", grids_when=lambda a: a.get("spatial_mode") == "constant", gain=1.0),
+    _texture("GaussNoise", gain=1.0),
+    _by_pixels("ISONoise", channels=_RGB),
+    _texture("SaltAndPepper", gain=1.0),
+    _by_pixels("ShotNoise"),
+    _texture("ImageCompression", grids="alike"),
+    _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True),
+    _texture("Superpixels"),
+    _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
-    Capability("Illumination", grids="alike"),
-    Capability("PlasmaBrightnessContrast", statistics=True),
-    Capability("PlasmaShadow"),
-    Capability("RandomFog", channels=_RGB),
-    Capability("RandomGravel", channels=_RGB),
-    Capability("RandomRain", channels=_RGB),
-    Capability("RandomShadow"),
-    Capability("RandomSnow", channels=_RGB, grids="same", grids_when=lambda a: a.get("method") == "bleach"),
-    Capability("RandomSunFlare", channels=_RGB),
-    Capability("Spatter", channels=_RGB),
+    _texture("Illumination", grids="alike", gain=multiplied("intensity_range", 1.0)),
+    _texture("PlasmaBrightnessContrast", statistics=True),
+    _texture("PlasmaShadow", gain=1.0),
+    _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),
+    _texture("RandomGravel", channels=_RGB),
+    _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
+    _texture("RandomShadow", gain=1.0, in_levels=True),
+    _texture("RandomSnow", channels=_RGB, grids="same", grids_when=lambda a: a.get("method") == "bleach"),
+    _texture("RandomSunFlare", channels=_RGB),
+    _texture("Spatter", channels=_RGB, gain=1.0),
 )

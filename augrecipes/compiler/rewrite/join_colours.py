@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import ceil
 
-from augrecipes.compiler.rewrite.gain import gain, most
+from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Rule, Steps, join
 from augrecipes.flow import Flow
+from augrecipes.ops.amplify import jitter, turns_hue
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
@@ -33,11 +34,13 @@ def levels(step: Step) -> int:
     """
     total, gains = 0.0, 1.0
     for leaf in step.walk():
-        gains *= gain(leaf)
         if leaf.name == "ColorJitter":
-            total += 4 if most(effective(leaf).get("hue")) == 0 else 14
+            total += 14 if turns_hue(effective(leaf)) else 4
+            gains *= jitter(effective(leaf))
         elif not leaf.steps:
             total += 2
+            record = capability(leaf.name)
+            gains *= (record is not None and record.gain_for(effective(leaf))) or 1.0
     return ceil(total * gains)
 
 
@@ -50,7 +53,8 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
         while stop < len(steps) and joins(steps[stop]):
             stop += 1
         leaves = [leaf for step in steps[start:stop] for leaf in step.walk() if not leaf.is_group]
-        if len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves):
+        pays = len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves)
+        if pays and held(steps[stop:], flow, "LEVELS") is None:
             return (*steps[:start], join(JOINED_COLOURS, steps[start:stop]), *steps[stop:])
         start = max(stop, start + 1)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
@@ -32,13 +33,12 @@ def _pays(steps: Steps) -> bool:
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    del flow
     start = 0
     while start < len(steps):
         stop = start
         while stop < len(steps) and joins(steps[stop]):
             stop += 1
-        if _pays(steps[start:stop]):
+        if _pays(steps[start:stop]) and held(steps[stop:], flow, "GEOMETRY") is None:
             return (*steps[:start], join(JOINED_WARPS, steps[start:stop]), *steps[stop:])
         start = max(stop, start + 1)
     return None

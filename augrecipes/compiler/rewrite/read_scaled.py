@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.join_warps import joins
 from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, SCALES, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
@@ -17,7 +18,7 @@ def _scales(step: Step) -> bool:
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    if not flow.encoded or not steps:
+    if not flow.encoded or not steps or held(steps[1:], flow, "GEOMETRY") is not None:
         return None
     first = steps[0]
     if _scales(first):

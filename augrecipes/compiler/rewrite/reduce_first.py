@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, Rule, Steps
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    del flow
     for place, step in enumerate(steps):
-        if step.name == JOINED_WARPS and not step.args:
+        if step.name == JOINED_WARPS and not step.args and held(steps[place + 1 :], flow, "GEOMETRY") is None:
             after = replace(step, args=Arguments({REDUCES: True}))
             return (*steps[:place], after, *steps[place + 1 :])
     return None

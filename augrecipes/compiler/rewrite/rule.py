@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import ceil, prod
-from typing import Literal
 
-from augrecipes.compiler.rewrite.gain import gain
+from augrecipes.compiler.rewrite.contracts import FLOAT_LEVELS, Contract, before, enlarged
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
-Contract = Literal["EXACT", "LEVELS", "GEOMETRY"]
 Steps = tuple[Step, ...]
 
 # Steps that rules make; no recipe can name them.
@@ -44,7 +41,8 @@ class Rule:
             further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
-        rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply.
+        rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply. One that
+            changes a bit asks `contracts.held` whether what comes behind bears it.
         outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
         levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255, on
             uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such rule.
@@ -58,9 +56,6 @@ class Rule:
     rewrite: Callable[[Steps, Flow], Steps | None]
     outermost: bool = False
     levels: Callable[[Step], int] | None = None
-
-
-FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently, steps that enlarge it included
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +122,9 @@ def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Step
 
 
 def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
-    steps = tuple(_inside(step, flow, rules, fired) for step in steps)
     if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in step.walk()):
         flow = replace(flow, dtype=None)
+    steps = tuple(_inside(step, before(steps[place + 1 :], flow), rules, fired) for place, step in enumerate(steps))
     for rule in rules:
         if rule.outermost and not outermost:
             continue
@@ -150,6 +145,8 @@ def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     if step.name == "Sequential":
         children = _straight(step.steps, flow, rules, fired, outermost=False)
     else:
+        if step.name != "OneOf":
+            flow = before(step.steps, flow)  # any of them may come after any other
         children = tuple(_inside(child, flow, rules, fired) for child in step.steps)
     return step if children == step.steps else replace(step, steps=children)
 
@@ -165,7 +162,7 @@ def _difference(rule: Rule, before: Steps, after: Steps, flow: Flow) -> Firing:
     changed = after[head : len(after) - tail]
     levels: float = 0
     if rule.levels is not None:
-        later = prod(gain(leaf) for step in after[len(after) - tail :] for leaf in step.walk())
-        levels = ceil(later * sum(rule.levels(step) for step in changed)) if flow.dtype == "uint8" else FLOAT_LEVELS
+        made = sum(rule.levels(step) for step in changed) if flow.dtype == "uint8" else FLOAT_LEVELS
+        levels = enlarged(made, after[len(after) - tail :], flow)
     sites = tuple(s.site for s in before[head : len(before) - tail])
     return Firing(rule.name, sites, tuple(s.site for s in changed), rule.contract, levels)

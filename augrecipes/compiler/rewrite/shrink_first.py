@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
 from augrecipes.flow import Flow
 from augrecipes.ops import warps
@@ -15,7 +16,6 @@ from augrecipes.recipe.model import Step
 # Of what an output pixel is a mean of input pixels: nothing is weighed below zero, and nothing beyond the edge is seen.
 _RESIZES = (warps.resize, warps.by_scale, warps.resized_crop)
 _MEANS = ("linear", "area", "nearest", "linear_exact", "nearest_exact")
-_GEOMETRY = ("identity", "window", "dihedral", "warp")
 
 
 def averages(step: Step) -> int | None:
@@ -46,10 +46,8 @@ def refusal(steps: Steps, place: int, flow: Flow) -> str | None:
         return "stays before a resize that is no mean of pixels: it overshoots, and then saturates"
     elif not _shrinks(steps[:place], behind, flow):
         return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
-    enlarging = next((later for later in steps[place + 2 :] if not _is_calm(later)), None)
-    if enlarging is not None:
-        return f"stays before what changes the size: {enlarging.site} may enlarge what is rounded differently"
-    return None
+    why = held(steps[place + 2 :], flow, "LEVELS")
+    return None if why is None else f"stays before what changes the size, for it would round differently then: {why}"
 
 
 def is_downscale(step: Step) -> bool:
@@ -65,18 +63,6 @@ def _shrinks(before: Steps, resize: Step, flow: Flow) -> bool:
         size = after(step, size)
     left = after(resize, size)
     return left.high[0] * left.high[1] <= size.low[0] * size.low[1]
-
-
-def _is_calm(step: Step) -> bool:
-    """Whether a step enlarges no difference, or by a factor that is known: the contract counts it."""
-    for leaf in step.walk():
-        if leaf.is_group or averages(leaf) is not None:
-            continue
-        if leaf.name == "RandomBrightnessContrast" and kind_of(leaf) == "lookup":
-            continue
-        if kind_of(leaf) not in _GEOMETRY or effective(leaf).get("interpolation", "linear") not in _MEANS:
-            return False
-    return True
 
 
 def levels(step: Step) -> int:

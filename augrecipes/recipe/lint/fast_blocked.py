@@ -15,9 +15,6 @@ _COLOUR = frozenset({"lookup", "matrix", "pointwise"})
 # `fast` approximates their colour part, though they read statistics.
 _APPROXIMATED = frozenset({"ColorJitter"})
 _REASONS = {
-    "reads statistics of the whole image": frozenset(
-        {"CLAHE", "Equalize", "AutoContrast", "FancyPCA", "HEStain", "PlasmaBrightnessContrast"}
-    ),
     "bends the picture by a field, not by one matrix": frozenset(
         {
             "ElasticTransform", "GridDistortion", "GridElasticDeform", "OpticalDistortion", "PiecewiseAffine",
@@ -42,9 +39,10 @@ def check(recipe: Recipe) -> Iterator[Finding]:
             before, later = _nearest(fusable[:place]), _nearest(fusable[place + 1 :][::-1])
             if fusable[place] is None and before is not None and before == later:
                 culprit = next((inner for inner in step.walk() if not inner.is_group and _kind(inner) is None), step)
+                where = "beginning" if _bars(culprit, before) else "end or the beginning"
                 yield Finding(
                     f"{culprit.name} {_reason(culprit)}, so the {before} steps before and after it cannot become one "
-                    "kernel; move it to the end or the beginning",
+                    f"kernel; move it to the {where}",
                     step,
                 )
 
@@ -75,6 +73,14 @@ def _kind(step: Step) -> str | None:
     return "geometry" if kind in _GEOMETRY else "colour" if kind in _COLOUR else None
 
 
+def _bars(step: Step, kind: str) -> bool:
+    """Whether no steps of a kind are merged in front of a step, wherever it stands."""
+    record = capability(step.name)
+    if record is None or record.draws_from is None or "image" in record.draws_from:
+        return True
+    return kind == "colour" and record.gain_for(arguments(step)) is None
+
+
 def _reason(step: Step) -> str:
     for reason, names in _REASONS.items():
         if step.name in names:
@@ -82,6 +88,8 @@ def _reason(step: Step) -> str:
     record = capability(step.name)
     if record is None:
         return "is a class that the optimiser knows nothing of"
+    if record.statistics:
+        return "reads statistics of the whole image"
     return "mixes neighbouring pixels or covers them"
 
 
@@ -90,8 +98,9 @@ LINT = Lint(
     name="fast-blocked",
     severity="warning",
     why="`fast` joins runs of geometry and runs of colour into one kernel each. A step in between that is neither "
-    "splits a run in two, and the picture is resampled, or read and written, twice.",
-    fix="Move the step to the end of the recipe (blur, noise, compression) or to its beginning.",
+    "splits a run in two, and the picture is resampled, or read and written, twice. In front of a step whose draws or "
+    "thresholds go by the pixels colours are not merged at all, wherever it stands.",
+    fix="Move the step to the end of the recipe (blur, plain noise) or to its beginning.",
     example="""
 version: 1
 recipe: example

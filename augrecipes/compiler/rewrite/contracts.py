@@ -1,0 +1,103 @@
+"""What a merge may change, and the steps that it must not come before because they would make more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import ceil
+from typing import Literal
+
+from augrecipes.flow import Flow
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+Contract = Literal["EXACT", "LEVELS", "GEOMETRY"]
+INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY")
+
+FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently in one merge
+_MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
+
+
+def held(behind: Iterable[Step], flow: Flow, contract: Contract) -> str | None:
+    """Why no merge of a contract may be made in front of the steps `behind`; None where one may.
+
+    A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
+    something else, and all settings make the same draws. A merge of colours changes the picture alone, a merged
+    resampling the mask as well.
+
+    A merge that promises levels must come before no step that amplifies without bound, or more than twofold. A merged
+    resampling may: its promise is where pixels come from, it never was by how many levels they differ.
+
+    >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
+    'ShotNoise#1 draws by what is in the image'
+    >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
+    True
+    """
+    for step in behind:
+        for leaf in _leaves(step):
+            why = _why(leaf, flow, contract)
+            if why is not None:
+                return f"{leaf.site} {why}"
+    return flow.held.get(contract)
+
+
+def before(behind: Iterable[Step], flow: Flow) -> Flow:
+    """The flow inside a group, in front of the steps `behind`."""
+    behind = tuple(behind)
+    found: dict[str, str] = {contract: why for contract in INEXACT if (why := held(behind, flow, contract)) is not None}
+    return replace(flow, held=found)
+
+
+def enlarged(levels: float, behind: Iterable[Step], flow: Flow) -> float:
+    """What differences of so many levels may have become behind some steps: whole levels on uint8, which rounds.
+
+    >>> enlarged(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
+    3
+    """
+    for step in behind:
+        levels = _through(step, levels, flow)
+    return ceil(levels) if flow.dtype == "uint8" else levels
+
+
+def _through(step: Step, levels: float, flow: Flow) -> float:
+    if step.p == 0:
+        return levels
+    if step.name == "OneOf":
+        return max(_through(child, levels, flow) for child in step.steps)
+    for child in step.steps:
+        levels = _through(child, levels, flow)
+    record = capability(step.name)
+    if record is None or record.kind in _STILL:
+        return levels
+    rounds = flow.dtype == "uint8" and not step.steps
+    return (levels + rounds) * max(1.0, record.gain_for(effective(step)) or 1.0)
+
+
+_STILL = ("identity", "window", "dihedral")
+
+
+def _leaves(step: Step) -> list[Step]:
+    """The steps that may act, groups and joined steps opened."""
+    if step.p == 0:
+        return []
+    return [leaf for child in step.steps for leaf in _leaves(child)] if step.steps else [step]
+
+
+def _why(leaf: Step, flow: Flow, contract: Contract) -> str | None:
+    record = capability(leaf.name)
+    if record is None or record.draws_from is None:
+        return "may draw by what is in the image: nothing is known of its class"
+    seen = record.draws_from if contract == "GEOMETRY" else record.draws_from & {"image"}
+    if seen:
+        return f"draws by what is in the {' and the '.join(sorted(seen))}"
+    if contract == "GEOMETRY":
+        return None
+    if record.in_levels and flow.dtype != "uint8":
+        return "rounds float32 to levels of 255: the last bit would become a level"
+    gain = record.gain_for(effective(leaf))
+    if gain is None:
+        return "goes by thresholds or statistics of the image: a few levels may become very many"
+    if gain > _MOST:
+        return f"amplifies differences up to {gain:.2g} times"
+    return None

@@ -1,0 +1,85 @@
+"""How hard steps amplify differences, where their arguments decide: the factor, or None where there is none.
+
+Arguments come with defaults merged. `tests/laws/test_amplify.py` holds every factor to what albumentations does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Values = Mapping[str, Any]
+
+# The sum of the weights' sizes of a sample in the plane; 1 where none is below zero. Lanczos is OpenCV's with 8 × 8.
+_SAMPLED = {"cubic": 1.9, "lanczos4": 3.0}
+
+
+def most(value: Any) -> float:
+    """The largest size of a number, or of those of a range.
+
+    >>> most([-0.3, 0.2]), most(0.5), most(None)
+    (0.3, 0.5, 0.0)
+    """
+    return max(abs(float(part)) for part in (value if isinstance(value, list | tuple) else (value or 0,)))
+
+
+def sampled(values: Values) -> float:
+    """Of a step that interpolates."""
+    return _SAMPLED.get(str(values.get("interpolation", "linear")), 1.0)
+
+
+def sampled_twice(values: Values) -> float:
+    """Of Downscale."""
+    pair = values.get("interpolation_pair") or {}
+    down, up = (_SAMPLED.get(str(pair.get(way)), 1.0) for way in ("downscale", "upscale"))
+    return down * up
+
+
+def filled(values: Values) -> float | None:
+    """Of a step that makes holes: inpainting goes by where the picture is darkest and steepest."""
+    return None if str(values.get("fill", "")).startswith("inpaint") else 1.0
+
+
+def jitter(values: Values) -> float:
+    """Of ColorJitter's brightness, contrast and saturation, one after another."""
+    total = 1.0
+    for name in ("brightness", "contrast", "saturation"):
+        value = values.get(name)
+        factor = max(1.0, most(value) if isinstance(value, list | tuple) else 1 + most(value))
+        # What is taken off one channel shows in the others too, the most in blue.
+        total *= factor + 0.772 * (factor - 1) if name == "saturation" else factor
+    return total
+
+
+def jittered(values: Values) -> float | None:
+    """Of ColorJitter as a whole: grey has any hue, and OpenCV counts the hue of uint8 in steps of two degrees."""
+    return None if turns_hue(values) else jitter(values)
+
+
+def turns_hue(values: Values) -> bool:
+    """Whether ColorJitter turns the hue."""
+    return most(values.get("hue")) > 0
+
+
+def multiplied(argument: str, base: float = 0.0) -> Any:
+    """Of a step that multiplies values by its `argument`, or by that more than `base`."""
+    return lambda values: max(1.0, base + most(values.get(argument)))
+
+
+def bent(values: Values) -> float | None:
+    """Of RandomGamma: the steepest is white; where it brightens, black, without bound."""
+    given = values.get("gamma_limit")
+    low, high = given if isinstance(given, list | tuple) else (given, given)
+    least, greatest = (float(part if part is not None else 100) / 100 for part in (low, high))
+    return None if least < 1 else greatest
+
+
+def solarized(values: Values) -> float | None:
+    """Of Solarize: at the middle, black and white meet; elsewhere there is a step between them."""
+    given = values.get("threshold_range") or (0.5, 0.5)
+    return 1.0 if all(float(part) == 0.5 for part in given) else None
+
+
+def greyed(values: Values) -> float | None:
+    """Of ToGray: `pca` turns with the colours of the picture, `from_lab` goes through levels of another space."""
+    return None if values.get("method") in ("pca", "from_lab") else 1.0

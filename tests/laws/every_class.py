@@ -1,0 +1,206 @@
+"""Every class that a recipe may name, with arguments that bring out what it does, and pictures that differ a little."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from augrecipes.compiler.draws import Draws
+from augrecipes.ops.registry import construct, names
+from augrecipes.recipe.model import Arguments, Step
+
+SIZE = (68, 76)
+_SIDES = {"height": 40, "width": 44}
+_HOLES = ({"fill": "random"}, {"fill": "inpaint_telea"}, {"fill": "inpaint_ns"})
+# In place of no argument at all, and beside it.
+_NEEDED: dict[str, dict[str, Any]] = {
+    "Crop": {"x_min": 2, "y_min": 1, "x_max": 50, "y_max": 48},
+    **dict.fromkeys(("CenterCrop", "RandomCrop", "AtLeastOneBBoxRandomCrop", "CropNonEmptyMaskIfExists"), _SIDES),
+    **dict.fromkeys(("Resize", "RandomSizedBBoxSafeCrop"), _SIDES),
+    "LongestMaxSize": {"max_size": 50},
+    "SmallestMaxSize": {"max_size": 50},
+    "CropAndPad": {"px": 5},
+    "GridElasticDeform": {"num_grid_xy": [4, 4], "magnitude": 5},
+    "RandomResizedCrop": {"size": [40, 50]},
+    "RandomSizedCrop": {"min_max_height": [30, 50], "size": [40, 45]},
+    "RandomCropNearBBox": {"max_part_shift": 0.1},
+    "ConstrainedCoarseDropout": {"mask_indices": [1]},
+}
+_BESIDE: dict[str, tuple[dict[str, Any], ...]] = {
+    "AdditiveNoise": ({"spatial_mode": "per_pixel"}, {"spatial_mode": "shared"}),
+    "Affine": ({"scale": [0.7, 1.4], "rotate": [-20, 20]}, {"rotate": [-30, 30], "interpolation": "cubic"}),
+    "AutoContrast": ({"cutoff": 10}, {"method": "pil"}),
+    "ChannelDropout": ({"fill": 90},),
+    "ChromaticAberration": ({"mode": "red_blue"}, {"interpolation": "cubic"}),
+    "CoarseDropout": _HOLES,
+    "ColorJitter": (
+        {"hue": 0},
+        {"hue": 0, "saturation": [0.5, 3]},
+        {"hue": 0, "brightness": [0.5, 2], "contrast": 0, "saturation": 0},
+        {"hue": 0, "brightness": 0, "contrast": [0.5, 2], "saturation": 0},
+        {"hue": 0.5},
+    ),
+    "Downscale": ({"interpolation_pair": {"downscale": "linear", "upscale": "cubic"}},),
+    "ElasticTransform": ({"interpolation": "cubic", "alpha": 50, "sigma": 5},),
+    "Emboss": ({"alpha": [1, 1], "strength": [1, 1]},),
+    "Equalize": ({"mode": "pil"}, {"by_channels": False}),
+    "FancyPCA": ({"alpha": 0.5},),
+    "GridDropout": _HOLES,
+    "HEStain": ({"method": "macenko"}, {"method": "vahadane"}),
+    "HueSaturationValue": (
+        {"sat_shift_limit": 0, "val_shift_limit": 0},
+        {"hue_shift_limit": 0, "val_shift_limit": 0},
+        {"hue_shift_limit": 0, "sat_shift_limit": 0},
+    ),
+    "Illumination": ({"mode": "corner"}, {"mode": "gaussian"}, {"intensity_range": [0.2, 0.2]}),
+    "ImageCompression": ({"compression_type": "webp"}, {"quality_range": [20, 30]}),
+    "MedianBlur": ({"blur_limit": [5, 7]},),
+    "Morphological": ({"operation": "erosion"},),
+    "MultiplicativeNoise": ({"elementwise": True}, {"multiplier": [0.5, 2]}),
+    "PixelDropout": ({"drop_value": None, "per_channel": True},),
+    "PlanckianJitter": ({"mode": "cied"},),
+    "PlasmaBrightnessContrast": ({"contrast_range": [0.5, 0.9]},),
+    "Posterize": ({"num_bits": 1}, {"num_bits": [2, 6]}),
+    "RGBShift": ({"r_shift_limit": 50},),
+    "RandomBrightnessContrast": (
+        {"brightness_by_max": False},
+        {"contrast_limit": 0.5},
+        {"contrast_limit": [-0.5, 0], "brightness_limit": [-1.0, 1.0], "brightness_by_max": False},
+        {"ensure_safe_range": True},
+    ),
+    "RandomFog": ({"alpha_coef": 0.3, "fog_coef_range": [0.5, 0.9]},),
+    "RandomGamma": ({"gamma_limit": [30, 300]}, {"gamma_limit": [100, 200]}, {"gamma_limit": [40, 100]}),
+    "RandomShadow": ({"shadow_intensity_range": [0.9, 0.9]},),
+    "RandomSnow": ({"method": "texture"}, {"method": "bleach"}),
+    "RandomSunFlare": ({"method": "physics_based"},),
+    "RandomToneCurve": ({"scale": 0.5}, {"per_channel": True}),
+    "Resize": tuple(
+        {"height": side, "width": side + 7, "interpolation": name}
+        for side, name in (
+            (40, "cubic"),
+            (90, "lanczos4"),
+            (40, "area"),
+            (40, "nearest"),
+            (90, "cubic"),
+            (90, "linear"),
+        )
+    ),
+    "RingingOvershoot": ({"cutoff": [0.2, 0.3]},),
+    "Rotate": ({"interpolation": "cubic"}, {"interpolation": "lanczos4"}),
+    "Sharpen": ({"method": "gaussian"}, {"alpha": [0.2, 0.2], "lightness": [0.5, 0.5]}),
+    "ShotNoise": ({"scale_range": [0.01, 0.02]},),
+    "Solarize": ({"threshold_range": [0.2, 0.8]},),
+    "Spatter": ({"mode": "mud"}, {"mode": "rain"}),
+    "StainJitter": (),
+    "ToGray": tuple({"method": method} for method in ("average", "desaturation", "from_lab", "max", "pca")),
+    "UnsharpMask": ({"alpha": [1, 1], "threshold": 0},),
+    "XYMasking": tuple(
+        {"num_masks_x": 2, "num_masks_y": 2, "mask_x_length": 5, "mask_y_length": 5, **fill} for fill in ({}, *_HOLES)
+    ),
+}
+# Slow on every call: a few samples must do.
+SLOW = frozenset({"Superpixels", "HEStain", "GlassBlur"})
+STEPS = tuple(
+    Step(name, Arguments(args), p=1.0, site=f"{name}#1")
+    for name in names()
+    if name != "Degrade"
+    for args in (_NEEDED.get(name, {}), *_BESIDE.get(name, ()))
+)
+EACH = pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
+
+
+def pictures(seed: int, dtype: str) -> Iterator[np.ndarray]:
+    """Noisy, smooth, nearly grey, flat, dark, bright and gaudy pictures; floats lie anywhere between levels."""
+    draw = np.random.default_rng(seed)
+    height, width = SIZE
+    shape = (height, width, 3)
+    ramp = np.add.outer(np.linspace(0, 150, height), np.linspace(0, 105, width))[..., None]
+    y, x = np.mgrid[:height, :width, :3][:2] / 20
+    channel = np.arange(3)
+    made = (
+        ramp + draw.normal(0, 30, shape),
+        128 + 90 * np.sin(x + y * draw.uniform() + channel) * np.cos(y + 2 * channel) + draw.normal(0, 2, shape),
+        ramp + draw.normal(0, 8, (height, width, 1)) + draw.integers(-1, 2, shape),
+        np.full(shape, float(draw.integers(40, 200))),
+        draw.integers(0, 8, shape).astype(float),
+        draw.integers(235, 256, shape).astype(float),
+        draw.integers(0, 2, shape) * 255.0,
+    )
+    for one in made:
+        if dtype == "uint8":
+            yield np.clip(one, 0, 255).astype(np.uint8)
+        else:
+            # Halves between levels too, which a last bit moves up or down.
+            between = draw.choice((0.0, 0.5, 0.25), shape)
+            yield (np.clip(np.floor(one) + between, 0, 255) / 255).astype(np.float32)
+
+
+def neighbour(image: np.ndarray, seed: int) -> np.ndarray:
+    """A picture that differs by a level, or in float32 by some last bits: at random, everywhere, or here and there."""
+    draw = np.random.default_rng(seed + 77)
+    unit, most = (1.0, 255) if image.dtype == np.uint8 else ((3e-7, 2e-5)[seed // 3 % 2], 1.0)
+    moved = (
+        draw.integers(-1, 2, image.shape),
+        np.full(image.shape, draw.choice((-1, 1))),
+        draw.choice((-1, 1)) * (draw.random(image.shape) < 0.05),
+    )[seed % 3]
+    return np.clip(image.astype(np.float64) + unit * moved, 0, most).astype(image.dtype)
+
+
+def mask_of(seed: int) -> np.ndarray:
+    """A mask with a few patches."""
+    draw = np.random.default_rng(seed)
+    mask = np.zeros(SIZE, np.uint8)
+    for _ in range(2 + seed % 3):
+        y, x = draw.integers(2, 40, 2)
+        mask[y : y + 12, x : x + 9] = 1
+    return mask
+
+
+@contextmanager
+def states() -> Iterator[list[str]]:
+    """What has become of every generator that steps make for themselves while the block runs, once it is left."""
+    made: list[np.random.Generator] = []
+    found: list[str] = []
+    true = np.random.default_rng
+
+    def recorded(seed: Any = None) -> np.random.Generator:
+        one = true(seed)
+        if seed is not None:  # one without a seed is what a transform is born with; its key replaces it
+            made.append(one)
+        return one
+
+    np.random.default_rng = recorded
+    try:
+        yield found
+    finally:
+        np.random.default_rng = true
+        found += [repr(one.bit_generator.state) for one in made]
+
+
+class Ran(NamedTuple):
+    """What a step has made of a picture, where its generators stand afterwards, and its parameters."""
+
+    image: np.ndarray
+    drawn: list[str]
+    params: bytes
+
+
+def run(step: Step, index: int, image: np.ndarray, mask: np.ndarray) -> Ran:
+    """A step carried out under a fixed key."""
+    made = construct(step)
+    if step.name == "ResizeToTarget":
+        made.size = (30, 32)  # as the pipeline of a pair does
+    draws = Draws(0)
+    made.random_generator, made.py_random = draws.add(step.name)
+    draws.position(0, index)
+    with states() as drawn:
+        given = {"image": image.copy(), "mask": mask.copy(), "bboxes": np.array([[0.2, 0.2, 0.6, 0.7]])}
+        out = made(**given, cropping_bbox=[10, 10, 60, 60])["image"]
+    drawn += [repr(made.random_generator.bit_generator.state), repr(made.py_random.random())]
+    return Ran(out, drawn, pickle.dumps(sorted(made.params.items())))
