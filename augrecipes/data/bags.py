@@ -59,7 +59,7 @@ class TileBags(SampleDataset):
         exif: `apply` turns tiles as their EXIF orientation says.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         max_pixels: larger tiles are refused before they are decoded.
-        cache: keep the folder listing in a file, because listing takes seconds for many files.
+        cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
 
     Raises:

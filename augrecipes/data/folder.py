@@ -53,7 +53,7 @@ class ImageFolder(SampleDataset):
         max_pixels: larger images are refused before they are decoded.
         layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, pictures of all folders), or
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
-        cache: keep the folder listing in a file, because listing takes seconds for many files.
+        cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
 
     Attributes:

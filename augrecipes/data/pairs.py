@@ -66,7 +66,7 @@ class PairedImages(SampleDataset):
         exif: `apply` turns images as their EXIF orientation says.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
         max_pixels: larger images are refused before they are decoded.
-        cache: keep folder listings in files, because listing takes seconds for many files.
+        cache: keep folder listings in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:

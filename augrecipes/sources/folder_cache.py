@@ -4,28 +4,40 @@ One record a folder: its inode, mtime and ctime, and the names found in it. A fo
 the three differs. A folder that changed within the last seconds is never recorded: a file added in the same tick of
 the clock, after the scan, would leave the times as they are.
 
-The memo lies in ``.augrecipes-index/`` inside the root (a folder, because writing into a folder of its own leaves the
-root's times alone), or in the user's cache folder where the root cannot be written. It is a hint: whatever is wrong
-with it, the folders are scanned. It is replaced by a rename, so parallel processes see a whole one, old or new.
+Memos lie in the user's cache folder, never beside the data: `AUGRECIPES_CACHE`, or else where the system keeps caches.
+A folder is known by its device and inode, so its memo is found again under any path, and after a move. It is a hint:
+whatever is wrong with it, the folders are scanned; where it cannot be written, nothing is kept. It is replaced by a
+rename, so parallel processes see a whole one, old or new. Memos that were not used for long go, and so do the oldest
+where there are too many; deleting the cache folder loses nothing but time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import secrets
 import struct
-import tempfile
+import sys
 import time
 import zlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-CACHE_FOLDER = b".augrecipes-index"
-_FILE = "folders.bin"
+_log = logging.getLogger("augrecipes")
+
+ENVIRONMENT = "AUGRECIPES_CACHE"
+# How much all memos may take, and how long one stays that nobody uses.
+MOST_BYTES = 256 << 20
+MOST_SECONDS = 90 * 86_400
+# Where earlier versions wrote, beside the data.
+OLD_FOLDER = ".augrecipes-index"
+_SUFFIX, _UNFINISHED = ".memo", ".new"
 _MAGIC = b"augrecipes folders 1\n"
 _SETTLED_NS = 3_000_000_000  # FAT counts in steps of two seconds
 _HEAD = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
+_named: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,43 +79,85 @@ def load(root: bytes, rules: bytes) -> dict[bytes, Scan]:
         root: the listed folder.
         rules: what files are taken; a memo made by other rules is not used.
     """
-    for place in _places(root):
-        with contextlib.suppress(OSError, ValueError, struct.error):
-            return _parse((place / _FILE).read_bytes(), rules)
+    with contextlib.suppress(OSError, ValueError, struct.error):
+        memo = _memo_of(root)
+        scans = _parse(memo.read_bytes(), rules)
+        with contextlib.suppress(OSError):  # a cache that cannot be written can be read
+            os.utime(memo)  # it was used
+        return scans
     return {}
 
 
 def save(root: bytes, rules: bytes, scans: dict[bytes, Scan]) -> None:
-    """Records scans, in the root or, where that fails, in the user's cache folder; does nothing where both fail."""
-    content = _render(scans, rules)
-    for place in _places(root):
-        with contextlib.suppress(OSError):
-            _replace(place, content)
-            return
+    """Records scans in the user's cache folder; does nothing where it cannot be written."""
+    with contextlib.suppress(OSError):
+        memo = _memo_of(root)
+        memo.parent.mkdir(parents=True, exist_ok=True)
+        _replace(memo, _render(scans, rules))
+        _sweep(memo)
 
 
-def _places(root: bytes) -> tuple[Path, Path]:
-    real = os.path.realpath(root)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path("~/.cache").expanduser())
-    own = Path(os.fsdecode(os.path.join(real, CACHE_FOLDER)))  # noqa: PTH118 (pathlib has no bytes)
-    return own, Path(base, "augrecipes", "folders", blake2b(real, digest_size=16).hexdigest())
+def cache_folder() -> Path:
+    """The user's cache folder for augrecipes: `AUGRECIPES_CACHE`, or else in the place that the system has for caches.
 
-
-def _replace(place: Path, content: bytes) -> None:
-    if place.name == os.fsdecode(CACHE_FOLDER):
-        place.mkdir(exist_ok=True)
-    else:
-        place.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=place, prefix="new-")
-    temporary = Path(name)
+    Raises:
+        OSError: there is none: nobody knows where the user's home is.
+    """
+    if given := os.environ.get(ENVIRONMENT):
+        return Path(given)
     try:
-        with os.fdopen(handle, "wb") as file:
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "augrecipes", "Cache")
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "augrecipes"
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        return Path(given if os.path.isabs(given) else Path.home() / ".cache", "augrecipes")  # noqa: PTH117
+    except RuntimeError as error:
+        raise FileNotFoundError(str(error)) from None
+
+
+def tell_of_old(root: bytes) -> None:
+    """Names, once, the folder that earlier versions left beside the data. It is not read, nor deleted."""
+    old = os.path.join(os.fsdecode(root), OLD_FOLDER)  # noqa: PTH118  the text of a path that the user gave
+    if old not in _named and Path(old).is_dir():
+        _named.add(old)
+        _log.warning("%s: left behind by an earlier version, and no longer used; it can be deleted", old)
+
+
+def _memo_of(root: bytes) -> Path:
+    about = os.stat(root)  # noqa: PTH116
+    # Some file systems number nothing.
+    name = f"{about.st_dev:x}-{about.st_ino:x}" if about.st_ino else blake2b(os.path.realpath(root)).hexdigest()[:32]
+    return cache_folder() / "folders" / (name + _SUFFIX)
+
+
+def _replace(memo: Path, content: bytes) -> None:
+    temporary = memo.with_name(f"{memo.stem}-{secrets.token_hex(8)}{_UNFINISHED}")
+    try:
+        with temporary.open("xb") as file:
             file.write(content)
-        temporary.chmod(0o644)  # mkstemp's 0600 would hide the memo from others who share the data
-        temporary.replace(place / _FILE)
+        temporary.replace(memo)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _sweep(newest: Path) -> None:
+    """Deletes memos that were not used for long, and the least used ones where all take too much."""
+    memos, limit = [], time.time() - MOST_SECONDS
+    for entry in newest.parent.iterdir():
+        with contextlib.suppress(OSError):  # another process sweeps, too
+            about = entry.stat()
+            if entry.suffix == _UNFINISHED and about.st_mtime < time.time() - 86_400:
+                entry.unlink()
+            elif entry.suffix == _SUFFIX and entry != newest:
+                memos.append((about.st_mtime, about.st_size, entry))
+    room = MOST_BYTES - newest.stat().st_size
+    for used, size, memo in sorted(memos, reverse=True):
+        room -= size
+        if room < 0 or used < limit:
+            with contextlib.suppress(OSError):
+                memo.unlink()
 
 
 def _render(scans: dict[bytes, Scan], rules: bytes) -> bytes:

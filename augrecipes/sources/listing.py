@@ -65,8 +65,8 @@ def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") 
 
     Args:
         root: a folder.
-        cache: remember what was found, in ``root/.augrecipes-index`` or, if that cannot be written, in the user's
-            cache folder. Every folder's times are still checked, so a file that comes or goes is noticed.
+        cache: remember what was found, in the user's cache folder (see `augrecipes.sources.folder_cache`). Every
+            folder's times are still checked, so a file that comes or goes is noticed.
         layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
             classes, pictures of all folders together; ``auto``: what the root looks like, and flat, with a warning
             in the log, where it looks like both.
@@ -155,6 +155,7 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] 
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
+    folder_cache.tell_of_old(root)
     known = folder_cache.load(root, _RULES) if cache else {}
     found: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}

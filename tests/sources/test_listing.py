@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,12 @@ def names(found: Listing) -> list[str]:
 @pytest.fixture(autouse=True)
 def own_cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    monkeypatch.setenv("AUGRECIPES_CACHE", str(place))
     return place
+
+
+def memos(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.memo"))
 
 
 @pytest.fixture
@@ -176,9 +181,6 @@ def test_the_memo_is_used_and_notices_changes(tmp_path: Path, later: None, scann
     first = list_folder(root)
     assert sorted(scanned) == ["a", "b", "c", "data"]
     scanned.clear()
-    list_folder(root)
-    assert scanned == ["data"]  # the memo's own folder appeared in it
-    scanned.clear()
     assert names(list_folder(root)) == names(first)
     assert scanned == []
 
@@ -227,18 +229,19 @@ def test_a_restored_mtime_does_not_hide_a_change(tmp_path: Path, later: None) ->
         lambda data: data + b"more",
     ],
 )
-def test_a_damaged_memo_is_replaced(tmp_path: Path, later: None, scanned: list[str], harm) -> None:
+def test_a_damaged_memo_is_replaced(
+    tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path, harm
+) -> None:
     root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
-    for _ in range(2):
-        expected = names(list_folder(root))
-    memo = root / ".augrecipes-index" / "folders.bin"
+    expected = names(list_folder(root))
+    (memo,) = memos(own_cache_folder)
     good = memo.read_bytes()
     memo.write_bytes(harm(good))
     scanned.clear()
     assert names(list_folder(root)) == expected
     assert len(scanned) == 3
     assert memo.read_bytes() == good
-    assert [file.name for file in memo.parent.iterdir()] == ["folders.bin"]
+    assert [*memo.parent.iterdir()] == [memo]
 
 
 def test_a_forged_memo_cannot_lead_outside(tmp_path: Path, later: None) -> None:
@@ -260,20 +263,149 @@ def test_other_rules_make_the_memo_void(tmp_path: Path, later: None, monkeypatch
     assert names(list_folder(root)) == ["a/2.xyz"]
 
 
-def test_a_root_that_cannot_be_written(
-    tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_nothing_is_written_beside_the_data(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+    before = (root.stat().st_mtime_ns, sorted(root.rglob("*")))
+    list_folder(root)
+    assert (root.stat().st_mtime_ns, sorted(root.rglob("*"))) == before
+    assert len(memos(own_cache_folder)) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_folder_is_known_under_any_path(
+    tmp_path: Path, later: None, scanned: list[str], own_cache_folder: Path
+) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
+    (tmp_path / "link").symlink_to(root)
+    list_folder(root)
+    scanned.clear()
+    assert names(list_folder(tmp_path / "link")) == ["a/1.jpg", "b/1.jpg"]
+    assert scanned == []
+    moved = root.rename(tmp_path / "elsewhere")
+    assert list_folder(moved).paths[0] == str(moved / "a" / "1.jpg")
+    assert scanned in ([], ["elsewhere"])  # a move shows in the folder's own times, on most systems
+    assert len(memos(own_cache_folder)) == 1
+
+
+def test_another_folder_at_the_same_path(tmp_path: Path, later: None) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", "b/1.jpg")
+    list_folder(root)
+    root.rename(tmp_path / "before")
+    fill(tmp_path / "data", "a/2.jpg", "c/1.jpg")
+    assert names(list_folder(tmp_path / "data")) == ["a/2.jpg", "c/1.jpg"]
+    assert names(list_folder(tmp_path / "before")) == ["a/1.jpg", "b/1.jpg"]
+
+
+def test_a_number_that_is_given_again(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
+    """Systems give a deleted folder's number to the next one."""
+    one, two = fill(tmp_path / "1", "a/1.jpg"), fill(tmp_path / "2", "a/2.jpg")
+    list_folder(one)
+    (memo,) = memos(own_cache_folder)
+    memo.rename(folder_cache._memo_of(os.fsencode(two)))
+    assert names(list_folder(two)) == ["a/2.jpg"]
+
+
+@pytest.mark.parametrize("variable", ["AUGRECIPES_CACHE", "XDG_CACHE_HOME", "HOME", "USERPROFILE"])
+def test_a_cache_that_cannot_be_written(
+    tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     root = fill(tmp_path / "data", "a/1.jpg")
-    # Permissions do not bind every user; a file in the memo's place stops everybody.
-    (root / ".augrecipes-index").touch()
-    list_folder(root)
-    assert len(list(own_cache_folder.rglob("folders.bin"))) == 1
-    scanned.clear()
-    assert names(list_folder(root)) == ["a/1.jpg"]
-    assert scanned == []
-    monkeypatch.setenv("XDG_CACHE_HOME", str(root / "a" / "1.jpg"))
+    # Permissions do not bind every user; a file in the folder's place stops everybody.
+    monkeypatch.delenv("AUGRECIPES_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if variable.endswith(("HOME", "FILE")) and variable != "XDG_CACHE_HOME":
+        monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv(variable, str(root / "a" / "1.jpg"))
+    for _ in range(2):
+        assert names(list_folder(root)) == ["a/1.jpg"]
     fill(root, "a/2.jpg")
-    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]  # nowhere to write, and nothing said
+    assert names(list_folder(root)) == ["a/1.jpg", "a/2.jpg"]
+
+
+def test_a_full_disk(tmp_path: Path, later: None, own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg")
+
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    assert names(list_folder(root)) == ["a/1.jpg"]
+    assert [*own_cache_folder.rglob("*.*")] == []
+
+
+def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert folder_cache.cache_folder() == Path(os.environ["AUGRECIPES_CACHE"])
+    monkeypatch.delenv("AUGRECIPES_CACHE")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which its rules forbid
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    for platform, place in {
+        "linux": ".cache/augrecipes",
+        "darwin": "Library/Caches/augrecipes",
+        "win32": "local/augrecipes/Cache",
+    }.items():
+        monkeypatch.setattr(folder_cache.sys, "platform", platform)
+        assert folder_cache.cache_folder() == tmp_path / place
+    monkeypatch.setattr(folder_cache.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert folder_cache.cache_folder() == tmp_path / "xdg" / "augrecipes"
+
+
+def test_memos_do_not_pile_up(
+    tmp_path: Path, later: None, own_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = [fill(tmp_path / str(k), "a/1.jpg") for k in range(6)]
+    found = []
+    for age, root in enumerate(roots[:5]):
+        list_folder(root)
+        (new,) = {*memos(own_cache_folder)} - {*found}
+        found.append(new)
+        os.utime(new, (10**9 + age, 10**9 + age) if age < 2 else None)
+    mine = own_cache_folder / "folders" / "notes.txt"
+    mine.touch()
+    os.utime(mine, (0, 0))
+    left = own_cache_folder / "folders" / "1-2-abc.new"
+    left.touch()
+    os.utime(left, (10**9, 10**9))
+    list_folder(roots[1])  # used again
+    list_folder(roots[5])
+    assert found[0] not in memos(own_cache_folder)  # unused for long
+    assert {*found[1:]} < {*memos(own_cache_folder)}
+    assert mine.exists()
+    assert not left.exists()
+    size = found[1].stat().st_size
+    for age, memo in enumerate(memos(own_cache_folder)):
+        os.utime(memo, (folder_cache.time.time() - 1000 + age,) * 2)
+    kept = memos(own_cache_folder)[-2:]
+    monkeypatch.setattr(folder_cache, "MOST_BYTES", 3 * size + size // 2)
+    list_folder(roots[0])
+    assert {*memos(own_cache_folder)} == {*kept, folder_cache._memo_of(os.fsencode(roots[0]))}
+
+
+def test_several_write_at_once(tmp_path: Path, later: None, own_cache_folder: Path) -> None:
+    root = fill(tmp_path / "data", *(f"{c}/{i}.jpg" for c in "abc" for i in range(20)))
+    expected = names(list_folder(root))
+    (memo,) = memos(own_cache_folder)
+    good = memo.read_bytes()
+
+    def again(_: int) -> bool:
+        memo.unlink(missing_ok=True)
+        return names(list_folder(root)) == expected
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(again, range(100)))
+    list_folder(root)
+    assert memo.read_bytes() == good
+    assert [*memo.parent.iterdir()] == [memo]
+
+
+def test_an_old_index_is_named_once(tmp_path: Path, later: None, caplog: pytest.LogCaptureFixture) -> None:
+    root = fill(tmp_path / "data", "a/1.jpg", ".augrecipes-index/folders.bin")
+    for _ in range(2):
+        assert names(list_folder(root)) == ["a/1.jpg"]
+    (told,) = caplog.messages
+    assert told.startswith(str(root / ".augrecipes-index"))
+    assert (root / ".augrecipes-index" / "folders.bin").exists()
 
 
 def test_ten_thousand_files(tmp_path: Path, later: None, scanned: list[str]) -> None:

@@ -95,7 +95,7 @@ def bags_of_folders(
     Args:
         roots: folders of bags.
         labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
-        cache: keep the listing in a file beside the tiles.
+        cache: keep the listing in a file in the user's cache folder.
         problems: takes labels that do not match, as line 0, instead of an error; then there are no labels.
 
     Raises:

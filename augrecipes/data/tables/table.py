@@ -98,7 +98,7 @@ def table_of_folders(
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
             roots, or flat.
-        cache: keep the listing in a file beside the images.
+        cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
 
     Raises:
