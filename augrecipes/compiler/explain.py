@@ -310,8 +310,8 @@ def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     record = capability(step.name)
     if record is None:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
-    if record.statistics:
-        return "reads statistics of the whole image: a crop moved before it would change them"
+    if read := record.statistics_for(effective(step)):
+        return f"reads {read} of the whole image: a crop moved before it would change that"
     kind = kind_of(step)
     if recipe.kind == "pair":
         return _WHY_PAIR.get(kind, _WHY[kind])

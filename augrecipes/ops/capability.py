@@ -34,7 +34,8 @@ class Capability:
         random: makes draws beyond the one behind `p`.
         steady_when: the arguments (defaults merged) under which a step that is not `random` draws nothing indeed; None:
             any.
-        statistics: reads statistics of the whole image, so that a crop before it changes its result.
+        statistics: what it reads of the whole image, so that a crop before it changes its result: such as `the mean`.
+        statistics_when: the arguments (defaults merged) under which `statistics` holds; None: any.
         resamples: interpolates between pixels.
         channels: channel counts it accepts, or None for any.
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
@@ -66,7 +67,8 @@ class Capability:
     kind: Kind = "opaque"
     random: bool = True
     steady_when: Callable[[Mapping[str, Any]], bool] | None = None
-    statistics: bool = False
+    statistics: str = ""
+    statistics_when: Callable[[Mapping[str, Any]], bool] | None = None
     resamples: bool = False
     channels: tuple[int, ...] | None = None
     targets: frozenset[str] = IMAGE_ONLY
@@ -95,6 +97,15 @@ class Capability:
         """
         fixed = self.steady_when is None or self.steady_when(arguments)
         return not self.random and not self.changes_dtype and fixed
+
+    def statistics_for(self, arguments: Mapping[str, Any]) -> str:
+        """`statistics`, or an empty text where a step with `arguments` (defaults merged) reads none.
+
+        >>> Capability("CLAHE", statistics="the histogram").statistics_for({}), Capability("Blur").statistics_for({})
+        ('the histogram', '')
+        """
+        holds = self.statistics_when is None or self.statistics_when(arguments)
+        return self.statistics if holds else ""
 
     def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
         """`averages`, or None where `arguments` (defaults merged) do not allow it."""

@@ -37,7 +37,7 @@ CAPABILITIES = (
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
     _texture("Illumination", grids="alike", gain=multiplied("intensity_range", 1.0)),
-    _texture("PlasmaBrightnessContrast", statistics=True),
+    _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),
     _texture("RandomGravel", channels=_RGB),

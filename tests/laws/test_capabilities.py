@@ -16,7 +16,7 @@ from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.ops.capabilities import capability, known
-from augrecipes.ops.registry import construct, names
+from augrecipes.ops.registry import construct, effective, names
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.sites import label
 
@@ -108,3 +108,57 @@ def test_what_is_taken_for_steady_is(name: str, args: dict[str, Any]) -> None:
 def test_arguments_that_draw_are_seen(step: Step) -> None:
     assert outcomes(step) > 1
     assert not draws_nothing(step)
+
+
+# Classes that may read statistics of the whole image, by arguments; what else changes colours must not.
+READERS = [
+    ("ColorJitter", {}),
+    ("ColorJitter", {"contrast": [0.5, 0.6]}),
+    ("Equalize", {}),
+    ("Equalize", {"mode": "pil"}),
+    ("AutoContrast", {}),
+    ("FancyPCA", {"alpha": 1.0}),
+    ("PlasmaBrightnessContrast", {}),
+    ("ToGray", {"method": "pca"}),
+    ("RandomBrightnessContrast", {"brightness_by_max": False}),
+    ("HEStain", {"method": "macenko"}),
+    ("HEStain", {"method": "vahadane"}),
+]
+NO_READERS = [
+    ("ColorJitter", {"contrast": 0}),
+    ("ColorJitter", {"contrast": [1, 1]}),
+    ("ToGray", {"method": "from_lab"}),
+    ("RandomBrightnessContrast", {"brightness_by_max": False, "brightness_limit": 0}),
+    ("RandomBrightnessContrast", {}),
+    ("HEStain", {"method": "preset", "preset": "standard"}),
+    ("HEStain", {}),
+    ("HueSaturationValue", {}),
+    ("StainJitter", {}),
+    ("RandomGamma", {}),
+    ("Posterize", {}),
+]
+
+
+def far_pixels_count(name: str, args: dict) -> bool:
+    """Whether what one half of a picture holds changes what a step makes of the other, with the same draws."""
+    here = picture(5, 3, "uint8", (64, 96))
+    there = here.copy()
+    there[:, 60:] = there[:, 60:] // 3 + np.array([60, 5, 30], np.uint8)
+    for index in range(12):
+        one, other = (keyed(name, args, index)(image=image)["image"][:, :30] for image in (here, there))
+        if not np.array_equal(one, other):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("name", "args"), READERS + NO_READERS, ids=str)
+def test_statistics_are_read_by_the_steps_that_say_so(name: str, args: dict) -> None:
+    record = capability(name)
+    assert record is not None
+    assert bool(record.statistics_for(effective(Step(name, Arguments(args))))) == far_pixels_count(name, args)
+
+
+def test_a_planted_claim_is_found() -> None:
+    """Contrast 0 leaves ColorJitter nothing to read; a record that claims it all the same is wrong."""
+    assert not far_pixels_count("ColorJitter", {"contrast": 0})
+    assert far_pixels_count("ColorJitter", {"contrast": 0.2})

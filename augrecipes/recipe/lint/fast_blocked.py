@@ -88,8 +88,8 @@ def _reason(step: Step) -> str:
     record = capability(step.name)
     if record is None:
         return "is a class that the optimiser knows nothing of"
-    if record.statistics:
-        return "reads statistics of the whole image"
+    if read := record.statistics_for(arguments(step)):
+        return f"reads {read} of the whole image"
     return "mixes neighbouring pixels or covers them"
 
 

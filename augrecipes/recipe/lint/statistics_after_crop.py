@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from augrecipes.ops.capabilities import capability
-from augrecipes.recipe.lint.arguments import arguments, chance, interval, is_neutral, sections
+from augrecipes.recipe.lint.arguments import arguments, chance, is_neutral, sections
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.model import Recipe, Step
 
@@ -23,30 +23,23 @@ def check(recipe: Recipe) -> Iterator[Finding]:
         crop: Step | None = None
         for top in steps:
             for step in top.walk():
-                reads = _reads(step) if crop is not None else None
+                reads = _reads(step) if crop is not None else ""
                 if crop is not None and reads:
                     yield Finding(
                         f"{step.name} reads {reads} of what {crop.name} left, so the same pixel changes differently "
-                        f"in every crop; move it before {crop.name}, or silence this if that is meant",
+                        f"in every crop; move it before {crop.name} (which takes longer: it then changes the whole "
+                        "picture), or silence this if that is meant",
                         step,
                     )
             crop = next((step for step in top.walk() if step.name in _RANDOM_CROPS and chance(step) > 0), crop)
 
 
-def _reads(step: Step) -> str | None:
-    """What the step reads of the whole image, or None."""
+def _reads(step: Step) -> str:
+    """What the step reads of the whole image; empty where it reads nothing, or never acts."""
     record = capability(step.name)
     if record is None or chance(step) <= 0 or is_neutral(step):
-        return None
-    values = arguments(step)
-    if step.name == "ColorJitter":
-        return None if interval("around_one", values.get("contrast")) == (1, 1) else "the mean (for its contrast)"
-    if step.name == "RandomBrightnessContrast":
-        shifted = interval("symmetric", values.get("brightness_limit")) != (0, 0)
-        return "the mean" if not values.get("brightness_by_max", True) and shifted else None
-    if step.name == "HEStain":
-        return "the stains" if values.get("method") in {"macenko", "vahadane"} else None
-    return "the statistics" if record.statistics else None
+        return ""
+    return record.statistics_for(arguments(step))
 
 
 LINT = Lint(
@@ -55,8 +48,10 @@ LINT = Lint(
     severity="warning",
     why="Contrast about the mean, equalisation and PCA colour depend on which window was cut, so the strength of the "
     "change is coupled to the crop; and the plan can neither move such a step nor prepare it once for the whole image.",
-    fix="Put the step before the crop, or use one that looks at single pixels "
-    "(RandomBrightnessContrast, RandomGamma, StainJitter). Where the crop's own statistics are meant, silence it.",
+    fix="Put the step before the crop, or use one that looks at single pixels (RandomBrightnessContrast, RandomGamma, "
+    "StainJitter). Before the crop it has the whole picture to change: stained-tissue with its ColorJitter in front "
+    "takes 1.1 times as long on pictures of 256², 1.5 to 1.7 times on 512², 2.1 to 2.6 times on 1024². Where that is "
+    "too much, or the crop's own statistics are meant, as in most published pipelines, silence it.",
     example="""
 version: 1
 recipe: example

@@ -20,7 +20,8 @@ def check(recipe: Recipe) -> Iterator[Finding]:
         if record is None or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
             continue
         if record.grids_for(arguments(step)) == "alike":
-            what = "reads each target's own statistics" if record.statistics else "works in pixels of each grid"
+            own = record.statistics_for(arguments(step))
+            what = "reads each target's own statistics" if own else "works in pixels of each grid"
             message = f"{step.name} {what}, so {', '.join(there)} change differently; limit it with `target:`"
             yield Finding(message, step)
 
