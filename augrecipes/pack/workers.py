@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
-import cv2
-
+from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops.albumentations import albumentations, without_torch
 
@@ -47,7 +47,8 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     waiting: deque[Future[Baked]] = deque()
     try:
         for row in rows:
-            waiting.append(pool.submit(_row, row))
+            with _uninterrupted():  # starts a worker, until all are there
+                waiting.append(pool.submit(_row, row))
             if len(waiting) >= _AHEAD * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -62,11 +63,28 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Processes that are started inside are born deaf to Ctrl-C, before they could say so; here it waits meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it would lift what is blocked
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(pickled: bytes) -> None:
     """Runs first in a worker. torch is left out: nothing here needs it."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
     without_torch()
     albumentations()  # before anything else imports it
+    import cv2  # late, like all that takes long: until here nobody watches the parent
+
     cv2.setNumThreads(0)
     _here.append(pickle.loads(pickled))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from torch.utils.data import DataLoader, Sampler
 
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery
+from augrecipes.data.loading.orphan import Leash
 from augrecipes.data.loading.sampler import Order
 from augrecipes.data.loading.worker import dead_worker
 from augrecipes.errors import LoaderError
@@ -76,7 +78,7 @@ class Processes(Iterator[Delivery]):
     """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler is `orders`."""
 
     def __init__(self, inner: DataLoader[Any], orders: Orders) -> None:
-        self._inner: Any = iter(inner)
+        self._inner: Any = iter(inner) if inner._iterator else _begun(inner)
         self._orders = orders
 
     def __next__(self) -> Delivery:
@@ -96,6 +98,15 @@ class Processes(Iterator[Delivery]):
     def close(self) -> None:
         """End the workers."""
         end_workers(self._inner)
+
+
+def _begun(inner: DataLoader[Any]) -> Any:
+    """A DataLoader's iterator, with new workers, which end when nothing refers to it any more."""
+    leash = Leash()
+    inner.worker_init_fn = replace(inner.worker_init_fn, leash=leash.end)  # type: ignore[type-var]
+    passing = iter(inner)
+    leash.tie(passing)
+    return passing
 
 
 def end_workers(passing: Any) -> None:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 import cv2
 import torch
 
 from augrecipes.data.loading.allocator import tune
+from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import LoaderError
 
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
@@ -20,15 +22,23 @@ _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 class WorkerInit:
     """Runs once in every new worker, before the user's own `worker_init_fn`.
 
-    OpenCV's and torch's threads are switched off (the workers are the parallelism, and a pool of threads does not
-    survive a fork), and the allocator is tuned.
+    It ends with its parent (torch itself looks every five seconds, and not while a sample is read). OpenCV's and
+    torch's threads are switched off (the workers are the parallelism, and a pool of threads does not survive a fork),
+    and the allocator is tuned.
+
+    Attributes:
+        tune_allocator: whether it is.
+        then: the user's own.
+        leash: ends the worker when it can be read from.
     """
 
     tune_allocator: bool = True
     then: Callable[[int], None] | None = None
+    leash: Connection | None = None
 
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
+        end_with_parent(self.leash)
         cv2.setNumThreads(0)
         if self.tune_allocator:
             tune()
