@@ -230,7 +230,7 @@ def loader(
 
     Args:
         dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
-            with a length.
+            with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
         batch_size: samples in a batch.
         num_workers: how many processes read, or threads with `backend="threads"`; 0: this thread. `"auto"` measures
             for a second or two which backend reads the most, and says so in the log and in `.choice`; nothing that

@@ -50,7 +50,9 @@ class Clock:
         return int(self._cells[1])
 
     def set(self, epoch: int) -> None:
-        """Set the epoch for everyone who shares this clock."""
+        """Set the epoch for everyone who shares this clock; nothing while the loader says which epoch is read."""
+        if current() is not None:
+            return
         self._cells[0] = epoch
         self._cells[1] += 1
 
@@ -115,6 +117,29 @@ def check_epoch(epoch: Any) -> int:
 def clocks(dataset: Any) -> list[Clock]:
     """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
     return [leaf.clock for leaf in leaves(dataset) if isinstance(getattr(leaf, "clock", None), Clock)]
+
+
+def tell_epoch(dataset: Any, epoch: int) -> None:
+    """Say the epoch to datasets that are not ours and have a `set_epoch`, however they are wrapped.
+
+    What they hand on to ours is passed over: those are read as the loader says, and the user has set nothing.
+    """
+    with reading(Reading(epoch)):
+        for each in _inside(dataset):
+            told = getattr(each, "set_epoch", None)
+            if callable(told):
+                told(epoch)
+
+
+def _inside(dataset: Any, depth: int = 32) -> Iterator[Any]:
+    """A dataset and those that it wraps, as far as they are not ours."""
+    if isinstance(getattr(dataset, "clock", None), Clock) or not depth:
+        return
+    yield dataset
+    many = getattr(dataset, "datasets", None)
+    for part in many if isinstance(many, list | tuple) else [getattr(dataset, "dataset", None)]:
+        if part is not None:
+            yield from _inside(part, depth - 1)
 
 
 def leaves(dataset: Any, depth: int = 32) -> list[Any]:

@@ -67,6 +67,7 @@ class Readers:
 
     def read(self, wanted: Iterator[Order], epoch: int) -> Deliveries:
         """The batches that `wanted` names, of a pass over `epoch`."""
+        self._reader.tell(epoch)
         if self._choice.backend == "processes":
             inner, handed = self._processes or self._started()
             handed.begin(wanted)

@@ -12,7 +12,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.epoch import Reading, Room, clocks, reading
+from augrecipes.data.batches.epoch import Reading, Room, clocks, reading, tell_epoch
 from augrecipes.data.batches.memory import Empty, empty, empty_pinned
 from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.rows import Rows
@@ -81,14 +81,22 @@ class Reader(Dataset[Any]):
         self.has_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
         self.uneven: set[str] = set()
+        self._told: int | None = None
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    def tell(self, epoch: int) -> None:
+        """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
+        if epoch != self._told:
+            self._told = epoch
+            tell_epoch(self.dataset, epoch)
 
     def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
         if order.wait:
             time.sleep(order.wait)
+        self.tell(order.epoch)
         draft = Draft(self, order)
         for piece in draft.pieces:
             draft.work(piece)
