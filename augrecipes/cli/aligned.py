@@ -13,31 +13,35 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def table(
-    title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,)
-) -> Iterator[str]:  # fmt: skip
+    title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,), keys: int = 1
+) -> Iterator[str]:
     """Aligned columns: those in `left` to the left, the others to the right.
 
-    Columns for which the lines have no room stand in a second table below, behind the first column again.
+    Columns for which the lines have no room stand in a further table below, behind the first `keys` columns again.
     """
     if title:
         yield paint(title, "strong", sys.stdout)
     every = [[harmless(cell) for cell in row] for row in ([heads, *rows] if heads else rows)]
     widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
-    for block in _blocks(widths):
+    for place, block in enumerate(_blocks(widths, keys)):
+        if place:
+            yield ""
         for number, row in enumerate(every):
+            if place and not any(row[k] for k in block[keys:]):
+                continue
             cells = (f"{row[k]:<{widths[k]}}" if k in left else f"{row[k]:>{widths[k]}}" for k in block)
             line = ("  " + "  ".join(cells)).rstrip()
             yield paint(line, "faint", sys.stdout) if heads and not number else line
 
 
-def _blocks(widths: Sequence[int]) -> list[list[int]]:
-    """The columns of each table: as many as there is room for; at least one beside the first."""
+def _blocks(widths: Sequence[int], keys: int) -> list[list[int]]:
+    """The columns of each table: as many as there is room for; at least one beside the keys."""
     blocks: list[list[int]] = [[]]
     room = width() - 2
     for k, size in enumerate(widths):
         block = blocks[-1]
-        if len(block) > 1 and sum(widths[j] + 2 for j in block) + size > room:
-            blocks.append([0])
+        if len(block) > keys and sum(widths[j] + 2 for j in block) + size > room:
+            blocks.append([*range(keys)])
         blocks[-1].append(k)
     return [block for block in blocks if block]
 

@@ -28,10 +28,32 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command's words."""
-        return super().parse_args(ctx, _joined(args))
+        return super().parse_args(ctx, _joined(args, _is_old_file if ctx.info_name == "bench" else _is_file))
 
 
-def _joined(words: list[str]) -> list[str]:
+def _is_file(word: str) -> bool:
+    return word.lower().endswith(".json")
+
+
+def _is_old_file(word: str) -> bool:
+    """Of `bench`, whose --json always had a file: whatever can be no recipe and no data, and a record."""
+    from augrecipes.cli.folders import is_data
+    from augrecipes.recipe import gallery
+
+    path = Path(word)
+    if _is_file(word) or word.startswith("-"):
+        return _is_file(word)
+    if path.is_file():
+        with path.open("rb") as file:
+            found = file.read(1) == b"{"
+    else:
+        found = not (word in gallery.names() or path.suffix in (".yaml", ".yml") or is_data(word) or path.exists())
+    if found:
+        renamed(f"{_JSON} {word}", f"{_JSON}={word}")
+    return found
+
+
+def _joined(words: list[str], is_file: Callable[[str], bool] = _is_file) -> list[str]:
     """`--json` and its file as one word.
 
     >>> _joined(["a.yaml", "--json", "out.json"]), _joined(["--json", "a.yaml"])
@@ -41,8 +63,7 @@ def _joined(words: list[str]) -> list[str]:
     joined: list[str] = []
     for word in words[:end]:
         if joined and joined[-1] == _JSON:
-            is_file = word.lower().endswith(".json")
-            joined[-1:] = [f"{_JSON}={word}"] if is_file else [f"{_JSON}={STDOUT}", word]
+            joined[-1:] = [f"{_JSON}={word}"] if is_file(word) else [f"{_JSON}={STDOUT}", word]
         else:
             joined.append(word)
     if joined and joined[-1] == _JSON:
@@ -103,11 +124,11 @@ def _write(path: Path, found: Any) -> None:
 
 
 def as_json(found: Any) -> str:
-    """JSON that is safe to look at.
+    r"""JSON that is safe to look at.
 
-    >>> print(as_json({"file": "é\\x9b.png"}))
+    >>> print(as_json({"file": "é\x9b.png"}))
     {
-      "file": "é\\\\u009b.png"
+      "file": "é\u009b.png"
     }
     """
     text = json.dumps(found, indent=2, ensure_ascii=False)

@@ -21,7 +21,9 @@ from augrecipes.cli.schema import schema
 from augrecipes.cli.terminal import complain, exit_status
 from augrecipes.cli.verify import verify
 from augrecipes.cli.verify_store import verify_store
-from augrecipes.errors import AugrecipesError
+from augrecipes.errors import AugrecipesError, harmless
+
+_Misused: type[Exception] = typer.BadParameter.__mro__[1]  # UsageError, wherever this version of typer has it
 
 
 class Guarded(TyperGroup):
@@ -31,6 +33,10 @@ class Guarded(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
+        except _Misused as error:
+            # The words that were typed may be names of files.
+            error.message = harmless(error.message)  # type: ignore[attr-defined]
+            raise
         except BrokenPipeError:
             from augrecipes.cli import hush
 

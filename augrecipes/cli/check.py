@@ -17,7 +17,7 @@ def check(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Recipe files, folders (their .yaml and .yml files), patterns, gallery names; - is standard input.",
         ),
     ] = None,

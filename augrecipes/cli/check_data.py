@@ -114,7 +114,11 @@ def _check(
     recipe: Parsed, mode: Any, data: Any, *, masks: str | None, names: dict[str, str], split: str | None, content: bool
 ) -> tuple[Checked, dict[str, Any]]:
     """What was found, and the same as JSON."""
+    from augrecipes.compiler.compile import check, steps_of
+
     more: dict[str, Any] = {}
+    steps_of(recipe, mode)  # or the recipe has no such section
+    check(recipe)
     with parts() as advance:
         if recipe.kind == "pair":
             from augrecipes.data.audit.pairs import check_pairs

@@ -58,8 +58,8 @@ def _expand(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
 
 def _files(name: str) -> Iterator[str]:
     path = Path(name)
-    if name == STDIN:
-        yield name
+    if name in (STDIN, ""):
+        yield from [name] * bool(name)
     elif name not in gallery.names() and path.is_dir():
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(folder for folder in folders if not folder.startswith("."))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
+from augrecipes.cli.terminal import width
+
 
 def known() -> tuple[str, ...]:
     """Every code: errors, then lints."""
@@ -40,7 +42,7 @@ def _page(title: str, why: str, fix: str) -> str:
 
 
 def _wrapped(label: str, text: str) -> str:
-    return textwrap.fill(text, width=96, initial_indent=f"{label}: ", subsequent_indent="     ")
+    return textwrap.fill(text, width=width(), initial_indent=f"{label}: ", subsequent_indent="     ")
 
 
 def _yaml(text: str) -> str:

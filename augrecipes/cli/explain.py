@@ -9,7 +9,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer, renamed
 from augrecipes.cli.folders import Data, Words, sources_or_none
-from augrecipes.cli.options import Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say
 
@@ -27,6 +27,7 @@ def explain(
     seconds: Annotated[
         float, typer.Option("--seconds", min=0.01, max=600, help="How long the plan is timed, and the recipe.")
     ] = 2.0,
+    masks: Masks = None,
     seed: Seed = 0,
     json_: Json = None,
     set_: Set = None,
@@ -63,7 +64,7 @@ def explain(
 
     explained = explain_recipe(loaded, section, level, "encoded" if picture is None else "uint8")
     if picture is not None:
-        explained = _timed(explained, loaded, picture, seed, seconds)
+        explained = _timed(explained, loaded, picture, masks, seed, seconds)
     told = explained.to_json()
 
     def tell() -> None:
@@ -74,18 +75,24 @@ def explain(
     answer(told, json_, tell)
 
 
-def _timed(explained: Explanation, recipe: Any, data: Any, seed: int, seconds: float) -> Explanation:
+def _timed(
+    explained: Explanation, recipe: Any, data: Any, masks: Path | None, seed: int, seconds: float
+) -> Explanation:
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
     from augrecipes.data.loading import allocator
+    from augrecipes.errors import DataError
     from augrecipes.verify.samples import first_of
 
-    given = first_of(recipe, recipe.compile(explained.mode, explained.optimize, seed), data)
+    given = first_of(recipe, recipe.compile(explained.mode, explained.optimize, seed), data, masks)
     allocator.tune()  # as the loader does
-    with progress("timing") as advance:
-        measured = measure(
-            recipe, {**given.images, **given.rest}, mode=explained.mode, optimize=explained.optimize, seed=seed,
-            seconds=seconds, progress=advance,
-        )  # fmt: skip
+    try:
+        with progress("timing") as advance:
+            measured = measure(
+                recipe, {**given.images, **given.rest}, mode=explained.mode, optimize=explained.optimize, seed=seed,
+                seconds=seconds, progress=advance,
+            )  # fmt: skip
+    except DataError as error:
+        raise (error if error.path else error.with_path(given.path)) from error.__cause__
     sizes = ", ".join(f"{image.shape[0]}×{image.shape[1]} px" for image in given.images.values())
     return explained.with_times(measured, f"{Path(given.path).name}, {sizes}")

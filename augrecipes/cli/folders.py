@@ -43,9 +43,16 @@ def sources_or_none(recipe: str, *given: Sequence[str] | None) -> str | Folders 
     words = [word for some in given for word in some or ()]
     if is_data(recipe):
         recipes = [word for word in words if not is_data(word)] or ["RECIPE"]
-        told = f"{recipe!r} is data, and the recipe comes first: {recipes[0]} {recipe}"
+        told = f"{recipe!r} is no recipe, which comes first: {recipes[0]} {recipe}"
         raise typer.BadParameter(told, param_hint="RECIPE")
-    return data_of(words) if words else None
+    found = data_of(words) if words else None
+    if isinstance(found, str) and Path(found).is_dir():
+        from augrecipes.pack.check import remains
+
+        if remains(Path(found)):
+            told = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
+            raise typer.BadParameter(told, param_hint="DATA")
+    return found
 
 
 def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -66,7 +73,7 @@ def is_data(word: str) -> bool:
     from augrecipes.recipe import gallery
 
     path = Path(word)
-    if word in gallery.names() or path.suffix.lower() in (".yaml", ".yml"):
+    if not word or word in gallery.names() or path.suffix.lower() in (".yaml", ".yml"):
         return False
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES

@@ -64,7 +64,7 @@ def pack(
     Examples:
       augrecipes pack folder-128 photos/ --out photos-128
       augrecipes pack sr-x2 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X2 --out div2k
-      augrecipes pack stained-tissue tiles/ --out variants --epochs 8 --through RandomResizedCrop
+      augrecipes pack stained-tissue tiles/ --out v8 --epochs 8 --through Rotate#1
 
     Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
     same command is given again.

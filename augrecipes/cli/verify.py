@@ -102,6 +102,7 @@ def verify(
 def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path | None) -> None:
     import sys
 
+    from augrecipes.cli.aligned import table
     from augrecipes.cli.tables import render
     from augrecipes.verify import LAWS
 
@@ -111,9 +112,13 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
         "compared": f"{found.optimize} against none · {found.samples} samples, {rounds}seed {found.seed}",
         "images": ", ".join(found.promises),
         "contract": _contract(found),
-        "measured": [_row(figure) for figure in found.figures],
     }
     say(render(told))
+    say()
+    rows = [_row(figure) for figure in found.figures]
+    heads = [*rows[0]] if rows else []
+    for line in table("Measured", heads, [[*row.values()] for row in rows], left=range(len(heads)), keys=3):
+        say(line)
     say()
     for error in found.left_out[:_TOLD]:
         say(f"left out: {error}", wrap=False)

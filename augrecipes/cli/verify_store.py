@@ -42,8 +42,11 @@ def verify_store(
         told = "this is no folder" if store.exists() else "there is no such folder"
         raise typer.BadParameter(f"{stores[0]}: {told}; a store is a folder that `augrecipes pack` has made",
                                  param_hint="STORE")  # fmt: skip
-    from augrecipes.pack.check import verify
+    from augrecipes.errors import StoreError
+    from augrecipes.pack.check import remains, verify
 
+    if not remains(store):
+        raise StoreError("this is no store; a store is a folder that `augrecipes pack` has made", stores[0])
     with progress("verifying") as advance:
         faults = verify(store, advance)
     found = {"store": str(store), "faults": [asdict(fault) for fault in faults]}

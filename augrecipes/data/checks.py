@@ -96,7 +96,7 @@ def check_targets(recipe: Recipe, table: Table) -> None:
     given = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and given[name] is None:
-            how = "masks= or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
+            how = "masks (masks=, --masks) or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
             raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {how}")
         if presence == "absent" and given[name] is not None:
             raise DataError(

@@ -15,6 +15,7 @@ from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.pairs import words_of
 from augrecipes.preview.rows import Progress, show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -78,7 +79,9 @@ def draw(
         sides.append(Side(name, recipe, pipeline, open_data(recipe, pipeline, data, masks)))
     first, second = sides
     count = min(len(side.reader) for side in sides)
-    shown = show_rows(count, rows, lambda k: draw_sample(sides, k, epoch), data=str(data), path=str, progress=progress)
+    shown = show_rows(
+        count, rows, lambda k: draw_sample(sides, k, epoch), data=words_of(data), path=str, progress=progress
+    )
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")

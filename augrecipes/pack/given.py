@@ -72,6 +72,8 @@ def find_data(
         "exif": exif,
         "max_pixels": max_pixels,
     }
+    if recipe.kind != "pair" and isinstance(data, Mapping):
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file")
     csv = str(data) if _is_csv(data) else None
     folders = None if csv else data
     match recipe.kind:

@@ -82,7 +82,7 @@ def pair_sheet(
         return _Drawn(index, paths, inputs, outputs, pipeline.stages(index, epoch)(**inputs) if stages else [])
 
     shown = show_rows(
-        len(found.scenes), rows, show, data=_words(data), path=lambda index: found.scenes[index][0], progress=progress
+        len(found.scenes), rows, show, data=words_of(data), path=lambda index: found.scenes[index][0], progress=progress
     )
     shown.skipped.extend(DataError(defect.message) for defect in found.defects)
     base = found.targets[0]
@@ -123,7 +123,7 @@ def check_roots(recipe: Recipe, targets: Sequence[str], roots: Mapping[str, Any]
         raise DataError(f"no folder was given for {', '.join(missing)}; {recipe.name} takes {wanted}")
 
 
-def _words(roots: StrPath | Mapping[str, Roots]) -> str:
+def words_of(roots: StrPath | Mapping[str, Roots]) -> str:
     """The folders as the command line takes them."""
     if not isinstance(roots, Mapping):
         return os.fsdecode(roots)

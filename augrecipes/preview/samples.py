@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.checks import untaken
+from augrecipes.data.checks import check_targets, untaken
 from augrecipes.data.tables.table import Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -127,6 +127,7 @@ def open_samples(
         table = table_of_csv(name, ignore=untaken(recipe))
     else:
         table = Table(images=PathTable.from_paths([name]))
+    check_targets(recipe, table)
     return Samples(table, recipe.inputs.channels or 3)
 
 

@@ -54,5 +54,6 @@ def find(name_or_path: str | os.PathLike[str]) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists() or not isinstance(name_or_path, str):
         return path
     names = gallery.names()
-    message = f"neither a file nor a recipe of the gallery{spelling.hint(text, names)}; it has {', '.join(names)}"
+    hint = spelling.hint(text, names) or f"; it has {', '.join(names)}"
+    message = f"neither a file nor a recipe of the gallery{hint}"
     raise RecipeError(problems=[Diagnostic(message, 1, 1, "E101", text, text)])

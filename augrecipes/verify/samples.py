@@ -137,6 +137,8 @@ def open_data(recipe: Recipe, pipeline: Any, data: Data, masks: StrPath | None =
             check_roots(recipe, pipeline.targets, data)
             found = find_in_folders(data, scales, None, cache=False)
         else:
+            if Path(data).is_dir():
+                check_roots(recipe, pipeline.targets, {})  # a pair has a folder for each target
             found = find_in_csv(data, scales, pipeline.targets, None)
         if not found.scenes and found.defects:
             raise DataError(f"no pair can be read; the first: {found.defects[0].message}")
@@ -148,13 +150,14 @@ def open_data(recipe: Recipe, pipeline: Any, data: Data, masks: StrPath | None =
     return _Images(recipe, open_samples(data, recipe, masks=masks))
 
 
-def first_of(recipe: Recipe, pipeline: Any, data: Data) -> Given:
+def first_of(recipe: Recipe, pipeline: Any, data: Data, masks: StrPath | None = None) -> Given:
     """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
 
     Args:
         recipe: of any kind.
         pipeline: of the recipe.
         data: as `open_data` has it; a file in the place of a folder is read as it is.
+        masks: a folder of masks that match the images' names.
 
     Raises:
         DataError: it cannot be read, or is not what the recipe needs.
@@ -170,7 +173,7 @@ def first_of(recipe: Recipe, pipeline: Any, data: Data) -> Given:
             return Given(0, 0, str(data[pipeline.targets[0]]), images)
     elif recipe.kind == "bag" and is_file:
         return Given(0, 0, os.fsdecode(data), {"image": read_image(data, channels=channels)})
-    return open_data(recipe, pipeline, data).read(0)
+    return open_data(recipe, pipeline, data, masks).read(0)
 
 
 def origins(recipe: Recipe, pipeline: Pipeline) -> dict[str, str]:

@@ -23,6 +23,7 @@ from augrecipes.sources.heads import Head
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.store import is_store
 
 _NAMES = {"mask": "masks"}
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
@@ -46,6 +47,8 @@ def check_images(
         DataError: there is nothing to look at.
     """
     path = Path(data)
+    if is_store(path):
+        raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
     if path.is_dir() or not path.exists():
         found = _of_folder(recipe, data, masks)
     elif path.suffix.lower() in (".csv", ".tsv"):
@@ -105,7 +108,7 @@ def _of_csv(recipe: Recipe, data: str, split: str | None) -> Found:
     rows = every.select(keep)
     columns_of(every, np.array(keep, np.int64), wrong)
     images = PathTable.from_paths(rows.columns["image"], root=Path(rows.path).parent)
-    found = Found([One(images[i], where=f"line {line}: ") for i, line in enumerate(rows.lines)])
+    found = Found([One(images[i], where=f"{data}:{line}: ") for i, line in enumerate(rows.lines)])
     takes = {"mask", "boxes", "keypoints"} & set(rows.columns) - untaken(recipe)
     if "mask" in takes:
         masks = PathTable.from_paths(rows.columns["mask"], root=Path(rows.path).parent)
@@ -140,6 +143,8 @@ def _presence(recipe: Recipe, found: Found) -> None:
             for one in found.samples:
                 one.fine = False
             found.defects.append(Defect("absent", (), f"the recipe requires {name}, and the data has none: give {how}"))
+        if presence == "optional" and name != "mask" and all(getattr(one, name) is None for one in found.samples):
+            found.notes.append(f"the recipe declares {name}, and the data has none")
         if presence == "absent" and name == "mask" and any(one.mask is not None for one in found.samples):
             found.notes.append("the recipe does not take masks (`mask: absent`): a dataset refuses them")
 
