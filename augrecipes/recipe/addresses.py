@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from augrecipes.recipe import spelling
@@ -23,6 +23,7 @@ class Found:
     """One step among the nodes: where it hangs, what it is called."""
 
     parent: Items
+    index: int
     item: Node
     name: str
     body: Node | None
@@ -37,49 +38,66 @@ class Found:
         return self.id or f"{prefix}{self.name}#{self.ordinal}"
 
 
-def steps_of(top: Table) -> list[Found]:
+class Steps:
     """Every step of both sections in file order, groups before what they hold. Shapes that are no step are skipped."""
-    found: list[Found] = []
-    for section in SECTIONS:
-        counts: dict[str, int] = {}
-        for step in _walk(top.entries.get(section), section):
-            step.ordinal = counts[step.name] = counts.get(step.name, 0) + 1
-            found.append(step)
-    return found
+
+    def __init__(self, top: Table) -> None:
+        self._of: dict[str, list[Found]] = {}
+        self._named: dict[tuple[str, str], list[Found]] = {}
+        self._ids: dict[str, list[Found]] = {}
+        for section in SECTIONS:
+            self._of[section] = list(_walk(top.entries.get(section), section))
+            for step in self._of[section]:
+                same = self._named.setdefault((section, step.name), [])
+                same.append(step)
+                step.ordinal = len(same)
+                if step.id is not None:
+                    self._ids.setdefault(step.id, []).append(step)
+
+    def of(self, section: str) -> list[Found]:
+        """Those of one section."""
+        return self._of[section]
+
+    def named(self, section: str, name: str) -> list[Found]:
+        """Those of one section that are called `name`, in order: the ordinal is the place, from 1."""
+        return self._named.get((section, name), [])
+
+    def with_id(self, label: str, section: str | None = None) -> Found | None:
+        """The first with an id, in one section or in any."""
+        return next((step for step in self._ids.get(label, ()) if section in (None, step.section)), None)
 
 
 def _walk(node: Node | None, section: str) -> Iterator[Found]:
     if not isinstance(node, Items):
         return
-    for item in node.items:
+    for index, item in enumerate(node.items):
         if isinstance(item, Scalar) and isinstance(item.value, str):
-            yield Found(node, item, item.value, None, None, section)
+            yield Found(node, index, item, item.value, None, None, section)
         elif isinstance(item, Table) and len(item.entries) == 1:
             name, body = next(iter(item.entries.items()))
             own = body.entries.get("id") if isinstance(body, Table) else None
             label = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else None
-            yield Found(node, item, name, body, label, section)
+            yield Found(node, index, item, name, body, label, section)
             if isinstance(body, Table):
                 yield from _walk(body.entries.get("steps"), section)
 
 
-def find_step(steps: list[Found], address: str, place: Place, problems: Problems) -> tuple[Found, list[str]] | None:
+def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[Found, list[str]] | None:
     """The step of an address and what follows it; None, with the problem noted, where there is none."""
     words = address.split(".")
     section = None
     if words[0] == "eval" and len(words) > 1:
         section, words = "eval", words[1:]
     head, rest = words[0], words[1:]
-    with_id = [step for step in steps if step.id == head and section in (None, step.section)]
-    if with_id:
-        return with_id[0], rest
+    with_id = steps.with_id(head, section)
+    if with_id is not None:
+        return with_id, rest
     name, mark, number = head.partition("#")
     wanted = section or "steps"
-    same = [step for step in steps if step.name == name and step.section == wanted]
+    same = steps.named(wanted, name)
     if mark:
-        chosen = [step for step in same if str(step.ordinal) == number]
-        if chosen:
-            return chosen[0], rest
+        if _is_ordinal(number, len(same)):
+            return same[int(number) - 1], rest
     elif len(same) == 1:
         return same[0], rest
     elif same:
@@ -90,12 +108,16 @@ def find_step(steps: list[Found], address: str, place: Place, problems: Problems
     return None
 
 
-def _hint(steps: list[Found], head: str, name: str, section: str, rest: list[str]) -> str:
-    elsewhere = [step for step in steps if step.name == name and step.section != section]
-    if elsewhere and section == "steps":
+def _is_ordinal(number: str, count: int) -> bool:
+    """Whether `number` is written as 1 .. count are."""
+    return number.isdecimal() and len(number) < 9 and str(int(number)) == number and 1 <= int(number) <= count
+
+
+def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> str:
+    if section == "steps" and steps.named("eval", name):
         return f"; did you mean {'.'.join(['eval', head, *rest])!r}?"
-    there = [step for step in steps if step.section == section]
-    same = [step.address for step in there if step.name == name]
+    there = steps.of(section)
+    same = [step.address for step in steps.named(section, name)]
     if same:
         return f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}"
     names = [step.id for step in there if step.id] + [step.name for step in there]
@@ -105,11 +127,11 @@ def _hint(steps: list[Found], head: str, name: str, section: str, rest: list[str
     return f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}" if there else ""
 
 
-def assign(top: Table, steps: list[Found], address: str, *, place: Place, value: Node, problems: Problems) -> None:
+def assign(top: Table, steps: Steps, address: str, *, place: Place, value: Node, problems: Problems) -> None:
     """Set the value at an address, or note why there is none."""
     words = address.split(".")
     is_key = words[0] in SETTABLE or words[0] in top.entries
-    if is_key and words[0] not in SECTIONS and any(step.id == words[0] for step in steps):
+    if is_key and words[0] not in SECTIONS and steps.with_id(words[0]):
         problems.add("E506", place, f"{words[0]!r} is a key of the recipe and the id of a step; rename the id", address)
     elif words[0] in SETTABLE:
         _put(top, words, place=place, value=value, address=address, problems=problems)
@@ -145,15 +167,15 @@ def _body(step: Found) -> Table:
         return step.body
     body = Table({}, step.item.place)
     replaced = Table({step.name: body}, step.item.place, {step.name: step.item.place})
-    step.parent.items[_index(step)] = replaced
+    step.parent.items[step.index] = replaced
     step.body, step.item = body, replaced
     return body
 
 
-def remove(step: Found) -> None:
-    """Take a step out of its list."""
-    del step.parent.items[_index(step)]
-
-
-def _index(step: Found) -> int:
-    return next(index for index, item in enumerate(step.parent.items) if item is step.item)
+def remove(gone: Iterable[Found]) -> None:
+    """Take steps out of their lists. Indexes of what is left no longer count."""
+    by_parent: dict[int, tuple[Items, set[int]]] = {}
+    for step in gone:
+        by_parent.setdefault(id(step.parent), (step.parent, set()))[1].add(step.index)
+    for parent, indexes in by_parent.values():
+        parent.items[:] = [item for index, item in enumerate(parent.items) if index not in indexes]

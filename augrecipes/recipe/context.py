@@ -13,7 +13,8 @@ from augrecipes.recipe.model import NOWHERE, Kind, Position
 from augrecipes.recipe.nodes import Node, Place, Table
 from augrecipes.recipe.problems import Problems
 
-_IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\]]*)\]")
+# What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
+_IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
 
 
 @dataclass
@@ -39,9 +40,16 @@ class Context:
     scales: dict[str, int] = field(default_factory=dict)
     ids: dict[str, Place] = field(default_factory=dict)
     translated: bool = False
+    _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
 
     def ignored(self, place: Place) -> frozenset[str]:
         """Lint codes that a comment on the line of `place` silences."""
+        line = Place(place.file, place.line)
+        if line not in self._ignored:  # many steps may share a long line
+            self._ignored[line] = self._codes(line)
+        return self._ignored[line]
+
+    def _codes(self, place: Place) -> frozenset[str]:
         lines = self.lines.get(place.file, ())
         if not 0 < place.line <= len(lines):
             return frozenset()

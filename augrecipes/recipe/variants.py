@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.recipe import gallery, limits, spelling
-from augrecipes.recipe.addresses import Found, assign, find_step, remove, steps_of
+from augrecipes.recipe.addresses import Found, Steps, assign, find_step, remove
 from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, from_value
 from augrecipes.recipe.problems import Problems, Stop
@@ -197,7 +197,7 @@ class Variants:
         """Carry out `set` and `without`. Both count steps as they stood before either."""
         if not values and not without:
             return
-        steps = steps_of(top)
+        steps = Steps(top)
         gone: dict[int, tuple[Found, Place]] = {}
         for address, place in without:
             found = find_step(steps, address, place, self._problems)
@@ -210,7 +210,7 @@ class Variants:
                 gone[id(step)] = step, place
         for address, (place, value) in values.items():
             assign(top, steps, address, place=place, value=value, problems=self._problems)
+        remove(step for step, _ in gone.values())
         for step, place in gone.values():
-            remove(step)
             if not step.parent.items:  # a group that this leaves empty is an error of the variant
                 step.parent.place = place

@@ -26,13 +26,22 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     """Every turn with a constant border that a crop follows, unless the crop stays inside the picture."""
     for _, steps in on_one_grid(recipe):
         size = arriving(recipe)
-        for place, step in enumerate(steps):
-            crops = [crop for later in steps[place + 1 :] for crop in later.walk() if crop.name in _CROPS]
-            if crops:
+        for step, crop in zip(steps, _crops_behind(steps), strict=True):
+            if crop is not None:
                 for turn in step.walk():
-                    if _exposes(turn) and not _hidden(turn, size, crops[0]):
-                        yield _finding(turn, crops[0])
+                    if _exposes(turn) and not _hidden(turn, size, crop):
+                        yield _finding(turn, crop)
             size = after(step, size)
+
+
+def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
+    """The first crop behind each step."""
+    behind: list[Step | None] = []
+    crop = None
+    for step in reversed(steps):
+        behind.append(crop)
+        crop = next((inner for inner in step.walk() if inner.name in _CROPS), crop)
+    return behind[::-1]
 
 
 def _finding(turn: Step, crop: Step) -> Finding:

@@ -35,9 +35,9 @@ def check(recipe: Recipe) -> Iterator[Finding]:
         return
     for _, steps in sections(recipe):
         fusable = [_fusable(step) for step in steps]
-        for place, step in enumerate(steps):
-            before, later = _nearest(fusable[:place]), _nearest(fusable[place + 1 :][::-1])
-            if fusable[place] is None and before is not None and before == later:
+        backward = _nearest(fusable[::-1])[::-1]
+        for step, kind, before, later in zip(steps, fusable, _nearest(fusable), backward, strict=True):
+            if kind is None and before is not None and before == later:
                 culprit = next((inner for inner in step.walk() if not inner.is_group and _kind(inner) is None), step)
                 where = "beginning" if _bars(culprit, before) else "end or the beginning"
                 yield Finding(
@@ -47,12 +47,14 @@ def check(recipe: Recipe) -> Iterator[Finding]:
                 )
 
 
-def _nearest(kinds: list[str | None]) -> str | None:
-    """The last known kind; a blocked neighbour ends the search."""
-    for kind in reversed(kinds):
-        if kind != "nothing":
-            return kind
-    return None
+def _nearest(kinds: list[str | None]) -> list[str | None]:
+    """The last kind before each that does something; None where that one blocks."""
+    before: list[str | None] = []
+    last = None
+    for kind in kinds:
+        before.append(last)
+        last = last if kind == "nothing" else kind
+    return before
 
 
 def _fusable(step: Step) -> str | None:
