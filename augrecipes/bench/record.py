@@ -125,6 +125,7 @@ class RecipeRecord:
             store those of the steps that are left.
         effects: what it does; None: not asked for.
         ablations: without each of its steps in turn; empty: not asked for.
+        hints: what would make its samples come faster, and by how much, for people.
     """
 
     name: str
@@ -137,6 +138,7 @@ class RecipeRecord:
     plans: Mapping[str, Any]
     effects: Effects | None = None
     ablations: tuple[Ablated, ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class Bench:
         verdicts: sides in pairs.
         sweep: who reads, and how long epochs take then; None: not asked for.
         training: how much of a training step is waiting, side by side; empty: not asked for.
+        busy: that the machine was busy with other things, so that samples waited for a core, for people; else empty.
     """
 
     schema_version: int
@@ -178,6 +181,7 @@ class Bench:
     verdicts: tuple[Verdict, ...]
     sweep: Sweep | None = None
     training: tuple[Training, ...] = ()
+    busy: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

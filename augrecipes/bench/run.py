@@ -9,11 +9,12 @@ from typing import Any
 
 from augrecipes.bench.ablate import ablate
 from augrecipes.bench.cold import Evicted
-from augrecipes.bench.compare import ASTRAY, binds, differs, verdict
+from augrecipes.bench.compare import ASTRAY, binds, busy, differs, verdict
 from augrecipes.bench.effects import effects
 from augrecipes.bench.feeding import Feeding, feeding
+from augrecipes.bench.hints import packing, quicker
 from augrecipes.bench.machine import Peak, machine
-from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Times, Turns, Work, in_turns, mad, ratio, size_for, total
+from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Turns, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.scope import Scope
 from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
@@ -126,6 +127,7 @@ def bench(
     fed = feeding(sides, setting, scope, step, run.advance)
     _time(run)
     records = _records(run, fed)
+    crowded = busy(records, about)
     return Bench(
         schema_version=SCHEMA_VERSION,
         machine=about,
@@ -138,11 +140,12 @@ def bench(
         rounds=run.times.wall.shape[1],
         confidence=CONFIDENCE,
         cold=None if run.cold is None else str(run.cold),
-        recipes=tuple(_recipe(run, name, recipe) for name, recipe in recipes.items()),
+        recipes=tuple(_recipe(run, name, recipe, records) for name, recipe in recipes.items()),
         sides=tuple(records),
-        verdicts=tuple(_verdicts(run)),
+        verdicts=tuple(_verdicts(run, busy=bool(crowded))),
         sweep=fed.sweep,
         training=fed.training,
+        busy=crowded,
     )
 
 
@@ -202,6 +205,7 @@ def _records(run: _Run, fed: Feeding) -> list[SideRecord]:
         times, clocked, beside = run.times.wall[k], run.staged.get(k), _stock_of(run, side)
         against = None if beside is None else _ratios(run, k, beside)
         ms = 1e3 * total(times) / samples
+        cpu_ms = 1e3 * total(run.times.cpu[k]) / samples
         stages = clocked.stages(samples) if clocked else []
         handed = hand_over(side, run.batch_size) if clocked else None
         advice = fed.advice_for(side)
@@ -212,7 +216,7 @@ def _records(run: _Run, fed: Feeding) -> list[SideRecord]:
                 level=side.level,
                 ms=ms,
                 mad=1e3 * mad(times.sum(1)) / samples,
-                cpu_ms=1e3 * total(run.times.cpu[k]) / samples,
+                cpu_ms=cpu_ms,
                 samples_per_second=1e3 / ms,
                 seconds=tuple(tuple(row) for row in times.tolist()),
                 gaps=gaps_of(times.reshape(-1)),
@@ -220,7 +224,9 @@ def _records(run: _Run, fed: Feeding) -> list[SideRecord]:
                 stages=tuple(stages),
                 accounted=ratio(run.times.wall[_clocked(run, k)], times) if clocked else None,
                 hand_over=handed,
-                binds=binds(stages, sent, advice.workers if advice else 0, fed.step_ms(side)) if stages else "",
+                binds=binds(stages, sent, advice.workers if advice else 0, fed.step_ms(side), cpu_ms / ms)
+                if stages
+                else "",
                 against_stock=against and against[0],
                 cpu_against_stock=against and against[1],
             )
@@ -236,23 +242,22 @@ def _peak(side: Side, batch_size: int, batches: int) -> float:
     return peak.mib()
 
 
-def _verdicts(run: _Run) -> list[Verdict]:
+def _verdicts(run: _Run, *, busy: bool) -> list[Verdict]:
     """Levels of a recipe against each other and stock; recipes against each other at their last levels."""
     found = []
     last = {side.recipe: k for k, side in enumerate(run.sides) if side.level != STOCK}
     for one, other in combinations(range(len(run.sides)), 2):
         a, b = run.sides[one], run.sides[other]
         if a.recipe == b.recipe or (last.get(a.recipe) == one and last.get(b.recipe) == other):
-            found.append(_verdict(a.name, b.name, run.times.wall[one], run.times.wall[other]))
+            measured, work = _ratios(run, one, other)
+            asked = work if busy else None
+            found.append(
+                Verdict(a.name, b.name, measured, differs(measured, asked), verdict(a.name, b.name, measured, asked))
+            )
     return found
 
 
-def _verdict(one: str, other: str, times: Times, others: Times) -> Verdict:
-    measured = ratio(times, others)
-    return Verdict(one, other, measured, differs(measured), verdict(one, other, measured))
-
-
-def _recipe(run: _Run, name: str, recipe: Recipe) -> RecipeRecord:
+def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord]) -> RecipeRecord:
     options, setting = run.options, run.setting
     left, baked = setting.left_of(recipe)
     mine = [side for side in run.sides if side.recipe == name and side.level != STOCK]
@@ -278,7 +283,17 @@ def _recipe(run: _Run, name: str, recipe: Recipe) -> RecipeRecord:
         plans={side.level: _explained(side, setting) for side in mine},
         effects=seen,
         ablations=tuple(ablations),
+        hints=tuple(hint for hint in _hints(run, mine, records) if hint),
     )
+
+
+def _hints(run: _Run, mine: Sequence[Side], records: Sequence[SideRecord]) -> Iterator[str]:
+    """What would make a recipe's samples come faster."""
+    side, options = mine[-1], run.options
+    found = next(one for one in records if (one.recipe, one.level) == (side.recipe, side.level))
+    yield packing(found, side.source, run.setting)
+    if options.levels is None:
+        yield quicker(side, run.setting, run.batch_size, options.seconds, lambda d, n: run.advance("trying fast", d, n))
 
 
 def _explained(side: Side, setting: Setting) -> dict[str, Any]:

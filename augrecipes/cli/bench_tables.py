@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from augrecipes.bench.figures import figure, varied
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.bench_sweep import tell_sweep
 from augrecipes.cli.bench_training import tell_training
@@ -32,6 +33,18 @@ def tell(bench: Bench) -> Iterator[str]:
             yield f"{recipe.name}: the store holds {', '.join(recipe.baked)} already; measured are those behind"
     if bench.cold is not None:
         yield f"cold: {bench.cold}"
+    if bench.busy:
+        yield f"{paint('warning:', 'warning', sys.stdout)} {bench.busy}"
+    if bench.verdicts:
+        yield ""
+        yield paint("Verdicts", "strong", sys.stdout)
+        yield from (f"  {verdict.text}" for verdict in bench.verdicts)
+        yield from _note(bench)
+    hints = [(recipe.name, hint) for recipe in bench.recipes for hint in recipe.hints]
+    if hints:
+        yield ""
+        yield paint("To go faster", "strong", sys.stdout)
+        yield from (f"  {name}: {hint}" for name, hint in hints)
     yield ""
     yield from _speed(bench)
     for side in bench.sides:
@@ -50,11 +63,6 @@ def tell(bench: Bench) -> Iterator[str]:
         if recipe.ablations and recipe.effects is not None:
             yield ""
             yield from _ablations(recipe.name, recipe.ablations)
-    if bench.verdicts:
-        yield ""
-        yield paint("Verdicts", "strong", sys.stdout)
-        yield from (f"  {verdict.text}" for verdict in bench.verdicts)
-        yield from _note(bench)
 
 
 def _note(bench: Bench) -> Iterator[str]:
@@ -67,15 +75,15 @@ def _note(bench: Bench) -> Iterator[str]:
 
 
 def _speed(bench: Bench) -> Iterator[str]:
-    heads = ["", "ms a sample", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
+    heads = ["", "ms a sample", "of it work", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
     stock = any(side.against_stock for side in bench.sides)
     heads += ["time / stock"] if stock else []
     rows = []
     for side in bench.sides:
         gaps = side.gaps
         row = [
-            side.name, f"{side.ms:.3f} ± {side.mad:.3f}", f"{side.samples_per_second:,.0f}", f"{gaps.p50:.1f}",
-            f"{gaps.p95:.1f}", f"{gaps.p99:.1f}", f"{side.peak_mib:,.0f}",
+            side.name, varied(side.ms, side.mad), figure(side.cpu_ms, side.mad), f"{side.samples_per_second:,.0f}",
+            f"{gaps.p50:.1f}", f"{gaps.p95:.1f}", f"{gaps.p99:.1f}", f"{side.peak_mib:,.0f}",
         ]  # fmt: skip
         row += [_ratio(side.against_stock)] if stock else []
         rows.append(row)
@@ -91,10 +99,12 @@ def _stages(side: SideRecord) -> Iterator[str]:
     rows = []
     for stage in side.stages:
         what = {"around": "around the steps", "sink": "sink"}.get(stage.kind, stage.name)
-        rows.append([what, f"{stage.ms:.3f}", f"± {stage.mad:.3f}", bar(stage.ms / longest)])
-    rows.append(["together", f"{sum(stage.ms for stage in side.stages):.3f}", "", _accounted(side)])
+        ms, _, spread = varied(stage.ms, stage.mad).partition(" ")
+        rows.append([what, ms, spread, bar(stage.ms / longest)])
+    together = sum(stage.ms for stage in side.stages)
+    rows.append(["together", figure(together, side.mad), "", _accounted(side)])
     if side.hand_over is not None:
-        rows.append(["hand-over, from a worker", f"{side.hand_over:.3f}", "", "beside the sum"])
+        rows.append(["hand-over, from a worker", figure(side.hand_over), "", "beside the sum"])
     yield from table(f"{side.name}: where a sample's time goes, ms", None, rows, left=(0, 3))
     yield f"  {side.binds}"
 

@@ -64,6 +64,11 @@ class Bar:
     mad: float | None
 
     @property
+    def drawn(self) -> float:
+        """How long the bar is, ms: its parts, which clocks took down, or what is not taken apart."""
+        return sum(part.ms for part in self.parts) if self.parts else self.ms
+
+    @property
     def title(self) -> str:
         """Name and level."""
         return f"{self.name} · {self.level}" if self.level else self.name
@@ -177,7 +182,7 @@ def _training_bar(one: Told) -> Bar:
 
 def _stack(bars: Iterable[Bar]) -> Stack:
     made = tuple(bars)
-    return Stack(made, max((max(bar.ms, sum(part.ms for part in bar.parts)) for bar in made), default=0.0) or 1.0)
+    return Stack(made, max((bar.drawn for bar in made), default=0.0) or 1.0)
 
 
 def _in_order(lists: Iterator[list[str]] | Sequence[list[str]]) -> list[str]:

@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from augrecipes.bench.advice import rate
 from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
+from augrecipes.bench.figures import digits_for, figure
 from augrecipes.bench.gate import Change, Judgement
 from augrecipes.bench.report import bars, curve
 from augrecipes.bench.report.headline import advised, headline, last_sides, name_of, readers, starves
@@ -141,26 +142,9 @@ def _astray(accounted: Told | None) -> bool:
     return accounted is not None and (accounted["low"] > 1 + ASTRAY or accounted["high"] < 1 - ASTRAY)
 
 
-def _ms(value: float) -> str:
-    """Milliseconds with as many digits as can matter.
-
-    >>> _ms(0.1234), _ms(12.345), _ms(345.67), _ms(2345.6)
-    ('0.123', '12.35', '345.7', '2,346')
-    """
-    return f"{value:,.{_digits(value)}f}"
-
-
-def _digits(value: float) -> int:
-    return 3 if value < 10 else 2 if value < 100 else 1 if value < 1000 else 0
-
-
-def _like(value: float, other: float) -> str:
-    """A figure with as many digits as another.
-
-    >>> _like(0.0314, 12.0)
-    '0.03'
-    """
-    return f"{value:,.{_digits(other)}f}"
+def _like(spread: float, value: float) -> str:
+    """What a figure varies by, with as many digits as the figure beside it."""
+    return f"{spread:,.{digits_for(value, spread)}f}"
 
 
 def _percent(share: float) -> str:
@@ -204,14 +188,28 @@ def _ratio(change: Change) -> dict[str, float]:
     return asdict(change)
 
 
+def _speed(verdict: Told) -> Told:
+    """How many times as fast the side that a verdict's text names first is as the other.
+
+    >>> told = _speed({"one": "A", "text": "A is 2.00 to 2.00 times as fast as B",
+    ...                "ratio": {"low": 0.5, "middle": 0.5, "high": 0.5}})
+    >>> told["middle"]
+    2.0
+    """
+    ratio = verdict["ratio"]
+    if not verdict["text"].startswith(f"{verdict['one']} "):
+        return dict(ratio)
+    return {"low": 1 / ratio["high"], "middle": 1 / ratio["middle"], "high": 1 / ratio["low"]}
+
+
 def _differs(ratio: Told) -> bool:
     """Whether the interval leaves what chance may do."""
     return bool(ratio["low"] > 1 + MARGIN or ratio["high"] < 1 / (1 + MARGIN))
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "ms": _ms, "like": _like, "percent": _percent, "levels": _levels, "words": _words, "plain": _plain,
-    "shares": _shares, "filled": _filled, "ratio": _ratio, "differs": _differs, "figures": in_figures,
+    "ms": figure, "like": _like, "percent": _percent, "levels": _levels, "words": _words, "plain": _plain,
+    "shares": _shares, "filled": _filled, "ratio": _ratio, "speed": _speed, "differs": _differs, "figures": in_figures,
     "rate": rate, "readers": readers,
     "count": lambda value: f"{value:,.0f}", "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
 }  # fmt: skip

@@ -93,8 +93,8 @@ def _bar(axes: Axes, row: int, bar: bars.Bar, longest: float) -> None:
         left += part.ms
     if not bar.parts:
         axes.barh(row, bar.ms, height=0.62, color="#efefec", edgecolor=LIGHT["whole"], hatch="///", linewidth=0.0)
-    told = f"{bar.ms:.3g} ms" if bar.ms < 1000 else f"{bar.ms:,.0f} ms"
-    axes.text(max(left, bar.ms) + longest * 0.012, row, told, va="center_baseline", fontsize=9.5, color=_INK)
+    told = f"{bar.drawn:.3g} ms" if bar.drawn < 1000 else f"{bar.drawn:,.0f} ms"
+    axes.text(bar.drawn + longest * 0.012, row, told, va="center_baseline", fontsize=9.5, color=_INK)
 
 
 def _workers(sweep: Told) -> Figure:
