@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from augrecipes.sources.formats.header import UnreadableError
-from augrecipes.sources.headers import sniff
+from augrecipes.sources.headers import read_header, sniff
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MAX_BYTES = 2**30
@@ -20,9 +20,12 @@ _FIRST = 4_096
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
     """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError."""
     with _opened(path, max_bytes) as (file, size):
-        first = file.read(min(size, _FIRST)) or b""
-        if len(first) == size or (picture and sniff(first) is None):
-            return bytes(first)
+        first = bytes(file.read(min(size, _FIRST)) or b"")
+        format = sniff(first) if picture else None
+        if len(first) == size or (picture and format is None):
+            return first
+        if format == "png":
+            read_header(first)  # its chunks may be told to be none from here on
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):

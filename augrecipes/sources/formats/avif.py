@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 # Rotation (quarter turns against the clock), then mirroring (0: upside down, 1: left to right), as EXIF numbers.
 _TURNS = {
@@ -55,7 +55,9 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def _boxes(data: bytes, at: int, stop: int) -> Iterator[tuple[bytes, int, int]]:
     """Name, start and end of the content of each box in ``data[at:stop]``."""
-    while at + 8 <= stop:
+    for _ in range(MOST_PARTS):
+        if at + 8 > stop:
+            return
         size, name = struct.unpack_from(">I4s", data, at)
         start = at + 8
         if size == 1 and at + 16 <= stop:
@@ -66,6 +68,7 @@ def _boxes(data: bytes, at: int, stop: int) -> Iterator[tuple[bytes, int, int]]:
             return
         yield name, start, end
         at = end
+    raise too_many("AVIF", "boxes", at)
 
 
 def _child(data: bytes, at: int, stop: int, name: bytes) -> tuple[int, int]:
@@ -81,7 +84,9 @@ def _associated(data: bytes, box: tuple[int, int], item: int) -> set[int]:
     version, wide = data[at], data[at + 3] & 1
     at += 8
     size = 4 if version else 2
-    while at + size < stop:
+    for _ in range(MOST_PARTS):
+        if at + size >= stop:
+            return set()
         here = int.from_bytes(data[at : at + size], "big")
         count = data[at + size]
         at += size + 1
@@ -89,4 +94,4 @@ def _associated(data: bytes, box: tuple[int, int], item: int) -> set[int]:
         if here == item:
             return {n & (0x7FFF if wide else 0x7F) for n in numbers}
         at += count * (1 + wide)
-    return set()
+    raise too_many("AVIF", "associations", at)

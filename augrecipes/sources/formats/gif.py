@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from augrecipes.sources.formats import opencv
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
+_MOST_BLOCKS = 2**21  # of up to 255 bytes: half a gigabyte of pixels, where they are full
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 
 
@@ -30,7 +31,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def _frames(data: bytes) -> int:
     """Whole frames in the data, counted up to two."""
-    at, found = 13 + _table(data[10]), 0
+    at, found, left = 13 + _table(data[10]), 0, _MOST_BLOCKS
     while at < len(data) and found < 2:
         if data[at] == _EXTENSION:
             at += 2
@@ -39,8 +40,11 @@ def _frames(data: bytes) -> int:
             found += 1
         else:
             return found
-        while at < len(data) and data[at]:
+        while at < len(data) and data[at] and left:
             at += 1 + data[at]
+            left -= 1
+        if not left:
+            raise UnreadableError(f"not a real GIF: more than {_MOST_BLOCKS:,} blocks in its first {at:,} bytes")
         if at >= len(data):  # no closing empty block: the last thing met is cut
             return max(0, found - 1)
         at += 1

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+MOST_PARTS = 2**18
+"""Segments, chunks, blocks or boxes that are walked through in search of a header: real files have far fewer, and one
+that is made of tiny ones, or that is not what it begins as, is not worth minutes."""
+
 Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
 
 
 class UnreadableError(ValueError):
     """A picture cannot be read; the text is the reason. Callers who know the file's name make a DataError of it."""
+
+
+def too_many(kind: str, parts: str, at: int) -> UnreadableError:
+    """The error for a file of more than `MOST_PARTS`, which end at byte `at`."""
+    return UnreadableError(f"not a real {kind}: more than {MOST_PARTS:,} {parts} in its first {at:,} bytes")
 
 
 @dataclass(frozen=True, slots=True)

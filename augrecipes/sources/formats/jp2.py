@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 BARE = b"\xff\x4f\xff\x51"
 
@@ -46,7 +46,9 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
 
 def _code_stream(data: bytes) -> int:
     at = 0
-    while at + 8 <= len(data):
+    for _ in range(MOST_PARTS):
+        if at + 8 > len(data):
+            break
         size, name = struct.unpack_from(">I4s", data, at)
         start = at + 8
         if size == 1 and at + 16 <= len(data):
@@ -59,4 +61,6 @@ def _code_stream(data: bytes) -> int:
         if size < 8:
             break
         at += size
+    else:
+        raise too_many("JPEG 2000", "boxes", at)
     raise UnreadableError("a JPEG 2000 file without a code stream")

@@ -12,11 +12,15 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif
-from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import MOST_PARTS, Color, ImageHeader, UnreadableError, too_many
 
 _SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
-_BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
+# The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
+_SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+_END = b"\xff\xd9"
+_MOST_JUNK = 2**24  # bytes of it
+_MOST_EXIF = 16  # blocks that are searched for an orientation
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
 _SEQUENTIAL = (0xC0, 0xC1)
 _ARITHMETIC = range(0xC9, 0xD0)
@@ -82,14 +86,19 @@ def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
 
 
 def _walk(data: bytes) -> Segments:
-    at, kept, frame, interval, turn = 2, [(0, 2)], None, 0, 1
-    while (at := data.find(b"\xff", at)) >= 0 and at + 4 <= len(data):
-        marker = data[at + 1]
-        if marker in (0x00, 0xFF) or marker in _BARE:  # stuffing, fill, or junk between segments
-            at += 1 if marker == 0xFF else 2
-            continue
-        if marker == 0xD9:
+    at, end, kept, frame, interval, turn, blocks, junk = 2, 2, [(0, 2)], None, 0, 1, 0, _MOST_JUNK
+    for _ in range(MOST_PARTS):
+        found = _SEGMENT.search(data, end, end + junk)
+        if found is None and end + junk < len(data):
+            raise UnreadableError(
+                f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
+                f"{data[end + junk : end + junk + 8].hex(' ')} …"
+            )
+        if found is None or found.group() == _END or found.start() + 4 > len(data):
+            at = len(data)
             break
+        junk -= found.start() - end
+        at, marker = found.start(), found.group()[1]
         (length,) = struct.unpack_from(">H", data, at + 2)
         end = at + 2 + length
         if length < 2:
@@ -99,19 +108,22 @@ def _walk(data: bytes) -> Segments:
                 raise UnreadableError("truncated in its JPEG header")
             bits, height, width, components = struct.unpack_from(">BHHB", data, at + 4)
             frame = at, marker, width, height, bits, components
-        elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1:
-            turn = exif.orientation(data[at + 4 : end])
+        elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1 and blocks < _MOST_EXIF:
+            turn, blocks = exif.orientation(data[at + 4 : end]), blocks + 1
         elif marker == _DRI and length == 4 and end <= len(data):
             (interval,) = struct.unpack_from(">H", data, at + 4)
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
             kept.append((at, end))
-        at = end
+    else:
+        raise too_many("JPEG", "segments", end)
     if frame is None:
-        raise UnreadableError("truncated in its JPEG header, or a JPEG without one")
-    scan = at if at >= 0 and data[at + 1 : at + 2] == bytes([_SOS]) else 0
-    return Segments(*frame, interval, turn, scan, tuple(kept))
+        raise UnreadableError(
+            f"truncated in its JPEG header, or a JPEG without one: no segment says a size, none follows behind byte "
+            f"{min(end, len(data)):,} of {len(data):,}"
+        )
+    return Segments(*frame, interval, turn, at if at < len(data) else 0, tuple(kept))
 
 
 def in_one_scan(data: bytes, s: Segments) -> bool:
@@ -149,7 +161,7 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
     except (ValueError, MemoryError) as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
-    if data.rfind(b"\xff\xd9") < s.scan:
+    if data.rfind(_END) < s.scan:
         raise UnreadableError("truncated: its JPEG data has no end marker")
     try:
         return np.asarray(simplejpeg.decode_jpeg(clean, *how, strict=False))

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif, opencv
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
 _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY_ALPHA: (8, 16), _RGBA: (8, 16)}
 _BLOCK = 65535  # most bytes in a block of deflate that is not compressed
+_SLICE = 1 << 16  # bytes inflated at a time, to at most 64 MiB
 _NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT")
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
@@ -36,8 +38,7 @@ class _Png:
     interlaced: bool
     palette: bytes
     transparent: bytes
-    pixels: bytes  # inflated and complete: filter byte and samples, row by row
-    checksum: int  # of the pixels, Adler-32
+    packed: list[memoryview]  # the deflated pixels, in parts
 
 
 def header(data: bytes) -> ImageHeader:
@@ -91,15 +92,20 @@ def _ihdr(data: bytes) -> tuple[int, int, int, int, bool]:
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Name, start and end of the content of each whole chunk, in order, up to IEND or the end of the data."""
     at = 8
-    while at + 12 <= len(data):
+    for _ in range(MOST_PARTS):
+        if at + 12 > len(data):
+            return
         length, name = struct.unpack_from(">I4s", data, at)
         end = at + 8 + length
+        if not name.isalpha():
+            raise UnreadableError(f"damaged: {name!r} at byte {at:,}, where the name of a PNG chunk should be")
         if end + 4 > len(data):
             return
         yield name, at + 8, end
         if name == b"IEND":
             return
         at = end + 4
+    raise too_many("PNG", "chunks", at)
 
 
 def _read(data: bytes, info: ImageHeader) -> _Png:
@@ -120,43 +126,38 @@ def _read(data: bytes, info: ImageHeader) -> _Png:
     if kind == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
     transparent = bytes(found[b"tRNS"][0]) if found[b"tRNS"] else b""
-    pixels, checksum = _inflate(b"".join(found[b"IDAT"]), _passes(info, kind, interlaced))
-    return _Png(info, kind, interlaced, palette, transparent, pixels, checksum)
+    return _Png(info, kind, interlaced, palette, transparent, found[b"IDAT"])
 
 
-def _passes(info: ImageHeader, kind: int, interlaced: bool) -> list[tuple[int, int]]:
+def _passes(png: _Png) -> list[tuple[int, int]]:
     """Rows and bytes per row (filter byte included) of each pass."""
-    bits = info.bits * _SAMPLES[kind]
-    steps = _ADAM7 if interlaced else ((0, 0, 1, 1),)
+    info, bits = png.info, png.info.bits * _SAMPLES[png.kind]
+    steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
     sizes = [(-((y - info.height) // dy), -((x - info.width) // dx)) for x, y, dx, dy in steps]
     return [(h, 1 + (w * bits + 7) // 8) for h, w in sizes if h > 0 and w > 0]
 
 
-def _inflate(packed: bytes, passes: list[tuple[int, int]]) -> tuple[bytes, int]:
-    """The pixels and their checksum."""
-    needed = sum(rows * width for rows, width in passes)
-    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
-    if needed > 1032 * len(packed):
-        raise UnreadableError("truncated: its PNG data cannot hold the picture")
-    unpacker, more = zlib.decompressobj(), b""
-    try:
-        pixels = unpacker.decompress(packed, needed)
-        if len(pixels) == needed and not unpacker.eof:
-            # Reads the checksum at the end, which decompress leaves alone once it has what was asked for.
-            more = unpacker.decompress(unpacker.unconsumed_tail, 1)
-    except (zlib.error, MemoryError) as error:
-        raise UnreadableError(f"damaged PNG data ({error or 'out of memory'})") from None
-    if len(pixels) < needed:
-        raise UnreadableError(f"truncated: {len(pixels)} of {needed} bytes of PNG pixels")
-    raw, at = np.frombuffer(pixels, np.uint8), 0
-    for rows, width in passes:
-        if raw[at : at + rows * width : width].max() > 4:
-            raise UnreadableError("damaged PNG data (an unknown filter)")
-        at += rows * width
-    if unpacker.eof and not more:  # the checksum has just been compared
-        end = len(packed) - len(unpacker.unused_data)
-        return pixels, int.from_bytes(packed[end - 4 : end], "big")
-    return pixels, zlib.adler32(pixels)  # the file has more pixels than the picture
+def _inflated(packed: list[memoryview], needed: int) -> Generator[bytes, None, int | None]:
+    """The first `needed` bytes of pixels in pieces; returns their checksum, where it has been compared with them."""
+    unpacker, left, last = zlib.decompressobj(), needed, b""
+    for part in packed:
+        for at in range(0, len(part), _SLICE):
+            fed = part[at : at + _SLICE]
+            try:
+                # One byte more than is needed: the checksum at the end is only read once nothing else can come.
+                piece = unpacker.decompress(fed, left + 1)
+            except zlib.error as error:
+                raise UnreadableError(f"damaged PNG data ({error})") from None
+            last = (last + bytes(fed[: len(fed) - len(unpacker.unused_data)][-4:]))[-4:]
+            yield piece[:left]
+            if len(piece) > left:  # the file has more pixels than the picture
+                return None
+            left -= len(piece)
+            if unpacker.eof:
+                break
+    if left:
+        raise UnreadableError(f"truncated: {needed - left} of {needed} bytes of PNG pixels")
+    return int.from_bytes(last, "big") if unpacker.eof else None
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:
@@ -181,25 +182,63 @@ def _libpng(png: _Png, kind: int, *, alpha: bool = False) -> NDArray[Any]:
 
 
 def _stored(before: bytes, png: _Png) -> NDArray[np.uint8]:
-    """A whole PNG: what stands before the pixels, and the pixels in uncompressed blocks, copied once."""
-    pixels = np.frombuffer(png.pixels, np.uint8)
-    whole, rest = divmod(len(pixels), _BLOCK)
+    """A whole PNG: what stands before the pixels, and the pixels, inflated into blocks that are not compressed."""
+    passes = _passes(png)
+    needed = sum(rows * width for rows, width in passes)
+    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
+    if needed > 1032 * sum(map(len, png.packed)):
+        raise UnreadableError("truncated: its PNG data cannot hold the picture")
+    whole, rest = divmod(needed, _BLOCK)
     size = 2 + whole * (5 + _BLOCK) + 5 + rest + 4
     if size >= 2**31:
         raise UnreadableError("more than 2 GB of PNG pixels")
     start = len(before) + 8
     out = np.empty(start + size + 4 + 12, np.uint8)
     out[: start + 2] = np.frombuffer(before + struct.pack(">I", size) + b"IDAT\x78\x01", np.uint8)
-    blocks = out[start + 2 : start + 2 + whole * (5 + _BLOCK)].reshape(whole, 5 + _BLOCK)
-    blocks[:, :5] = np.frombuffer(struct.pack("<BHH", 0, _BLOCK, _BLOCK ^ 0xFFFF), np.uint8)
-    blocks[:, 5:] = pixels[: whole * _BLOCK].reshape(whole, _BLOCK)
-    at = start + 2 + blocks.size
-    out[at : at + 5] = np.frombuffer(struct.pack("<BHH", 1, rest, rest ^ 0xFFFF), np.uint8)
-    out[at + 5 : at + 5 + rest] = pixels[whole * _BLOCK :]
-    out[at + 5 + rest : start + size] = np.frombuffer(struct.pack(">I", png.checksum), np.uint8)
-    checksum = struct.pack(">I", zlib.crc32(out[start - 4 : start + size].data))
-    out[start + size :] = np.frombuffer(checksum + _chunk(b"IEND", b""), np.uint8)
+    blocks = [out[at : at + 5 + _BLOCK] for at in range(start + 2, start + size - 4, 5 + _BLOCK)]
+    blocks[-1] = blocks[-1][: 5 + rest]
+    for block in blocks:
+        length = len(block) - 5
+        block[:5] = np.frombuffer(struct.pack("<BHH", block is blocks[-1], length, length ^ 0xFFFF), np.uint8)
+    checksum = _fill([block[5:] for block in blocks], passes, _inflated(png.packed, needed))
+    out[start + size - 4 : start + size] = np.frombuffer(struct.pack(">I", checksum), np.uint8)
+    crc = struct.pack(">I", zlib.crc32(out[start - 4 : start + size].data))
+    out[start + size :] = np.frombuffer(crc + _chunk(b"IEND", b""), np.uint8)
     return out
+
+
+def _fill(
+    blocks: list[NDArray[np.uint8]], passes: list[tuple[int, int]], pieces: Generator[bytes, None, int | None]
+) -> int:
+    """Lays pixels into blocks of `_BLOCK` bytes; their checksum."""
+    at, checksum = 0, None
+    try:
+        while True:
+            piece = np.frombuffer(next(pieces), np.uint8)
+            _check_filters(piece, at, passes)
+            done = 0
+            while done < len(piece):
+                number, inside = divmod(at + done, _BLOCK)
+                part = piece[done : done + _BLOCK - inside]
+                blocks[number][inside : inside + len(part)] = part
+                done += len(part)
+            at += done
+    except StopIteration as end:
+        checksum = end.value
+    if checksum is None:
+        checksum = reduce(lambda known, block: zlib.adler32(block.data, known), blocks, 1)
+    return checksum
+
+
+def _check_filters(piece: NDArray[np.uint8], at: int, passes: list[tuple[int, int]]) -> None:
+    """UnreadableError where a row that begins in the piece, which begins at byte `at`, names a filter that is none."""
+    begin = 0
+    for rows, width in passes:
+        end = begin + rows * width
+        first = max(begin, begin - (begin - at) // width * width)  # the first row that begins in it, of this pass
+        if piece[first - at : max(end - at, 0) : width].max(initial=0) > 4:
+            raise UnreadableError("damaged PNG data (an unknown filter)")
+        begin = end
 
 
 def _with_transparent_grey(grey: NDArray[Any], png: _Png) -> NDArray[Any]:

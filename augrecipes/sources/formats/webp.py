@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif, opencv
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 _ANIMATED, _ALPHA = 0x02, 0x10
 
@@ -47,9 +47,11 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def _orientation(data: bytes) -> int:
     at = 12
-    while at + 8 <= len(data):
+    for _ in range(MOST_PARTS):
+        if at + 8 > len(data):
+            return 1
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if name == b"EXIF":
             return exif.orientation(data[at + 8 : at + 8 + size])
         at += 8 + size + (size & 1)
-    return 1
+    raise too_many("WebP", "chunks", at)
