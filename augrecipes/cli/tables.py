@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from augrecipes.cli.terminal import paint
 from augrecipes.cli.terminal import width as columns
 from augrecipes.errors import harmless
+from augrecipes.recipe.derive import ONE_BY_ONE
 
 _NARROWEST = 24  # of a last column; below it, lines run over rather than down
 _DIGITS = 12  # of a digest: enough to tell recipes apart
@@ -92,6 +93,15 @@ def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Who shares a draw", (), [(str(row["site"]), str(row["how"])) for row in rows])
 
 
+def _derived(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    shown = []
+    for row in rows:
+        site = "  " * row["depth"] + str(row["site"]).rpartition("/")[2]
+        becomes = "" if row["why"] == ONE_BY_ONE else f"{', '.join(row['becomes']) or 'nothing'}: "
+        shown.append((site, f"{becomes}{row['why']}"))
+    return Table("Evaluation, derived from the training steps", ("training", "evaluation, and why"), shown)
+
+
 def _any(key: str, rows: Sequence[Any]) -> Table:
     mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
     heads = tuple(str(name) for name in mappings[0]) if mappings else ()
@@ -125,7 +135,7 @@ def _measured(timing: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-_TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed}
+_TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed, "derived": _derived}
 
 
 def _drawn(table: Table, width: int) -> str:

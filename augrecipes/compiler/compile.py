@@ -69,7 +69,10 @@ def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
         raise RecipeError(f"mode must be train or eval, got {mode!r}")
     steps = recipe.section(mode)
     if steps is None:
-        raise RecipeError(f"{recipe.file}: the recipe has no `eval:` section; `eval: []` passes whole images")
+        raise RecipeError(
+            f"{recipe.file}: the recipe has no `eval:` section; write `eval: derived` for the steps "
+            "without their draws, or `eval: []` for whole images"
+        )
     return steps
 
 

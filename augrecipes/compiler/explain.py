@@ -8,6 +8,7 @@ from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
+from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.rewrite import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.rewrite.contracts import Contract, before, held
@@ -154,6 +155,7 @@ class Explanation:
     rules: tuple[FiredRule, ...]
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
+    derived: tuple[DerivedStep, ...] = ()
     timing: Timing | None = None
 
     def with_times(self, measured: Measured, what: str) -> Explanation:
@@ -174,10 +176,12 @@ class Explanation:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `timing`, `ms`: once measured."""
+        """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
+        `timing`, `ms`: once measured."""
         told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-        if not self.shared:
-            del told["shared"]
+        for key in ("shared", "derived"):
+            if not told[key]:
+                del told[key]
         if self.timing is None:
             del told["timing"]
             for row in (*told["steps"], *told["plan"]):
@@ -226,6 +230,7 @@ def explain(
             for step, _ in _walk(root, 0)
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
+        derived=derived_steps(recipe),
     )
 
 

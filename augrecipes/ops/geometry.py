@@ -26,6 +26,15 @@ def _one_size(arguments: Mapping[str, Any]) -> bool:
     return not isinstance(arguments.get("max_size"), list | tuple)
 
 
+def _told_sides(arguments: Mapping[str, Any]) -> bool:
+    """Whether every side has its own number, or all have one, and so has what fills them."""
+    amount = arguments.get("percent") if arguments.get("px") is None else arguments.get("px")
+    fills = (arguments.get("fill"), arguments.get("fill_mask"))
+    if isinstance(amount, list | tuple) and (len(amount) != 4 or not all(isinstance(n, int | float) for n in amount)):
+        return False
+    return not any(isinstance(fill, list | tuple) for fill in fills)
+
+
 CAPABILITIES = (
     _geometric("NoOp", "identity", random=False),
     # Flips, quarter turns, transposition.
@@ -53,7 +62,7 @@ CAPABILITIES = (
     _geometric("RandomCropNearBBox"),
     _geometric("BBoxSafeRandomCrop"),
     _resampling("RandomSizedBBoxSafeCrop"),
-    _resampling("CropAndPad"),
+    _resampling("CropAndPad", random=False, steady_when=_told_sides),
     _geometric("Pad", random=False),
     _geometric("PadIfNeeded", random=False, steady_when=_pads_in_place),
     _geometric("RandomGridShuffle"),

@@ -117,6 +117,8 @@ def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> 
     if section == "steps" and steps.named("eval", name):
         return f"; did you mean {'.'.join(['eval', head, *rest])!r}?"
     there = steps.of(section)
+    if section == "eval" and not there:
+        return "; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)"
     same = [step.address for step in steps.named(section, name)]
     if same:
         return f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}"
@@ -135,6 +137,8 @@ def assign(top: Table, steps: Steps, address: str, *, place: Place, value: Node,
         problems.add("E506", place, f"{words[0]!r} is a key of the recipe and the id of a step; rename the id", address)
     elif words[0] in SETTABLE:
         _put(top, words, place=place, value=value, address=address, problems=problems)
+    elif words == ["eval"] and isinstance(value, Scalar) and isinstance(value.value, str):
+        _put(top, words, place=place, value=value, address=address, problems=problems)  # `derived`
     elif words in (["steps"], ["eval"], ["version"], ["extends"], ["set"], ["without"]):
         problems.add("E507", place, f"{address!r} cannot be set; write the key in the variant itself", address)
     else:

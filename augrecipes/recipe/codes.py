@@ -99,6 +99,13 @@ _ALL = (
         "Leave it out, or change `kind:`.",
     ),
     Code(
+        "E208",
+        "eval cannot be derived",
+        "Nothing is known of a class that the program registered, of a crop about a box that each sample names, or of "
+        "a Degrade that only draws; a guess would be a silent difference between training and evaluation.",
+        "Write the steps of `eval:` out. A class of yours may say `in_eval = 'keep'` or `in_eval = 'drop'`.",
+    ),
+    Code(
         "E301",
         "not a step",
         "A step is a bare name or a mapping with one key.",

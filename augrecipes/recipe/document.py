@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from augrecipes.recipe import inputs, outputs, pairs, suggest
+from augrecipes.ops import registry
+from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.lint import diagnostic, group_defaults
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
@@ -48,7 +49,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
     context.scales = pairs.build_scales(context, top)
     steps = _section(context, top, "steps")
-    evaluation = _section(context, top, "eval")
+    evaluation = _evaluation(context, top, steps or ())
     if "steps" not in top.entries and not resolved.partial:
         problems.add("E203", top.place, "key 'steps' is missing; `steps: []` passes images as they are", "steps")
     output, by_target = outputs.build_output(context, top.entries.get("output"))
@@ -66,6 +67,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         bag=_bag(context, top.entries.get("bag")),
         allow_resampling=_flag(context, top, "allow_resampling"),
         file=resolved.file,
+        derived=_says_derived(top),
     )
     if kind == "pair":
         pairs.check_steps(context, recipe)
@@ -134,6 +136,31 @@ def _section(context: Context, top: Table, key: str) -> tuple[Step, ...] | None:
         context.problems.add("E204", node.place, f"has no steps; `{key}: []` passes images as they are", key)
         return None
     return label(build_steps(context, node, key=key))
+
+
+def _says_derived(top: Table) -> bool:
+    node = top.entries.get("eval")
+    return isinstance(node, Scalar) and node.value == derive.WORD
+
+
+def _evaluation(context: Context, top: Table, steps: tuple[Step, ...]) -> tuple[Step, ...] | None:
+    node = top.entries.get("eval")
+    if isinstance(node, Scalar) and isinstance(node.value, str) and not _says_derived(top):
+        message = f"must be a list of steps, or `{derive.WORD}`, got {describe(node)}"
+        context.problems.add("E204", node.place, message, "eval")
+        return None
+    if node is None or not _says_derived(top):
+        return _section(context, top, "eval")
+    if context.problems:
+        return ()  # of steps that are wrong nothing can be derived
+    rows = derive.derive(steps, context.scales)
+    for row in derive.unknown(rows):
+        line = context.place(row.step.position).line
+        message = f"{row.step.name} in line {line}: {row.why}; write the steps of `eval:` out"
+        if registry.is_registered(row.step.name):
+            message += ", or give the class `in_eval = 'keep'` (as it is) or 'drop'"
+        context.problems.add("E208", node.place, message, "eval")
+    return derive.steps_of(rows)
 
 
 _BAG: dict[str, Any] = {

@@ -207,6 +207,7 @@ class Recipe:
         bag: tile picking (kind bag).
         allow_resampling: let shared pair geometry resample.
         file: where the recipe was read, for messages.
+        derived: `eval` is what `eval: derived` makes of `steps`.
     """
 
     name: str
@@ -222,6 +223,7 @@ class Recipe:
     bag: Bag | None = None
     allow_resampling: bool = False
     file: str = field(default="<recipe>", compare=False)
+    derived: bool = field(default=False, compare=False)
 
     @property
     def digest(self) -> str:

@@ -185,7 +185,10 @@ def _top() -> dict[str, Schema]:
         "optimize": {"enum": ["none", "exact", "fast"], "default": "exact"},
         "inputs": {**inputs, "description": "What arrives, checked before the first sample."},
         "steps": {**_STEPS, "description": "Training steps."},
-        "eval": {**_STEPS, "description": "Validation and test steps."},
+        "eval": {
+            "anyOf": [{"const": "derived"}, _STEPS],
+            "description": "Validation and test steps; `derived`: the training steps without their draws.",
+        },
         "output": {
             "description": "What leaves the last step.",
             "anyOf": [

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from augrecipes.recipe import derive
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.scalars import NumberError, resolve
@@ -40,7 +41,9 @@ def to_yaml(recipe: Recipe) -> str:
         if value or (key == "bag" and value is not None):
             lines.append(f"{key}: {flow(value)}")
     lines += _section("steps", recipe.steps)
-    if recipe.eval is not None:
+    if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
+        lines.append(f"eval: {derive.WORD}")
+    elif recipe.eval is not None:
         lines += _section("eval", recipe.eval)
     lines += _outputs(recipe)
     return "\n".join(lines) + "\n"

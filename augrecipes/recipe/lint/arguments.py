@@ -1,15 +1,15 @@
-"""A step's arguments as they take effect, and what their ranges say."""
+"""A step's arguments as they take effect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
 from augrecipes.ops import registry
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.ranges import interval, is_neutral, makes_draws
 from augrecipes.recipe.model import Recipe, Step
 
-Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
+__all__ = ["arguments", "chance", "interval", "is_neutral", "makes_draws", "sections", "siblings"]
 
 
 def arguments(step: Step) -> dict[str, Any]:
@@ -35,147 +35,3 @@ def siblings(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
     for step in steps:
         if step.steps:
             yield from siblings(step.steps)
-
-
-# How albumentations turns one number into a range, and the value at which nothing changes.
-# tests/recipe/lint/test_lint_arguments.py compares the table with albumentations' own objects.
-RANGES: dict[str, dict[str, tuple[Meaning, float]]] = {
-    "Affine": {
-        "scale": ("exact", 1),
-        "translate_percent": ("exact", 0),
-        "translate_px": ("exact", 0),
-        "rotate": ("exact", 0),
-        "shear": ("exact", 0),
-    },
-    "ColorJitter": {
-        "brightness": ("around_one", 1),
-        "contrast": ("around_one", 1),
-        "saturation": ("around_one", 1),
-        "hue": ("symmetric", 0),
-    },
-    "CropAndPad": {"px": ("exact", 0), "percent": ("exact", 0)},
-    "ElasticTransform": {"alpha": ("exact", 0)},
-    "Emboss": {"alpha": ("exact", 0)},
-    "FancyPCA": {"alpha": ("exact", 0)},
-    "GaussNoise": {"std_range": ("exact", 0), "mean_range": ("exact", 0)},
-    "GridDistortion": {"distort_limit": ("symmetric", 0)},
-    "HueSaturationValue": {
-        "hue_shift_limit": ("symmetric", 0),
-        "sat_shift_limit": ("symmetric", 0),
-        "val_shift_limit": ("symmetric", 0),
-    },
-    "MultiplicativeNoise": {"multiplier": ("exact", 1)},
-    "OpticalDistortion": {"distort_limit": ("symmetric", 0)},
-    "Pad": {"padding": ("exact", 0)},
-    "Perspective": {"scale": ("from_zero", 0)},
-    "PiecewiseAffine": {"scale": ("from_zero", 0)},
-    "PixelDropout": {"dropout_prob": ("exact", 0)},
-    "PlasmaBrightnessContrast": {"brightness_range": ("exact", 0), "contrast_range": ("exact", 0)},
-    "RGBShift": {
-        "r_shift_limit": ("symmetric", 0),
-        "g_shift_limit": ("symmetric", 0),
-        "b_shift_limit": ("symmetric", 0),
-    },
-    "RandomBrightnessContrast": {"brightness_limit": ("symmetric", 0), "contrast_limit": ("symmetric", 0)},
-    "RandomCropFromBorders": {
-        "crop_left": ("exact", 0),
-        "crop_right": ("exact", 0),
-        "crop_top": ("exact", 0),
-        "crop_bottom": ("exact", 0),
-    },
-    "RandomGamma": {"gamma_limit": ("from_one", 100)},
-    "RandomScale": {"scale_limit": ("symmetric", 0)},
-    "RandomToneCurve": {"scale": ("exact", 0)},
-    "Rotate": {"limit": ("symmetric", 0)},
-    "SafeRotate": {"limit": ("symmetric", 0)},
-    "SaltAndPepper": {"amount": ("exact", 0)},
-    "Sharpen": {"alpha": ("exact", 0)},
-    "ShiftScaleRotate": {
-        "shift_limit": ("symmetric", 0),
-        "shift_limit_x": ("symmetric", 0),
-        "shift_limit_y": ("symmetric", 0),
-        "scale_limit": ("symmetric", 0),
-        "rotate_limit": ("symmetric", 0),
-    },
-    "StainJitter": {"sigma": ("symmetric", 0), "bias": ("symmetric", 0)},
-    "Superpixels": {"p_replace": ("from_zero", 0)},
-    "UnsharpMask": {"alpha": ("from_zero", 0)},
-}
-
-# Steps whose only draws are those of the ranges named here: with every range one value, they draw nothing.
-_ONLY_DRAWS: dict[str, dict[str, Meaning]] = {
-    "Blur": {"blur_limit": "from_three"},
-    "CLAHE": {"clip_limit": "from_one"},
-    "Downscale": {"scale_range": "exact"},
-    "GaussianBlur": {"sigma_limit": "from_zero", "blur_limit": "from_zero"},
-    "ImageCompression": {"quality_range": "exact"},
-    "MedianBlur": {"blur_limit": "from_three"},
-    "Posterize": {"num_bits": "exact"},
-    "Sharpen": {"alpha": "exact", "lightness": "exact"},
-    "Solarize": {"threshold_range": "exact"},
-    **{
-        name: {argument: meaning for argument, (meaning, _) in RANGES[name].items()}
-        for name in (
-            "Affine", "CropAndPad", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
-            "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
-        )
-    },
-}  # fmt: skip
-
-
-def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
-    """Least and greatest value that an argument lets its step draw; None where it is no number or range.
-
-    >>> interval("symmetric", 25), interval("around_one", 0.2), interval("exact", [3, 5])
-    ((-25, 25), (0.8, 1.2), (3, 5))
-    """
-    if isinstance(value, Mapping):
-        parts = [interval(meaning, part) for part in value.values() if not isinstance(part, str)]
-        known = [part for part in parts if part is not None]
-        return (min(low for low, _ in known), max(high for _, high in known)) if known else None
-    if isinstance(value, list | tuple):
-        numbers = [number for number in value if isinstance(number, int | float)]
-        return (min(numbers), max(numbers)) if numbers and len(numbers) == len(value) else None
-    if not isinstance(value, int | float):
-        return None
-    match meaning:
-        case "symmetric":
-            return (-abs(value), abs(value))
-        case "around_one":
-            return (max(0, 1 - value), 1 + value)
-        case "from_zero":
-            return (min(0, value), max(0, value))
-        case "from_one":
-            return (min(1, value), max(1, value))
-        case "from_three":
-            return (min(3, value), max(3, value))
-        case "exact":
-            return (value, value)
-
-
-def is_neutral(step: Step) -> bool:
-    """Whether every range of the step is the one value at which it changes nothing."""
-    ranges = RANGES.get(step.name)
-    if not ranges:
-        return False
-    values = arguments(step)
-    # `shift_limit` speaks only where its two halves are silent.
-    found = [(interval(meaning, values.get(name)), neutral) for name, (meaning, neutral) in ranges.items()]
-    given = [(span, neutral) for span, neutral in found if span is not None]
-    unreadable = any(
-        values.get(name) is not None and span is None for name, (span, _) in zip(ranges, found, strict=True)
-    )
-    return bool(given) and not unreadable and all(span == (neutral, neutral) for span, neutral in given)
-
-
-def makes_draws(step: Step) -> bool:
-    """Whether the step, when it acts, draws anything. A registered class is taken at its word: it does not."""
-    record = capability(step.name)
-    if record is None or not record.random or is_neutral(step):
-        return False
-    ranges = _ONLY_DRAWS.get(step.name)
-    if ranges is None:
-        return True
-    values = arguments(step)
-    spans = [interval(meaning, values.get(name)) for name, meaning in ranges.items() if values.get(name) is not None]
-    return not all(span is not None and span[0] == span[1] for span in spans)

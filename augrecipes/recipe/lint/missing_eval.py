@@ -12,7 +12,7 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     """The first step, where the recipe says nothing of evaluation."""
     if recipe.eval is None:
         first = recipe.steps[0] if recipe.steps else None
-        yield Finding("no `eval:`, so mode='eval' cannot run; `eval: []` passes whole images", first)
+        yield Finding("no `eval:`, so mode='eval' cannot run; `eval: derived` takes the draws out of the steps", first)
 
 
 LINT = Lint(
@@ -21,8 +21,8 @@ LINT = Lint(
     severity="warning",
     why="Without `eval:` nobody can validate with this recipe, and a second, different recipe is how training and "
     "validation drift apart.",
-    fix="Add `eval:` with the fixed steps that validation needs, or `eval: []` for whole images. To silence it, put "
-    "the comment on the line of the first step.",
+    fix="Write `eval: derived` for the training steps without their draws (`explain` shows them), the fixed steps that "
+    "validation needs, or `eval: []` for whole images. To silence it, put the comment on the line of the first step.",
     example="""
 version: 1
 recipe: example
@@ -34,8 +34,7 @@ version: 1
 recipe: example
 steps:
   - RandomCrop: {height: 64, width: 64}
-eval:
-  - CenterCrop: {height: 64, width: 64}
+eval: derived
 """,
     check=check,
 )

@@ -63,7 +63,8 @@ LINT = Lint(
     name="random-in-eval",
     severity="error",
     why="Validation and test numbers are compared between runs and models; a random step makes them noise.",
-    fix="Use the step's fixed counterpart (CenterCrop, SmallestMaxSize), give every range one value, or set `p: 1.0`.",
+    fix="Use the step's fixed counterpart (CenterCrop, SmallestMaxSize), give every range one value, or set `p: 1.0`. "
+    "`eval: derived` does it for all steps.",
     example="""
 version: 1
 recipe: example

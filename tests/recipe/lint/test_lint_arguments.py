@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.recipe.lint.arguments import _ONLY_DRAWS, RANGES, interval, is_neutral, makes_draws
+from augrecipes.ops.ranges import ONLY_DRAWS, RANGES, interval, is_neutral, makes_draws
 from augrecipes.recipe.model import Arguments, Step
 
 NUMBERS = {
@@ -22,10 +22,10 @@ def takes_a_number(schema) -> bool:
 
 
 def scalars():
-    for name, ranges in {**{n: dict.fromkeys(r) for n, r in RANGES.items()}, **_ONLY_DRAWS}.items():
+    for name, ranges in {**{n: dict.fromkeys(r) for n, r in RANGES.items()}, **ONLY_DRAWS}.items():
         for argument in ranges:
             if name not in APART and takes_a_number(registry.arguments(name)["properties"][argument]):
-                meaning = _ONLY_DRAWS.get(name, {}).get(argument) or RANGES[name][argument][0]
+                meaning = ONLY_DRAWS.get(name, {}).get(argument) or RANGES[name][argument][0]
                 yield pytest.param(name, argument, meaning, id=f"{name}.{argument}")
 
 
@@ -53,7 +53,8 @@ def test_the_table_names_real_arguments_of_known_classes(name):
         ("Rotate", {"limit": [-5, 5]}, False, True),
         ("Rotate", {"limit": [90, 90]}, False, False),
         ("Affine", {"translate_px": {"x": 0, "y": 0}}, True, False),
-        ("Affine", {"translate_px": {"x": 0, "y": 4}}, False, True),
+        ("Affine", {"translate_px": {"x": 0, "y": 4}}, False, False),
+        ("Affine", {"translate_px": {"x": 0, "y": [4, 5]}}, False, True),
         ("Pad", {"padding": [0, 0, 0, 1]}, False, False),
         ("GaussNoise", {"std_range": [0.1, 0.1]}, False, True),
         ("HorizontalFlip", {}, False, False),

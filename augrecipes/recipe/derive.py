@@ -1,0 +1,131 @@
+"""`eval: derived`: the steps of training without their draws.
+
+What one class becomes stands in `augrecipes.ops.evaluation`; here is what becomes of probabilities, groups and Degrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from augrecipes.ops import evaluation, registry
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Arguments, Step
+from augrecipes.recipe.sites import label
+
+WORD = "derived"
+ONE_BY_ONE = "its steps one by one"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A step of training, and what stands for it in evaluation.
+
+    Attributes:
+        step: of training.
+        becomes: steps of evaluation; of a group, what its children become.
+        why: in a few words.
+        inner: of a group of which every step runs, and of Degrade: its steps one by one.
+        unknown: nothing is known of the class, so nothing can stand for it.
+    """
+
+    step: Step
+    becomes: tuple[Step, ...]
+    why: str
+    inner: tuple[Row, ...] = ()
+    unknown: bool = False
+
+
+def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tuple[Row, ...]:
+    """What stands in evaluation for each step of training; `scales`: of a pair, its targets' grids.
+
+    >>> row, = derive([Step("RandomCrop", Arguments({"height": 8, "width": 8}))])
+    >>> row.becomes[0].name, row.why
+    ('CenterCrop', 'the window in the centre')
+    """
+    return tuple(_row(step, scales or {}) for step in steps)
+
+
+def steps_of(rows: Iterable[Row]) -> tuple[Step, ...]:
+    """The steps of evaluation, labelled."""
+    return label([step for row in rows for step in row.becomes])
+
+
+def unknown(rows: Iterable[Row]) -> list[Row]:
+    """The rows for which nothing can stand, those inside others too."""
+    return [inner for row in rows for inner in ([row] if row.unknown else unknown(row.inner))]
+
+
+def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighted: bool = False) -> Row:
+    """`picked`: the step is one of several that a group picks from; `weighted`: its p is a weight."""
+    p = _chance(step)
+    if p < 1 and not weighted:
+        return Row(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
+    if step.name == "Degrade":
+        return _degrade(step, scales)
+    if step.is_group:
+        return _group(step, scales)
+    record = capability(step.name)
+    if picked and record is not None and record.kind == "dihedral":
+        return Row(step, (), evaluation.GONE.why)
+    twin = evaluation.twin(step, _unit(step, scales))
+    if twin is None:
+        return Row(step, (), "nothing is known that could stand for it", unknown=True)
+    return Row(step, tuple(_made(step, name, arguments) for name, arguments in twin.steps), twin.why)
+
+
+def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
+    """A step of evaluation where `step` stands in training: a name of its own would be given twice, and draws none."""
+    p = None if registry.default_p(name) == 1 else 1.0
+    return replace(step, name=name, args=Arguments(arguments), p=p, id=None, share=None, places=Arguments())
+
+
+def _chance(step: Step) -> float:
+    return registry.default_p(step.name) if step.p is None else step.p
+
+
+def _unit(step: Step, scales: Mapping[str, int]) -> int:
+    """Pixels that are whole on every grid come in multiples of this."""
+    if not scales:
+        return 1
+    at = step.at or min(step.target or scales, key=scales.__getitem__)
+    return scales[at] // gcd(*scales.values())
+
+
+def _degrade(step: Step, scales: Mapping[str, int]) -> Row:
+    inner = tuple(_row(child, {}) for child in step.steps)
+    made = tuple(made for row in inner for made in row.becomes)
+    if not made:
+        return Row(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
+    return Row(step, (replace(step, steps=made, id=None, places=Arguments()),), ONE_BY_ONE, inner)
+
+
+def _group(step: Step, scales: Mapping[str, int]) -> Row:
+    size = len(step.steps)
+    count = size if step.name == "Sequential" else step.args.get("n", 1 if step.name == "SomeOf" else size)
+    if step.name != "OneOf" and count == size and not step.args.get("replace"):
+        inner = tuple(_row(child, scales) for child in step.steps)
+        made = tuple(_within(step, made) for row in inner for made in row.becomes)
+        return Row(step, made, ONE_BY_ONE, inner)
+    weighted = step.name == "OneOf"
+    able = [child for child in step.steps if _chance(child) > 0 or not weighted]
+    rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
+    acting = [row for row in rows if row.becomes or row.unknown]
+    # Some draws take none of the steps that would stay.
+    few = count if not weighted else 1
+    spare = len(rows) - len(acting)
+    if spare >= few or (spare and step.args.get("replace")):
+        return Row(step, (), f"draws {few} of {len(rows)}; no change among it")
+    if weighted:
+        acting = sorted(acting, key=lambda row: -_chance(row.step))
+    taken = acting[: few - spare]
+    made = tuple(_within(step, made) for row in taken for made in row.becomes)
+    which = "the likeliest" if weighted and _chance(taken[0].step) > _chance(acting[-1].step) else "the first"
+    why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in taken)}"
+    return Row(step, made, why, tuple(row for row in taken if row.unknown))
+
+
+def _within(group: Step, step: Step) -> Step:
+    """A step out of its group: limited to the targets that the group is limited to."""
+    return replace(step, target=step.target or group.target)
