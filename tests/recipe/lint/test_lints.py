@@ -15,7 +15,7 @@ from augrecipes.recipe.parse import parse_text
 ALL = [pytest.param(lint, id=lint.code) for lint in lints().values()]
 
 
-def recipe(steps: str, evaluation: str = "eval: []", **keys: str):
+def recipe(steps: str, evaluation: str = "eval: derived", **keys: str):
     head = "".join(f"{key}: {value}\n" for key, value in keys.items())
     return parse_text(f"version: 1\nrecipe: t\n{head}steps:\n{indent(steps.strip(), '  ')}\n{evaluation}\n")
 
@@ -219,7 +219,8 @@ EVAL = {
 
 @pytest.mark.parametrize(("steps", "expected"), EVAL.values(), ids=EVAL.keys())
 def test_eval_is_fixed(steps, expected):
-    assert codes("- Blur", f"eval:\n{indent(steps, '  ')}") == expected
+    told = codes("- Blur", f"eval:\n{indent(steps, '  ')}")
+    assert [code for code in told if not code.startswith("L7")] == expected  # of drift test_lint_drift.py speaks
 
 
 def test_declared_size():
