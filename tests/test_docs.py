@@ -109,7 +109,10 @@ def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:
     status = {
         file.name: run(["-m", "augrecipes", "check", file.name], folder).returncode for file in folder.glob("*.yaml")
     }
-    valid, wrong = ("my-pairs.yaml", "my-recipe.yaml", "stronger.yaml"), ("first-try.yaml", "from-2021.yaml")
+    valid, wrong = (
+        ("my-pairs.yaml", "my-recipe.yaml", "my-train.yaml", "stronger.yaml"),
+        ("first-try.yaml", "from-2021.yaml"),
+    )
     assert status == {**dict.fromkeys(valid, 0), **dict.fromkeys(wrong, 2)}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.derived import DerivedStep, derived_steps
+from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.rewrite import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.rewrite.contracts import Contract, before, held
@@ -17,7 +18,7 @@ from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.timing import Measured  # brings albumentations with it
@@ -232,30 +233,6 @@ def explain(
         ),
         derived=derived_steps(recipe),
     )
-
-
-def output_line(recipe: Recipe) -> str:
-    """The recipe's output in one line; that of each target, where they differ."""
-    if not recipe.outputs:
-        return _output(recipe.output)
-    every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
-    return "; ".join(f"{name} {_output(output)}" for name, output in every)
-
-
-def _output(out: Output) -> str:
-    if out.dtype == "uint8" or out.where == "device":
-        scale = "0..255"
-    elif out.normalize:
-        scale = f"(x − {_numbers(out.normalize.mean)}) / {_numbers(out.normalize.std)}"
-    else:
-        scale = f"{out.range[0]:g}..{out.range[1]:g}"
-    dtype = "uint8" if out.where == "device" else out.dtype
-    return f"{dtype} {out.layout} {out.color}, {scale}" + (", the rest on the device" if out.where == "device" else "")
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    text = ", ".join(f"{v:g}" for v in values)
-    return text if len(values) == 1 else f"({text})"
 
 
 def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:
