@@ -93,6 +93,8 @@ _PADDING = ("pad_if_needed", "border_mode", "fill", "fill_mask")
 _SAMPLING = ("interpolation", "mask_interpolation", "area_for_downscale")
 # Of the shorter side; torchvision's 224 of 256, which evaluation on ImageNet has used ever since.
 _CUSTOMARY = 7 / 8
+# A resize to many times the size of the crop would fill the memory.
+_MOST = 16
 
 
 def _some(given: Arguments, names: tuple[str, ...]) -> dict[str, Any]:
@@ -120,9 +122,9 @@ def _resized_central(given: Arguments, values: Arguments, unit: int) -> Made:
     """
     height, width = values["size"]
     low, high = _span("from_zero", values["scale"])
-    share = min(max(_CUSTOMARY, sqrt(low)), sqrt(high))
+    share = max(min(max(_CUSTOMARY, sqrt(low)), sqrt(high)), 1 / _MOST)
     flattest, widest = _span("from_zero", values["ratio"])
-    ratio = min(max(width / height, flattest), widest)
+    ratio = min(max(width / height, flattest), max(widest, 1 / _MOST))
     cut = height, width
     if abs(ratio * height / width - 1) > 0.01:  # the bounds are often written with few digits
         area = height * width
