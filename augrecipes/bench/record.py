@@ -224,7 +224,7 @@ def read(path: Path) -> dict[str, Any]:
         told = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # not text, no JSON, or nested without end
         raise BenchError(f"{path}: no JSON ({error}); write a record with: augrecipes bench … --json") from None
     found = told.get("schema_version") if isinstance(told, dict) else None
     if found != SCHEMA_VERSION:

@@ -82,7 +82,8 @@ def check(recipe: Recipe) -> None:
     errors = tuple(d for d in found if d.severity == "error")
     if errors:
         raise LintError(problems=errors)
+    digest = recipe.digest if found else ""
     for diagnostic in found:
-        if (recipe.digest, diagnostic) not in _warned:
-            _warned.add((recipe.digest, diagnostic))
+        if (digest, diagnostic) not in _warned:
+            _warned.add((digest, diagnostic))
             _log.warning("%s", diagnostic)

@@ -81,6 +81,7 @@ _ALL = (
         "`A.save` writes objects and their arguments; a recipe names steps.",
         "Write `version: 1`, `recipe: NAME` and `steps:`, with one step for each transform.",
     ),
+    Code("E118", "too many steps", "A recipe holds at most 5,000 steps.", "Leave steps out."),
     Code("E201", "not a mapping", "A recipe is a mapping of keys.", "Start with `version: 1` and `recipe: NAME`."),
     Code(
         "E202",

@@ -29,6 +29,7 @@ class Context:
         kind: of the recipe.
         scales: relative grid by target (kind pair).
         ids: where each id was given first.
+        steps: how many there are so far, groups and what is in them.
         translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
     """
 
@@ -39,6 +40,7 @@ class Context:
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
     ids: dict[str, Place] = field(default_factory=dict)
+    steps: int = 0
     translated: bool = False
     _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
 

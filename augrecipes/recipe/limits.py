@@ -14,6 +14,7 @@ from augrecipes.recipe.problems import Problems
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_NODES = 50_000
+MAX_STEPS = 5_000
 MAX_VARIANTS = 16
 
 # What YAML 1.2 calls printable, turned round.

@@ -10,7 +10,7 @@ from typing import Any
 from augrecipes.ops import judge, registry
 from augrecipes.ops.own import PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import spelling, suggest
+from augrecipes.recipe import limits, spelling, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.groups import check_group
@@ -46,6 +46,9 @@ def build_steps(context: Context, node: Node, inside: Inside | None = None, key:
 
 def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     place, name, body = _shape(context, node)
+    context.steps += 1
+    if context.steps > limits.MAX_STEPS:
+        raise context.problems.stop("E118", place, f"a recipe holds at most {limits.MAX_STEPS:,} steps", "steps")
     if not _usable_name(context, name, place, body, inside):
         return None
     if body is None:

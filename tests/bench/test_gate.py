@@ -117,6 +117,8 @@ def test_records_that_are_none(told: dict[str, Any], tmp_path: Path) -> None:
     bent = {**told["sides"][0], "against_stock": {**told["sides"][0]["against_stock"], "low": 9e9}}
     for text, why in (
         ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "no JSON"),
         ("[]", "no record"),
         ('{"schema_version": 2}', "schema_version is 2"),
         (json.dumps({"schema_version": 1}), "changed or cut"),

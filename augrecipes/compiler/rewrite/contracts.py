@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Literal
@@ -46,7 +46,16 @@ def before(behind: Iterable[Step], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
     found: dict[str, str] = {contract: why for contract in INEXACT if (why := held(behind, flow, contract)) is not None}
-    return replace(flow, held=found)
+    return flow if found == flow.held else replace(flow, held=found)
+
+
+def before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
+    """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
+    flows = []
+    for step in reversed(steps):
+        flows.append(flow)
+        flow = before((step,), flow)
+    return flows[::-1]
 
 
 def enlarged(levels: float, behind: Iterable[Step], flow: Flow) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from augrecipes.compiler.rewrite.contracts import FLOAT_LEVELS, Contract, before, enlarged
+from augrecipes.compiler.rewrite.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
@@ -124,7 +124,8 @@ def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Step
 def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
     if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in step.walk()):
         flow = replace(flow, dtype=None)
-    steps = tuple(_inside(step, before(steps[place + 1 :], flow), rules, fired) for place, step in enumerate(steps))
+    flows = before_each(steps, flow)
+    steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
         if rule.outermost and not outermost:
             continue
