@@ -142,6 +142,7 @@ class Draws:
         self.seed = seed
         # One counter for all steps, filled once a sample; and one for those whose draw the tiles of a bag share.
         self._counter, self._shared_counter = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
+        self._epoch, self._of_epoch = 0, mix(0)  # the hash of the epoch, which seldom changes
         self._steps: list[tuple[KeyedGenerator, CounterRandom, int]] = []
         self._shared: list[tuple[KeyedGenerator, CounterRandom, int]] = []
 
@@ -158,16 +159,17 @@ class Draws:
 
     def position(self, epoch: int, index: int, tile: int = 0) -> None:
         """Move every generator to the sample (epoch, index, tile), integers of at most 64 bits."""
-        _move(self._steps, self._counter, epoch, index, tile)
+        if epoch != self._epoch:
+            self._epoch, self._of_epoch = epoch, mix(epoch)
+        self._counter[1], self._counter[2], self._counter[3] = tile, epoch, index
+        _move(self._steps, mix(index, tile, state=self._of_epoch))
         if self._shared:
-            _move(self._shared, self._shared_counter, epoch, index, 0)
+            self._shared_counter[2], self._shared_counter[3] = epoch, index
+            _move(self._shared, mix(index, 0, state=self._of_epoch))
 
 
-def _move(
-    steps: list[tuple[KeyedGenerator, CounterRandom, int]], counter: np.ndarray, epoch: int, index: int, tile: int
-) -> None:
-    counter[1], counter[2], counter[3] = tile, epoch, index
-    sample = mix(epoch, index, tile)
+def _move(steps: list[tuple[KeyedGenerator, CounterRandom, int]], sample: int) -> None:
+    """Move generators to a sample, by the hash of its epoch, index and tile; Philox reads the counter itself."""
     for generator, py_random, base in steps:
         generator.due = True
         # `CounterRandom.position(finalise(base ^ sample))`, written out.

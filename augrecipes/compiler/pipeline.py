@@ -218,7 +218,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # one for each sample; frozen ones take three times as long to make
 class At:
     """A pipeline at the key of one sample; call it with the targets, as often as you like: the result is the same."""
 
@@ -250,6 +250,8 @@ class Stages:
 
 def key_part(name: str, value: int) -> int:
     """`value` as an int; TypeError or ValueError where it cannot be a part of a key."""
+    if type(value) is int and 0 <= value < _BARE:
+        return value
     try:
         number = operator.index(value)
     except TypeError:

@@ -19,15 +19,18 @@ def finalise(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def mix(*values: int) -> int:
-    """Hash any integers, in order, to 64 bits.
+def mix(*values: int, state: int = GOLDEN) -> int:
+    """Hash any integers, in order, to 64 bits; from `state` on, which is the hash of those before them.
 
-    >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1)
-    (True, False)
+    >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1), mix(1, 2) == mix(2, state=mix(1))
+    (True, False, True)
     """
-    state = GOLDEN
     for value in values:
-        state = finalise((state * 3 + GOLDEN + (value & MASK)) & MASK)
+        # `finalise`, written out: every sample waits for this.
+        x = (state * 3 + GOLDEN + (value & MASK)) & MASK
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        state = x ^ (x >> 31)
     return state
 
 

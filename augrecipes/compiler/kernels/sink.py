@@ -244,8 +244,11 @@ def is_free(array: np.ndarray, held: Sequence[Any]) -> bool:
     >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
     (True, False, False)
     """
+    for one in held:
+        if array is one:
+            return False
     flags = array.flags
-    return flags.owndata and flags.c_contiguous and flags.writeable and not any(array is one for one in held)
+    return flags.owndata and flags.c_contiguous and flags.writeable
 
 
 def _block(channels: int) -> int:
