@@ -128,7 +128,7 @@ def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], m
 
 def test_a_group_that_comes_before_is_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults("join_colours in a group", "ShotNoise") == []
-    monkeypatch.setattr("augrecipes.compiler.rewrite.rule.before", lambda behind, flow: flow)
+    monkeypatch.setattr("augrecipes.compiler.rewrite.rule.before_each", lambda steps, flow: [flow] * len(steps))
     assert faults("join_colours in a group", "ShotNoise") == ["ShotNoise"]
 
 
