@@ -73,15 +73,24 @@ def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> 
         yield step.site, f"{names} alone"
     else:
         cell = " : ".join(str(units[name]) for name in targets)
-        yield (
-            step.site,
-            {
-                "window": f"one window for {names}, whole cells of {cell} px",
-                "dihedral": f"one draw for {names}",
-                "resampled": f"one geometry for {names}, scaled {cell}",
-                "plain": f"one draw for {names}, the same parameters",
-            }[how_to_share(step)],
-        )
+        how = {
+            "window": f"one window for {names}, whole cells of {cell} px",
+            "dihedral": f"one draw for {names}",
+            "resampled": f"one geometry for {names}, scaled {cell}",
+            "plain": f"one draw for {names}, the same parameters",
+        }[how_to_share(step)]
+        yield step.site, how + _counted(step, targets, units)
+
+
+def _counted(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> str:
+    """Whose pixels the numbers of a step count, if it has some."""
+    record = capability(step.name)
+    if record is None or not record.pixels:
+        return ""
+    if step.at is not None:
+        return f"; its numbers count pixels of {step.at}"
+    coarsest = min(targets, key=units.__getitem__)
+    return f"; its numbers count pixels of {coarsest}, the coarsest, because it has no `at`"
 
 
 def _of_bag(step: Step, share: str) -> Iterator[tuple[str, str]]:

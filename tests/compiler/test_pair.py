@@ -226,10 +226,23 @@ class TestErrors:
 def test_explain_says_who_shares_what() -> None:
     shared = {row.site: row.how for row in explain(recipe(SPOIL)).shared}
     assert shared == {
-        "RandomCrop#1": "one window for lr, hr, whole cells of 1 : 4 px",
+        "RandomCrop#1": "one window for lr, hr, whole cells of 1 : 4 px; its numbers count pixels of lr",
         "Degrade#1": "makes lr out of hr",
         "D4#1": "one draw for lr, hr",
     }
+
+
+@pytest.mark.parametrize(("at", "side"), [(", at: lr", 20), (", at: hr", 5), ("", 20)])
+def test_explain_says_whose_pixels_a_crop_counts(at: str, side: int) -> None:
+    """And it is so: the window has that many pixels of the target that is named."""
+    made = recipe(f"[{{RandomCrop: {{height: 20, width: 20{at}}}}}]", **RAW)
+    (row,) = explain(made).shared
+    named = row.how.partition("count pixels of ")[2]
+    assert named.startswith("hr" if "hr" in at else "lr")
+    assert ("no `at`" in named) is not bool(at)
+    out = made.compile().at(0)(lr=LR, hr=HR)
+    assert out["lr"].shape[:2] == (side, side)
+    assert out["hr"].shape[:2] == (4 * side, 4 * side)
 
 
 @pytest.mark.usefixtures("classes_of_its_own")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from random_pairs import SCALES, misalignment, moves, scene
+from random_pairs import build as build_pair
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, recipes, steps_for
 
 from augrecipes.compiler.image import ImagePipeline
@@ -171,6 +173,23 @@ def test_on_very_many_random_recipes(channels: int) -> None:
     @given(recipes(pool(channels)))
     def law(recipe: Recipe) -> None:
         check(recipe, channels)
+
+    law()
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=lambda scales: ",".join(map(str, scales.values())))
+def test_pairs_stay_aligned_and_draw_nothing(scales: dict[str, int]) -> None:
+    """A shared window is cut at one place on every grid, in evaluation as in training."""
+
+    @settings(COMMON, max_examples=20)
+    @given(moves(scales))
+    def law(recipe: Recipe) -> None:
+        made = steps_of(derive(recipe.steps, scales))
+        assert steps_of(derive(made, scales)) == made
+        arrays = scene(scales, 24, 31)
+        first, again = (build_pair(replace(recipe, steps=made), seed).at(seed)(**arrays) for seed in (0, 1))
+        assert misalignment(first, scales) < 1e-4
+        assert_same({name: first[name] for name in scales}, {name: again[name] for name in scales})
 
     law()
 
