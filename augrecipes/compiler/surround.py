@@ -34,7 +34,7 @@ def surround(pipeline: Pipeline, around: Around) -> list[str]:
     steps = pipeline.compiled.plans[pipeline.arrival].steps
     pipeline.transforms = [_around(made, step, around) for made, step in zip(pipeline.transforms, steps, strict=True)]
     pipeline.sinks = {name: _SurroundedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
-    return [step.site for top in steps for step in _opened(top)]
+    return [step.site for top in steps for step in opened(top)]
 
 
 def surrounded(pipeline: Pipeline, around: Around) -> Pipeline:
@@ -88,8 +88,9 @@ def is_open(step: Step) -> bool:
     return step.is_group or step.name == "Degrade"
 
 
-def _opened(step: Step) -> Iterator[Step]:
+def opened(step: Step) -> Iterator[Step]:
+    """A step and those inside it that are run one by one, groups before their children."""
     yield step
     if is_open(step):
         for child in step.steps:
-            yield from _opened(child)
+            yield from opened(child)

@@ -73,6 +73,10 @@ LAWS: dict[str, tuple[str, str]] = {
     "displacement": ("px", "how far apart the sources of one output pixel are, in px of the output"),
     "hidden": ("px", "pixels that show the picture where the other shows what lies beyond it"),
     "truth": ("×", "distance to a band-limited picture that is known everywhere: optimised over unoptimised"),
+    "detail": (
+        "share",
+        "of waves too fine for a grid in between, what comes through beyond what the recipe lets through",
+    ),
     "loss": ("×", "distance to the real picture integrated over each pixel's area: optimised over unoptimised"),
     "labels": ("labels", "labels that neither the mask nor a fill has"),
     "nearest": ("px", "from the pixel that a label is taken from to where the picture comes from, in px of the source"),

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.verify.ramps import MARK, Map, reach, shrunk
+from augrecipes.verify.apart import shrunk
+from augrecipes.verify.maps import Map
+from augrecipes.verify.ramps import MARK
 
 MOST_BESIDE_PX = 1.0  # of the source; albumentations' own nearest neighbour may be further
 
@@ -39,12 +41,6 @@ def invented(plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], allo
     return [label for label in np.unique(fast).tolist() if label not in known]
 
 
-def places_mask(height: int, width: int) -> NDArray[np.float32]:
-    """A mask that says where its pixels lie: float32 H×W×3, x, y, and a mark that no fill is likely to be."""
-    y, x = np.mgrid[:height, :width].astype(np.float32)
-    return np.stack([x, y, np.full((height, width), MARK)], axis=-1)
-
-
 def beside(mask: NDArray[Any], where: Map, seen: NDArray[np.bool_]) -> float:
     """How far a mask of places took its pixels from where the picture comes from: the largest, px of the source.
 
@@ -63,4 +59,4 @@ def beside(mask: NDArray[Any], where: Map, seen: NDArray[np.bool_]) -> float:
 def beyond(plain: NDArray[Any], fast: NDArray[Any], where: Map) -> int:
     """Pixels, off all edges, where one mask of places shows the source and the other what lies beyond it."""
     odd = (plain[..., 2] == MARK) ^ (fast[..., 2] == MARK)
-    return int(shrunk(odd, reach(where.scale())).sum())
+    return int(shrunk(odd, where.smear()).sum())

@@ -15,9 +15,10 @@ from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_mask
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
-from augrecipes.verify.compare import Build, Two
+from augrecipes.verify.compare import Build
 from augrecipes.verify.gauges import LAWS, Worst, number
 from augrecipes.verify.levels import levels_of
+from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Replay, Verification, builder, replay_from
 from augrecipes.verify.samples import Data, Reader, StrPath, open_data
 

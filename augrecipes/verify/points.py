@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.ramps import Map
+from augrecipes.verify.maps import Map
 
 MOST_ASTRAY_PX = 0.5
 _ACROSS = 7  # points along each side of the picture

@@ -13,9 +13,10 @@ from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.verify.compare import Build, Comparison, Two
+from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.gauges import Figure, Gauges, Place, Worst
+from augrecipes.verify.planned import Two
 from augrecipes.verify.samples import Data, Given, Reader, StrPath, open_data, origins
 
 _WORST = 3

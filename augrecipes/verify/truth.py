@@ -10,7 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.verify.ramps import F32, Map
+from augrecipes.verify.maps import Map
+from augrecipes.verify.ramps import F32
 
 SUBSAMPLES = 8  # of a pixel's area, along each side
 _WAVES = 8
@@ -65,7 +66,7 @@ class Waves:
 
     @classmethod
     def for_scale(cls, scale: float, seed: tuple[int, ...]) -> Waves:
-        """Waves that an output with `scale` source px per px can show, and the source itself."""
+        """Waves that a grid with `scale` source px per px can show, and the source itself."""
         rng = np.random.default_rng(seed)
         highest = np.pi * _OF_NYQUIST / max(scale, 1.0)
         size = highest * rng.uniform(0.2, 1.0, _WAVES)
@@ -80,8 +81,12 @@ class Waves:
         return (0.5 + 0.4 / _WAVES * total).astype(np.float32)
 
     def over(self, where: Map) -> F32:
-        """The mean over the area that a map gives each output pixel, h×w."""
-        xu, xv, yu, yv = where.slopes()
+        """The mean over the area of the coarsest grid's px that each output pixel lies in, h×w."""
+        coarsest = max((*where.grids, where), key=lambda grid: grid.scales()[1])
+        slopes = coarsest.slopes()
+        if coarsest is not where:
+            slopes = tuple(np.median(slope[coarsest.shown]) for slope in slopes)  # type: ignore[assignment]
+        xu, xv, yu, yv = slopes
         total = np.zeros(where.x.shape, np.float64)
         for kx, ky, phase in zip(self.x, self.y, self.phase, strict=True):
             along, down = kx * xu + ky * yu, kx * xv + ky * yv

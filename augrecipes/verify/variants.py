@@ -1,4 +1,4 @@
-"""Variants of a recipe that show one thing at a time: where pixels go, or what becomes of colours.
+"""Variants of a recipe that show one thing at a time: what becomes of colours, or of points.
 
 A step that is left out becomes a NoOp with the same label and probability, so that groups choose as before and every
 other step draws as before. Rules see NoOps, not the steps they stand for: they may join more than in the recipe itself.
@@ -6,12 +6,11 @@ other step draws as before. Rules see NoOps, not the steps they stand for: they 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import default_p, get_class
-from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Recipe, Step
 
 # These change every target, and move no pixel.
 _IN_PLACE = frozenset(
@@ -20,8 +19,6 @@ _IN_PLACE = frozenset(
         "PixelDropout", "XYMasking", "TimeMasking", "FrequencyMasking",
     }
 )  # fmt: skip
-_RAW = Output(dtype="float32", layout="hwc")
-_BYTES = Output(dtype="uint8", layout="hwc")
 
 
 def moves_pixels(step: Step) -> bool:
@@ -40,21 +37,12 @@ def moves_pixels(step: Step) -> bool:
     return issubclass(get_class(step.name), A.DualTransform)
 
 
-def only_moves(recipe: Recipe, mode: Mode, *, bytes_out: bool = False) -> Recipe:
-    """The recipe without the steps that leave pixels in their place.
-
-    Args:
-        recipe: of any kind.
-        mode: the section that is changed.
-        bytes_out: give uint8, 0..255; else float32, 0..1. H×W×C either way.
-    """
-    return _kept(recipe, mode, moves_pixels, _BYTES if bytes_out else _RAW)
-
-
 def only_colours(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe without the steps that move pixels; its output stays as it is."""
-    kept = _kept(recipe, mode, lambda step: not moves_pixels(step), recipe.output)
-    return replace(kept, inputs=replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None))
+    steps = tuple(_without_moves(step) for step in recipe.section(mode) or ())
+    inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
+    changed = replace(recipe, inputs=inputs)
+    return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
 
 
 def has_colours(recipe: Recipe, mode: Mode) -> bool:
@@ -71,17 +59,10 @@ def with_free_points(recipe: Recipe) -> Recipe:
     return replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=keypoints))
 
 
-def _kept(recipe: Recipe, mode: Mode, keep: Callable[[Step], bool], output: Output) -> Recipe:
-    steps = tuple(_without(step, keep) for step in recipe.section(mode) or ())
-    outputs = recipe.outputs if output is recipe.output else Arguments()
-    changed = replace(recipe, output=output, outputs=outputs)
-    return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
-
-
-def _without(step: Step, keep: Callable[[Step], bool]) -> Step:
+def _without_moves(step: Step) -> Step:
     if step.steps:
-        return replace(step, steps=tuple(_without(child, keep) for child in step.steps))
-    if keep(step):
+        return replace(step, steps=tuple(_without_moves(child) for child in step.steps))
+    if not moves_pixels(step):
         return step
     p = default_p(step.name) if step.p is None else step.p
     return replace(step, name="NoOp", args=Arguments(), places=Arguments(), p=p)

@@ -74,6 +74,13 @@ class Planted:
     def __init__(self, pipeline: Any, fault: Fault) -> None:
         self.pipeline, self.fault = pipeline, fault
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pipeline, name)
+
+    def again(self, *compiled: Any) -> Planted:
+        """Another one, with the same fault."""
+        return Planted(self.pipeline.again(*compiled), self.fault)
+
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """The faulty sample."""
 

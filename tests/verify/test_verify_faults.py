@@ -214,7 +214,7 @@ class TestMasks:
 
     def test_labels_invented_by_linear_interpolation(self, data: Path) -> None:
         def fault(done: dict[str, Any]) -> None:
-            done["mask"] = np.rint(shifted(done["mask"].astype(np.float32), 0.5)).astype(np.int64)
+            done["mask"] = np.rint(shifted(done["mask"].astype(np.float32), 0.5)).astype(done["mask"].dtype)
 
         assert ("mask", "labels") in self.caught(data, fault)
 

@@ -2,63 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from planted import COLOURS, MOVES, recipe
 
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
+from augrecipes.verify.apart import compare
 from augrecipes.verify.gauges import Gauges, Place
-from augrecipes.verify.labels import beside, beyond, fills, invented, places_mask
+from augrecipes.verify.labels import beside, beyond, fills, invented
+from augrecipes.verify.maps import Map, map_from
 from augrecipes.verify.points import Grid
-from augrecipes.verify.ramps import Map, compare, map_of, planes
-from augrecipes.verify.run import builder, places
+from augrecipes.verify.ramps import places_mask, planes, ramps
+from augrecipes.verify.run import places
 from augrecipes.verify.truth import Waves, integrated, rms
-
-ONE = {"image": "image"}
 
 
 def affine(
-    matrix: list[list[float]], size: tuple[int, int], channels: int = 3, border: int = cv2.BORDER_CONSTANT,
+    matrix: list[list[float]], size: tuple[int, int], border: int = cv2.BORDER_CONSTANT,
     given: tuple[int, int] = (90, 120),
 ) -> Map:  # fmt: skip
     """The map of one warp; `matrix` takes an output pixel to its source."""
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-
-    def run(pictures: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        made = cv2.warpAffine(
-            pictures["image"],
-            np.array(matrix, np.float64),
-            size[::-1],
-            flags=flags,
-            borderMode=border,
-            borderValue=(1, 1, 1, 1),
-        )
-        return {"image": made.reshape(*size, channels)}
-
-    return map_of(run, {"image": (*given, channels)}, ONE)["image"]
+    made = cv2.warpAffine(
+        np.dstack(ramps(*given)),
+        np.array(matrix, np.float64),
+        size[::-1],
+        flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP,
+        borderMode=border,
+        borderValue=(1, 1, 1, 1),
+    )
+    return map_from([made[..., c] for c in range(3)], given)
 
 
 class TestMaps:
-    @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-    def test_a_map_says_where_pixels_come_from(self, channels: int) -> None:
-        found = affine([[1.5, 0.25, 8], [-0.125, 1.25, 12]], (40, 50), channels)
+    def test_a_map_says_where_pixels_come_from(self) -> None:
+        found = affine([[1.5, 0.25, 8], [-0.125, 1.25, 12]], (40, 50))
         y, x = np.mgrid[:40, :50]
         assert found.shown.all()
         np.testing.assert_allclose(found.x, 1.5 * x + 0.25 * y + 8, atol=0.02)
         np.testing.assert_allclose(found.y, -0.125 * x + 1.25 * y + 12, atol=0.02)
         assert found.scale() == pytest.approx(np.sqrt((1.5**2 + 0.25**2 + 0.125**2 + 1.25**2) / 2), abs=0.01)
-        largest = np.linalg.svd(np.array([[1.5, 0.25], [-0.125, 1.25]]))[1][0]
-        assert found.largest_scale(found.shown) == pytest.approx(largest, abs=0.02)
+        sizes = np.linalg.svd(np.array([[1.5, 0.25], [-0.125, 1.25]]))[1]
+        assert found.scales() == pytest.approx(sizes[::-1], abs=0.02)
 
     @pytest.mark.parametrize("border", [cv2.BORDER_REFLECT_101, cv2.BORDER_REPLICATE, cv2.BORDER_WRAP])
     def test_nothing_near_the_edge_is_inside(self, border: int) -> None:
         found = affine([[1, 0, -30], [0, 1, -30]], (150, 180), border=border)
-        inside = found.inside()
+        inside = found.inside(4.0)
         assert inside[60:90, 60:120].all()
         assert not inside[30:32].any()
         assert not inside[:, 30:32].any()
@@ -103,7 +94,7 @@ class TestTruth:
     def test_waves_are_known_over_areas(self) -> None:
         waves = Waves.for_scale(4.0, (3,))
         scaled = affine([[4, 0.5, 9], [-0.5, 3, 12]], (18, 20))
-        wanted = scaled.inside()
+        wanted = scaled.inside(4.0)
         drawn = integrated(planes(waves.picture(90, 120), 1), scaled, wanted)[..., 0]
         apart = rms(waves.over(scaled), waves.at(scaled.x, scaled.y), wanted)
         assert rms(drawn, waves.over(scaled), wanted) < 0.2 * apart
@@ -135,13 +126,13 @@ class TestLabels:
         here = affine([[2, 0, 4], [0, 2, 4]], (30, 40))
         own = places_mask(90, 120)
         sharp = own[4:64:2, 4:84:2]
-        assert beside(sharp, here, here.inside()) < 0.01
-        assert beside(own[4:64:2, 6:86:2], here, here.inside()) == pytest.approx(2, abs=0.01)
+        assert beside(sharp, here, here.inside(4.0)) < 0.01
+        assert beside(own[4:64:2, 6:86:2], here, here.inside(4.0)) == pytest.approx(2, abs=0.01)
         assert beyond(sharp, sharp, here) == 0
         filled = sharp.copy()
         filled[:10] = 0
         assert beyond(sharp, filled, here) > 100
-        assert beside(np.zeros_like(sharp), here, here.inside()) == 0
+        assert beside(np.zeros_like(sharp), here, here.inside(4.0)) == 0
 
     def test_fills(self) -> None:
         steps = (
@@ -158,7 +149,7 @@ class TestPoints:
         boxes = np.hstack([scaled + (0.5 - 1), scaled + (0.5 + 1)])
         done = {"boxes": boxes, "box_labels": np.arange(len(scaled)), "keypoints": scaled + np.array([0.3, -0.4])}
         done["point_labels"] = np.arange(len(scaled))
-        found = grid.astray(done, here, here.inside())
+        found = grid.astray(done, here, here.inside(4.0))
         assert found["boxes"] < 0.03
         assert found["keypoints"] == pytest.approx(0.5, abs=0.03)
 
@@ -166,43 +157,29 @@ class TestPoints:
         grid = Grid.over(90, 120)
         here = affine([[1, 0, 0], [0, 1, 0]], (90, 120))
         done = {"keypoints": grid.points[1:], "point_labels": np.arange(len(grid.points))[1:]}
-        assert grid.astray(done, here, here.inside())["keypoints"] < 0.01
-        assert grid.astray({"boxes": np.zeros((0, 4)), "box_labels": []}, here, here.inside()) == {"boxes": 0.0}
+        assert grid.astray(done, here, here.inside(4.0))["keypoints"] < 0.01
+        assert grid.astray({"boxes": np.zeros((0, 4)), "box_labels": []}, here, here.inside(4.0)) == {"boxes": 0.0}
 
 
 class TestVariants:
     def test_steps_keep_their_labels_and_weights(self) -> None:
-        whole = recipe(MOVES + COLOURS)
-        moves, colours = variants.only_moves(whole, "train"), variants.only_colours(whole, "train")
-        for variant in (moves, colours):
-            assert [step.site for step in variant.walk()] == [step.site for step in whole.walk()]
-        assert [step.name for step in moves.walk()][4:] == ["NoOp", "OneOf", "NoOp", "NoOp"]
-        assert [step.p for step in moves.walk()][-2:] == [0.3, 0.7]
-        assert [step.name for step in colours.walk()][:4] == ["NoOp"] * 4
+        whole = recipe(MOVES + COLOURS + "  - OneOf: {steps: [{Affine: {p: 0.3}}, {Rotate: {p: 0.7}}]}\n")
+        colours = variants.only_colours(whole, "train")
+        assert [step.site for step in colours.walk()] == [step.site for step in whole.walk()]
+        names = [step.name for step in colours.walk()]
+        assert names[4:8] == ["RandomBrightnessContrast", "OneOf", "ToGray", "HueSaturationValue"]
+        assert [*names[:4], *names[8:]] == [*["NoOp"] * 4, "OneOf", *["NoOp"] * 2]
         assert variants.has_colours(whole, "train")
-        assert not variants.has_colours(moves, "train")
+        assert not variants.has_colours(recipe(MOVES), "train")
+        assert [step.p for step in colours.walk()][-2:] == [0.3, 0.7]
 
     @pytest.mark.parametrize("mode", ["train", "eval"])
     def test_only_one_section_changes(self, mode: Mode) -> None:
         whole = recipe(COLOURS)
-        changed = variants.only_moves(whole, mode)
+        changed = variants.only_colours(whole, mode)
         assert changed.section("eval" if mode == "train" else "train") == whole.section(
             "eval" if mode == "train" else "train"
         )
-
-    def test_moves_draw_as_in_the_recipe(self) -> None:
-        whole = recipe(MOVES + COLOURS)
-        image = np.zeros((96, 128, 3), np.uint8)
-        build = builder("train", 3)
-        moved = variants.only_moves(whole, "train", bytes_out=True)
-        assert build(moved, "none").at(5, 1)(image=image)["image"].shape == (48, 60, 3)
-        drawn = []
-        for one in (whole, moved):
-            pipeline = one.compile("train", "none", 3, save_applied_params=True)
-            applied = pipeline.at(5, 1)(image=image)["applied"]
-            drawn.append([(site, str(params)) for site, name, params in applied if name in ("Rotate", "RandomCrop")])
-        assert drawn[0] == drawn[1]
-        assert len(drawn[0]) == 2
 
     def test_a_class_of_the_programs_own(self) -> None:
         assert variants.moves_pixels(Step("ElasticTransform"))
