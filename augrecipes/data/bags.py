@@ -17,6 +17,7 @@ from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.losses import Depth, Frames, check_losses
 from augrecipes.sources.paths import PathLike
 
 
@@ -59,6 +60,10 @@ class TileBags(SampleDataset):
         exif: `apply` turns tiles as their EXIF orientation says.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         max_pixels: larger tiles are refused before they are decoded.
+        depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
+            other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
+        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
+            AUGRECIPES_FRAMES says, or `error`.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
 
@@ -104,6 +109,8 @@ class TileBags(SampleDataset):
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
         max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
         cache: bool = True,
         save_applied_params: bool = False,
     ) -> None:
@@ -124,9 +131,12 @@ class TileBags(SampleDataset):
             table = bags_of_csv(files, split, check=on_error == "raise")
         if on_error == "raise":
             self._check_sizes(table)
+        check_losses(depth, frames)
         self._decode: dict[str, Any] = {
             "exif": exif,
             "max_pixels": max_pixels,
+            "depth": depth,
+            "frames": frames,
             "channels": channels or self.recipe.inputs.channels or 3,
         }
         self._hold(table, weights, samples_per_epoch)

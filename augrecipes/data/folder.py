@@ -14,6 +14,7 @@ from augrecipes.data.tables.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
+from augrecipes.sources.losses import Depth, Frames, check_losses
 from augrecipes.sources.paths import PathLike
 
 
@@ -51,6 +52,11 @@ class ImageFolder(SampleDataset):
         exif: `apply` turns images and masks as their EXIF orientation says.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         max_pixels: larger images are refused before they are decoded.
+        depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
+            other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
+            Masks keep all their bits.
+        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
+            AUGRECIPES_FRAMES says, or `error`.
         layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, pictures of all folders), or
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
@@ -95,6 +101,8 @@ class ImageFolder(SampleDataset):
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
         max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
         layout: Layout = "auto",
         cache: bool = True,
         save_applied_params: bool = False,
@@ -110,7 +118,8 @@ class ImageFolder(SampleDataset):
         check = on_error == "raise"
         table = as_table(self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout)
         check_targets(self.recipe, table)
-        self._decode: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels}
+        check_losses(depth, frames)
+        self._decode: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames}
         self._channels = channels or self.recipe.inputs.channels or 3
         self._hold(table, weights, samples_per_epoch)
 

@@ -20,6 +20,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.losses import Depth, Frames, check_losses
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.paths import PathLike
@@ -66,6 +67,10 @@ class PairedImages(SampleDataset):
         exif: `apply` turns images as their EXIF orientation says.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
         max_pixels: larger images are refused before they are decoded.
+        depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
+            other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
+        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
+            AUGRECIPES_FRAMES says, or `error`.
         cache: keep folder listings in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` and `window` to every sample.
 
@@ -116,6 +121,8 @@ class PairedImages(SampleDataset):
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
         max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
         cache: bool = True,
         save_applied_params: bool = False,
     ) -> None:
@@ -130,7 +137,14 @@ class PairedImages(SampleDataset):
         if check not in ("headers", "names"):
             raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
         channels = channels or self.recipe.inputs.channels or 3
-        self._decode: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels}
+        check_losses(depth, frames)
+        self._decode: dict[str, Any] = {
+            "channels": channels,
+            "exif": exif,
+            "max_pixels": max_pixels,
+            "depth": depth,
+            "frames": frames,
+        }
         found = find(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
         wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
         with progress_line("reading headers") as advance:

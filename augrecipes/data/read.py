@@ -13,6 +13,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image, read_mask
+from augrecipes.sources.losses import Depth, Frames
 
 
 def read_targets(
@@ -24,15 +25,17 @@ def read_targets(
     undecoded: bool,
     exif: Literal["apply", "ignore"],
     max_pixels: int,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> dict[str, Any]:
     """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and points float32, labels int64."""
     path = table.images[row]
     read: Callable[..., Any] = open_encoded if undecoded else read_image
-    image = read(path, channels=channels, exif=exif, max_pixels=max_pixels)
+    image = read(path, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
     targets: dict[str, Any] = {"image": image}
     if table.masks is not None:
         mask_path = table.masks[row]
-        mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels)
+        mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels, frames=frames)
         if mask.shape[:2] != image.shape[:2]:
             raise DataError(f"is {_size(mask)} px, but its image {path} is {_size(image)} px", mask_path)
         targets["mask"] = mask

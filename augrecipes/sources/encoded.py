@@ -15,6 +15,7 @@ from augrecipes.sources.file_bytes import MAX_BYTES
 from augrecipes.sources.files import MAX_PIXELS, Exif, PathLike, bytes_of, checked_header, data_errors, turn_of
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.headers import FORMATS
+from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_image, seen
 from augrecipes.sources.watch import stage
 
@@ -128,6 +129,8 @@ def open_encoded(
     exif: Exif = "apply",
     max_pixels: int = MAX_PIXELS,
     max_bytes: int = MAX_BYTES,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> Encoded:
     """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`.
 
@@ -139,11 +142,19 @@ def open_encoded(
     (1, 2, 3)
     """
     name = os.fsdecode(path)
-    return encoded(bytes_of(path, max_bytes), name=name, channels=channels, exif=exif, max_pixels=max_pixels)
+    data = bytes_of(path, max_bytes)
+    return encoded(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
 
 
 def encoded(
-    data: bytes, *, name: str, channels: int | None = 3, exif: Exif = "apply", max_pixels: int = MAX_PIXELS
+    data: bytes,
+    *,
+    name: str,
+    channels: int | None = 3,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> Encoded:
     """The same of bytes; arguments and errors as `augrecipes.sources.files.decode_image`.
 
@@ -155,6 +166,7 @@ def encoded(
     """
     with data_errors(name), stage("decode"):
         header = checked_header(data, channels, max_pixels)
+        check_whole(header, depth, frames)
     turn = turn_of(header, exif)
     size = (header.width, header.height) if turn in _TRANSPOSES else (header.height, header.width)
     return Encoded(name, data, header, channels, turn, (*size, channels or _stored_channels(header)))

@@ -18,6 +18,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.file_bytes import MAX_BYTES, read_bytes
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 from augrecipes.sources.headers import FORMATS, read_header
+from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_image, as_mask
 from augrecipes.sources.watch import stage
 
@@ -34,11 +35,13 @@ def read_image(
     exif: Exif = "apply",
     max_pixels: int = MAX_PIXELS,
     max_bytes: int = MAX_BYTES,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> NDArray[np.uint8]:
     """Reads a picture as uint8 H×W×C in RGB order, 0 to 255.
 
     JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000 and AVIF, told apart by content. Palettes are expanded, grey is
-    repeated, CMYK is converted, 16 bits keep their high byte, the first frame or page is taken.
+    repeated, CMYK is converted. More than 8 bits a sample, or more than one picture, is an error, unless it is allowed.
 
     Args:
         path: the file; text, bytes or a path object.
@@ -46,6 +49,9 @@ def read_image(
         exif: whether to turn the picture as its EXIF orientation says.
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.
+        depth: `8bit` keeps the upper 8 of 9 to 16 bits a sample, `error` refuses them; None: as AUGRECIPES_DEPTH says.
+        frames: `first` reads the first of several pages or frames, `error` refuses them; None: as AUGRECIPES_FRAMES
+            says. Where neither says anything, it is an error.
 
     Returns:
         A C-contiguous, writable array that owns its memory.
@@ -61,7 +67,10 @@ def read_image(
     [[[255, 0, 0], [0, 0, 255]]]
     """
     data = bytes_of(path, max_bytes)
-    return decode_image(data, name=os.fsdecode(path), channels=channels, exif=exif, max_pixels=max_pixels)
+    name = os.fsdecode(path)
+    return decode_image(
+        data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
+    )
 
 
 def decode_image(
@@ -71,6 +80,8 @@ def decode_image(
     channels: int | None = 3,
     exif: Exif = "apply",
     max_pixels: int = MAX_PIXELS,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> NDArray[np.uint8]:
     """Decodes the bytes of a picture; everything else as `read_image`.
 
@@ -82,12 +93,18 @@ def decode_image(
     """
     with data_errors(name), stage("decode"):
         header = checked_header(data, channels, max_pixels)
+        check_whole(header, depth, frames)
         turn = turn_of(header, exif)
         return as_image(FORMATS[header.format].decode(data, header, channels), channels, turn)
 
 
 def read_mask(
-    path: PathLike, *, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, max_bytes: int = MAX_BYTES
+    path: PathLike,
+    *,
+    exif: Exif = "apply",
+    max_pixels: int = MAX_PIXELS,
+    max_bytes: int = MAX_BYTES,
+    frames: Frames | None = None,
 ) -> NDArray[Any]:
     """Reads a mask of label ids as H×W: uint8, uint16 (16-bit files) or int32 (TIFF).
 
@@ -99,6 +116,7 @@ def read_mask(
         exif: whether to turn the mask as its EXIF orientation says.
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.
+        frames: see `read_image`.
 
     Raises:
         DataError: the file cannot be read, or is not a mask; names the file.
@@ -111,10 +129,12 @@ def read_mask(
     [[0, 7, 9]]
     """
     data = bytes_of(path, max_bytes)
-    return decode_mask(data, name=os.fsdecode(path), exif=exif, max_pixels=max_pixels)
+    return decode_mask(data, name=os.fsdecode(path), exif=exif, max_pixels=max_pixels, frames=frames)
 
 
-def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int = MAX_PIXELS) -> NDArray[Any]:
+def decode_mask(
+    data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, frames: Frames | None = None
+) -> NDArray[Any]:
     """Decodes the bytes of a mask; everything else as `read_mask`.
 
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
@@ -122,6 +142,7 @@ def decode_mask(data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int
     """
     with data_errors(name), stage("decode"):
         header = checked_header(data, None, max_pixels)
+        check_whole(header, None, frames, mask=True)
         how, turn = FORMATS[header.format], turn_of(header, exif)
         return as_mask(how.mask(data, header) if how.mask else how.decode(data, header, None), turn)
 

@@ -15,6 +15,7 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image, read_mask
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.heads import Head, read_heads
+from augrecipes.sources.losses import lost
 from augrecipes.sources.pair_defects import Defect
 
 Part = Callable[[str, int, int], None]  # what is done, how much of it, of how much
@@ -73,10 +74,10 @@ def size_of(one: One, file: str, heads: Mapping[str, Head], found: Found) -> Siz
     """(height, width) of a file as it is read; None, and a defect, where that cannot be had."""
     head = heads[file]
     if isinstance(head, ImageHeader):
-        pixels = head.width * head.height
-        if pixels <= MAX_PIXELS:
+        pixels, left_out = head.width * head.height, lost(head, mask=file == one.mask)
+        if pixels <= MAX_PIXELS and not left_out:
             return upright(head, "apply")
-        head = f"{pixels:,} pixels are more than the limit of {MAX_PIXELS:,}"
+        head = left_out or f"{pixels:,} pixels are more than the limit of {MAX_PIXELS:,}"
     found.blame("unreadable", one, f"{one.where}{file}: {head}")
     return None
 
@@ -116,12 +117,11 @@ def _fails(read: Callable[[], Any]) -> Iterator[str]:
 
 
 def unusual(heads: Mapping[str, Head]) -> list[str]:
-    """Notes of what is read, but not all of it."""
-    deep = [file for file, head in heads.items() if isinstance(head, ImageHeader) and head.bits > _DEEP]
-    several = [file for file, head in heads.items() if isinstance(head, ImageHeader) and head.frames > 1]
+    """Notes of what is read, but not all of it, because that was asked for."""
+    read = {file: head for file, head in heads.items() if isinstance(head, ImageHeader) and not lost(head)}
     return [
-        *_noted(deep, "more than 8 bits a sample"),
-        *_noted(several, "more than one picture in it"),
+        *_noted([file for file, head in read.items() if head.bits > _DEEP], "more than 8 bits a sample"),
+        *_noted([file for file, head in read.items() if head.frames > 1], "more than one picture in it"),
     ]
 
 

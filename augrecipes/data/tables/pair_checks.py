@@ -13,6 +13,7 @@ from augrecipes.ops import registry
 from augrecipes.recipe.model import Step
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.heads import Head
+from augrecipes.sources.losses import Depth, Frames, lost
 from augrecipes.sources.pair_defects import Defect
 
 _CROPS = frozenset({"RandomCrop", "CenterCrop"})
@@ -29,6 +30,8 @@ class Wanted:
         channels: what pictures are decoded to.
         exif: whether orientations count.
         max_pixels: the most that is decoded.
+        depth: whether more than 8 bits a sample may be read; see `augrecipes.sources.losses`.
+        frames: whether the first of several pictures may be read.
         min_size: (height, width) that targets must have, by name; empty without.
         crop: rows and columns of common cells that the first crop needs, and its name; None without one.
     """
@@ -38,6 +41,8 @@ class Wanted:
     channels: int
     exif: Literal["apply", "ignore"]
     max_pixels: int
+    depth: Depth | None
+    frames: Frames | None
     min_size: Mapping[str, Size]
     crop: tuple[Size, str] | None
 
@@ -111,9 +116,11 @@ def _unreadable(wanted: Wanted, paths: tuple[str, ...], heads: Mapping[str, Head
         head = heads[path]
         if isinstance(head, ImageHeader):
             pixels = head.width * head.height
-            if pixels <= wanted.max_pixels:
+            reason = lost(head, wanted.depth, wanted.frames)
+            if pixels > wanted.max_pixels:
+                reason = f"{pixels:,} pixels are more than the limit of {wanted.max_pixels:,}"
+            if not reason:
                 continue
-            reason = f"{pixels:,} pixels are more than the limit of {wanted.max_pixels:,}"
         else:
             reason = head
         found.append(Defect("unreadable", paths, f"{path}: {reason} ({name}{_partners(paths, path)})"))

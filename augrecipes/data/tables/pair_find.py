@@ -11,6 +11,7 @@ from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folder
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS, Exif
+from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.paths import PathLike
 
@@ -74,6 +75,8 @@ def wanted_by(
     channels: int | None = None,
     exif: Exif = "apply",
     max_pixels: int = MAX_PIXELS,
+    depth: Depth | None = None,
+    frames: Frames | None = None,
 ) -> Wanted:
     """What the files of the pairs must be like; see `augrecipes.data.tables.pair_checks`."""
     units = unit(dict(recipe.scales))
@@ -85,7 +88,8 @@ def wanted_by(
         if least
         else {}
     )
-    return Wanted(targets, units, channels or recipe.inputs.channels or 3, exif, max_pixels, sizes, crop)
+    channels = channels or recipe.inputs.channels or 3
+    return Wanted(targets, units, channels, exif, max_pixels, depth, frames, sizes, crop)
 
 
 def _scaled(pixels: int, unit_: int, coarsest: int) -> int:

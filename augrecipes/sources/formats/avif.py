@@ -43,7 +43,7 @@ def header(data: bytes) -> ImageHeader:
             angle = data[start] & 3
         elif name == b"imir":
             axis = data[start] & 1
-    return ImageHeader("avif", width, height, bits, "rgb", alpha, _TURNS[angle, axis])
+    return ImageHeader("avif", width, height, bits, "rgb", alpha, _TURNS[angle, axis], _frames(data))
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
@@ -51,6 +51,24 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     if info.bits == 8 and info.alpha and channels in (None, 4):
         return opencv.imdecode(data, info, color=False)
     return opencv.imdecode(data, info, color=True)
+
+
+def _frames(data: bytes) -> int:
+    """2 where some track is a sequence of pictures, else 1."""
+    for track, start, end in _boxes(data, *_within(data, (b"moov",))):
+        if track == b"trak":
+            at, stop = _within(data, (b"mdia", b"minf", b"stbl", b"stsz"), (start, end))
+            if stop - at >= 12 and int.from_bytes(data[at + 8 : at + 12], "big") > 1:
+                return 2
+    return 1
+
+
+def _within(data: bytes, names: tuple[bytes, ...], inside: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The content of a box inside boxes, by their names; an empty one where there is none."""
+    at, stop = inside or (0, len(data))
+    for name in names:
+        at, stop = next(((start, end) for found, start, end in _boxes(data, at, stop) if found == name), (0, 0))
+    return at, stop
 
 
 def _boxes(data: bytes, at: int, stop: int) -> Iterator[tuple[bytes, int, int]]:

@@ -33,7 +33,7 @@ class ImageHeader:
         color: how samples are to be understood; a JPEG's YCbCr counts as ``rgb``, its YCCK as ``cmyk``.
         alpha: the picture has an alpha channel, or a transparent colour.
         orientation: EXIF orientation, 1 (upright) to 8; anything else in a file counts as 1.
-        frames: pictures in the file where the header tells (TIFF pages are not counted past two).
+        frames: pictures in the file, counted up to two.
         layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
     """
 

@@ -44,14 +44,16 @@ class _Png:
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
     width, height, bits, kind, _ = _ihdr(data)
-    alpha, turn = kind in (_GREY_ALPHA, _RGBA), 1
+    alpha, turn, frames = kind in (_GREY_ALPHA, _RGBA), 1, 1
     for name, start, end in _chunks(data):
         if name == b"tRNS":
             alpha = True
         elif name == b"eXIf":
             turn = exif.orientation(data[start:end])
+        elif name == b"acTL" and end - start == 8:  # animated
+            frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
     color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(kind, "rgb")
-    return ImageHeader("png", width, height, bits, color, alpha, turn)  # type: ignore[arg-type]
+    return ImageHeader("png", width, height, bits, color, alpha, turn, frames)  # type: ignore[arg-type]
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:

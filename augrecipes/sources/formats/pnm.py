@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -20,9 +21,11 @@ _BITMAPS, _COLORS, _PLAIN = b"14", b"36", b"123"
 
 def header(data: bytes) -> ImageHeader:
     """The header of a PBM, PGM or PPM file; the data may end after it. Raises UnreadableError."""
-    width, height, most, _ = _fields(data)
+    width, height, most, at = _fields(data)
     bits = 1 if data[1] in _BITMAPS else 8 if most < 256 else 16
-    return ImageHeader("pnm", width, height, bits, "rgb" if data[1] in _COLORS else "grey")
+    info = ImageHeader("pnm", width, height, bits, "rgb" if data[1] in _COLORS else "grey")
+    behind = data[at + 1 + _bytes(info) :][:64].lstrip() if data[1] not in _PLAIN else b""
+    return replace(info, frames=2) if behind[:1] == b"P" and behind[1:2] in b"123456" and behind[1:2] else info
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
@@ -75,8 +78,7 @@ def _samples(data: bytes, info: ImageHeader) -> NDArray[Any]:
     if data[1] in _PLAIN:
         return _plain(data[at:], count, info.bits).reshape(shape)
     at += 1  # one white space
-    row = (info.width + 7) // 8
-    needed = row * info.height if info.bits == 1 else count * (info.bits // 8)
+    row, needed = (info.width + 7) // 8, _bytes(info)
     if len(data) - at < needed:
         raise UnreadableError(f"truncated: {max(0, len(data) - at)} of {needed} bytes of PNM pixels")
     if info.bits == 1:
@@ -90,6 +92,13 @@ def _number(word: bytes) -> int:
     if len(word) > 5 or not word.isdigit():
         raise UnreadableError("damaged: a sample of its plain PNM data is no number")
     return int(word)
+
+
+def _bytes(info: ImageHeader) -> int:
+    """That the samples of a raw file take."""
+    if info.bits == 1:
+        return (info.width + 7) // 8 * info.height
+    return info.width * info.height * (3 if info.color == "rgb" else 1) * (info.bits // 8)
 
 
 def _plain(text: bytes, count: int, bits: int) -> NDArray[Any]:

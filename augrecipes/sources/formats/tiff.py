@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv, tiff_small
 from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
-from augrecipes.sources.formats.tiff_ifd import Directory, first_directory
+from augrecipes.sources.formats.tiff_ifd import Directory, first_directory, pictures
 
 _WIDTH, _HEIGHT, _BITS, _PACKING, _PHOTOMETRIC, _ORIENTATION = 256, 257, 258, 259, 262, 274
 _STRIPS, _SAMPLES, _ROWS, _STRIP_BYTES, _PLANAR = 273, 277, 278, 279, 284
@@ -38,7 +38,7 @@ def header(data: bytes) -> ImageHeader:
         color=color,
         alpha=color == "rgb" and samples > 3,  # OpenCV leaves out that of grey
         orientation=turn if 1 <= turn <= 8 else 1,
-        frames=2 if page.more else 1,
+        frames=pictures(data, page),
     )
 
 

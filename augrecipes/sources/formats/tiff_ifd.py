@@ -1,4 +1,4 @@
-"""TIFF directories: the first one walked, both byte orders, classic and BigTIFF, never past the end of the data."""
+"""TIFF directories walked, both byte orders, classic and BigTIFF, never past the end of the data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12
 _LETTERS = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
 _MOST_ENTRIES = 4096
 _MOST_VALUES = 2**22
+_MOST_PAGES = 64  # of previews; a pyramid has some twenty
+_KIND, _REDUCED, _MASK = 254, 1, 4
+_OLD_KIND, _OLD_REDUCED = 255, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The first directory of a TIFF file; `end` is where the last of its values ends, which may be past the data."""
+    """A directory of a TIFF file: one picture.
+
+    `next` is where the following one begins, or 0; `end` where the last of its values ends, which may be past the data.
+    """
 
     endian: str
     entries: dict[int, Entry]
-    more: bool
+    next: int
     end: int
 
     def values(self, data: bytes, tag: int, default: tuple[int, ...] = ()) -> tuple[int, ...]:
@@ -56,12 +62,42 @@ class Directory:
 
 def first_directory(data: bytes) -> Directory:
     """Reads the first directory. Raises UnreadableError."""
+    endian, big = _kind(data)
+    return _directory(data, _first(data, endian, big), endian, big)
+
+
+def pictures(data: bytes, first: Directory) -> int:
+    """Pictures in the file, counted up to two: previews and masks of another one are none of their own."""
+    endian, big = _kind(data)
+    seen = {_first(data, endian, big)}
+    page, found = first, 1
+    while found < 2 and page.next and page.next not in seen and len(seen) < _MOST_PAGES:
+        seen.add(page.next)
+        try:
+            page = _directory(data, page.next, endian, big)
+            kind, old = page.first(data, _KIND, 0), page.first(data, _OLD_KIND, 0)
+        except (UnreadableError, struct.error):
+            break  # damage behind the first picture is not ours to tell
+        found += not kind & (_REDUCED | _MASK) and old != _OLD_REDUCED
+    return found
+
+
+def _kind(data: bytes) -> tuple[str, bool]:
+    """The byte order, and whether it is a BigTIFF."""
     endian = "<" if data[:2] == b"II" else ">"
     if len(data) < 16:
         raise UnreadableError("truncated in its TIFF header")
     (version,) = struct.unpack_from(endian + "H", data, 2)
-    big = version == 43
-    at = struct.unpack_from(endian + ("Q" if big else "I"), data, 8 if big else 4)[0]
+    return endian, version == 43
+
+
+def _first(data: bytes, endian: str, big: bool) -> int:
+    """Where the first directory begins."""
+    (at,) = struct.unpack_from(endian + ("Q" if big else "I"), data, 8 if big else 4)
+    return int(at)
+
+
+def _directory(data: bytes, at: int, endian: str, big: bool) -> Directory:
     head, entry_size, inline = ("Q", 20, 8) if big else ("H", 12, 4)
     start = at + struct.calcsize(endian + head)
     if start > len(data):
@@ -78,5 +114,6 @@ def first_directory(data: bytes) -> Directory:
             place = struct.unpack_from(endian + ("Q" if big else "I"), data, place)[0]
         entries.setdefault(tag, Entry(kind, values, place))
     link = data[after : after + inline]
+    follows = int.from_bytes(link, "little" if endian == "<" else "big") if len(link) == inline else 0
     end = max(entry.at + entry.count * _SIZES.get(entry.kind, 0) for entry in entries.values())
-    return Directory(endian, entries, any(link) and len(link) == inline, end)
+    return Directory(endian, entries, follows, end)

@@ -21,8 +21,9 @@ def header(data: bytes) -> ImageHeader:
     if name == b"VP8X":
         flags = data[20]
         width, height = 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
-        frames = 2 if flags & _ANIMATED else 1
-        return ImageHeader("webp", width, height, 8, "rgb", bool(flags & _ALPHA), _orientation(data), frames)
+        turn, frames = _animation(data)
+        frames = max(1, frames) if flags & _ANIMATED else 1
+        return ImageHeader("webp", width, height, 8, "rgb", bool(flags & _ALPHA), turn, frames)
     if name == b"VP8L":
         (packed,) = struct.unpack_from("<I", data, 21)
         if data[20] != 0x2F:
@@ -45,13 +46,15 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     return opencv.imdecode(data, info, color=not (info.alpha and channels in (None, 4)))
 
 
-def _orientation(data: bytes) -> int:
-    at = 12
+def _animation(data: bytes) -> tuple[int, int]:
+    """The orientation, and the number of frames, counted up to two."""
+    at, frames = 12, 0
     for _ in range(MOST_PARTS):
         if at + 8 > len(data):
-            return 1
+            return 1, frames
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if name == b"EXIF":
-            return exif.orientation(data[at + 8 : at + 8 + size])
+            return exif.orientation(data[at + 8 : at + 8 + size]), frames
+        frames = min(2, frames + (name == b"ANMF"))
         at += 8 + size + (size & 1)
     raise too_many("WebP", "chunks", at)
