@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.drawing import stand_in
+from augrecipes.compiler.kernels.grids import is_coarse, narrows
 from augrecipes.compiler.kernels.moves import Moved, Symmetry
 from augrecipes.compiler.kernels.resample import Sampling, Shrinks, reduction, resize, symmetry_matrix, warp
 from augrecipes.compiler.kernels.scratch import Scratch
@@ -19,7 +21,7 @@ _NEAR = 1e-6  # px: rounding of composed matrices
 _REPEAT = cv2.BORDER_REPLICATE
 
 
-@dataclass(slots=True)  # never changed; frozen ones take three times as long to make
+@dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make
 class Warped:
     """A picture and the geometry that it still owes.
 
@@ -31,6 +33,8 @@ class Warped:
         interpolation: of every resampling step so far.
         border: what lies beyond `moved`, cv2's border mode.
         fill: of a constant border.
+        neighbours: a sample next to the edge of what is seen blends in what lies beyond; otherwise it repeats the edge.
+        between: of the grids that it went through before the last one: from each to `moved`, where it may be coarser.
     """
 
     moved: Moved
@@ -40,6 +44,8 @@ class Warped:
     interpolation: int = LINEAR
     border: int = _REPEAT
     fill: Any = 0
+    neighbours: bool = False
+    between: tuple[Matrix, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,7 +68,9 @@ class Warped:
         if self.matrix is None:
             return Warped(self.moved.cut(x_min, y_min, x_max, y_max))
         shift: Matrix = (1.0, 0.0, x_min, 0.0, 1.0, y_min, 0.0, 0.0, 1.0)
-        return self._seen_through(multiply(self.matrix, shift), y_max - y_min, x_max - x_min)
+        cut = self._seen_through(multiply(self.matrix, shift), y_max - y_min, x_max - x_min)
+        cut.neighbours |= cut.shape != self.shape
+        return cut
 
     def turned(self, symmetry: Symmetry) -> Warped:
         """Turned once more."""
@@ -74,22 +82,30 @@ class Warped:
     def then(self, warp: Warp) -> Warped | None:
         """Warped once more; None where that is not the same as carrying out one after the other.
 
-        It is the same where the warp stays inside what is there, so that neither a border nor an edge comes into play;
-        and where nothing has been resampled before, so that its border is the picture's own.
+        It is the same where the warp stays inside what is there, so that neither a border nor an edge comes into play,
+        and where no grid between is coarser than both ends, so that no detail comes back that it would have lost; and
+        where nothing has been resampled before, so that its border is the picture's own.
         """
         if self.matrix is None:
             border = _REPEAT if warp.border is None else warp.border
-            return Warped(self.moved, warp.matrix, warp.height, warp.width, warp.interpolation, border, warp.fill)
+            own = warp.border is not None
+            return Warped(self.moved, warp.matrix, warp.height, warp.width, warp.interpolation, border, warp.fill, own)
         if warp.interpolation != self.interpolation:
             return None
-        # A resize repeats the edge, up to half a pixel; what stands there instead is its true neighbour.
-        reach = 0.5 if warp.border is None else 0.0
-        if not stays_inside(warp, self.height, self.width, reach + _NEAR):
+        if not stays_inside(warp, self.height, self.width, edge_reach(warp) + _NEAR):
             return None
-        return self._seen_through(multiply(self.matrix, warp.matrix), warp.height, warp.width)
+        matrix = multiply(self.matrix, warp.matrix)
+        between = (*self.between, self.matrix) if is_coarse(self.matrix) else self.between
+        if narrows(between, matrix, warp.height, warp.width):
+            return None
+        after = self._seen_through(matrix, warp.height, warp.width)
+        after.between = between
+        return after
 
     def _seen_through(self, matrix: Matrix, height: int, width: int) -> Warped:
-        return Warped(self.moved, matrix, height, width, self.interpolation, self.border, self.fill)
+        return Warped(
+            self.moved, matrix, height, width, self.interpolation, self.border, self.fill, self.neighbours, self.between
+        )
 
     def realise(self, scratch: Scratch, shrinks: Shrinks) -> Moved:
         """The resampling carried out, in memory of `scratch` or in the picture's own; a last turn may still be owed."""
@@ -113,6 +129,8 @@ class Warped:
         a, b, c, d, e, f, g, h, _ = self.matrix
         if g or h or self.interpolation != LINEAR or not ((b == 0 and d == 0) or (a == 0 and e == 0)):
             return None
+        if self.neighbours and min(hypot(a, b), hypot(d, e)) < 1:
+            return None  # it looks beyond the window, where a resize would repeat the edge
         transpose = a == 0
         x, y = (b, d) if transpose else (a, e)
         across, down = (self.height, self.width) if transpose else (self.width, self.height)
@@ -127,6 +145,16 @@ class Warped:
         # x runs along rows of the output after a transposition, so its sign says how those are turned.
         flips = (x < 0, y < 0) if transpose else (y < 0, x < 0)
         return self.moved.cut(x0, y0, x1, y1), Symmetry(transpose, *flips)
+
+
+def edge_reach(warp: Warp) -> float:
+    """How far beyond the outermost pixels' centres a warp may look at true neighbours in place of what it would see.
+
+    A resize repeats the edge, up to half a pixel. Where it enlarges more than twofold, that would be more than half a
+    pixel of what comes out.
+    """
+    a, b, _, d, e, *_ = warp.matrix
+    return min(0.5, 0.5 * hypot(a, b), 0.5 * hypot(d, e)) if warp.border is None else 0.0
 
 
 def stays_inside(warp: Warp, height: int, width: int, reach: float) -> bool:

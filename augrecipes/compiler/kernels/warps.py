@@ -9,6 +9,7 @@ import albumentations as A
 import numpy as np
 
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
+from augrecipes.compiler.kernels.grids import enlarges
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
@@ -51,8 +52,10 @@ class Travelling:
     def warp(self, warp: Warp) -> None:
         """Owe a warp."""
         if not self._then(warp):
-            # What one resampling would find beyond the picture as it is now is not what stands there: begin afresh.
-            self.settle()
+            # What one resampling would find beyond the picture as it is now, or between its pixels, is not what stands
+            # there: begin afresh. A picture that is enlarged again is of low resolution because that is meant: it is
+            # made small as it would be alone.
+            self.settle(Shrinks() if enlarges(warp.matrix) else self.shrinks)
             self._then(warp)
 
     def _then(self, warp: Warp) -> bool:
@@ -71,16 +74,16 @@ class Travelling:
             done = step.apply_with_params(params, mask=self.mask.moved.base)["mask"]
             self.mask = Warped(Moved(with_channels(done)))
 
-    def settle(self) -> None:
+    def settle(self, shrinks: Shrinks | None = None) -> None:
         """Carry out what is owed."""
-        image, mask = self.realise()
+        image, mask = self.realise(shrinks)
         self.image = Warped(Moved(image.array()))
         self.mask = None if mask is None else Warped(Moved(mask.array()))
 
-    def realise(self) -> tuple[Moved, Moved | None]:
+    def realise(self, shrinks: Shrinks | None = None) -> tuple[Moved, Moved | None]:
         """The resampling of picture and mask carried out; their last turns may still be owed."""
         mask = None if self.mask is None else self.mask.realise(self.scratch[1], Shrinks())
-        return self.image.realise(self.scratch[0], self.shrinks), mask
+        return self.image.realise(self.scratch[0], self.shrinks if shrinks is None else shrinks), mask
 
 
 class Deferred(A.BaseCompose):  # type: ignore[misc]
