@@ -326,7 +326,7 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_a_result_that_lies_in_scratch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sink.Sink, "__call__", lambda self, image, allocate=None: getattr(image, "base", image))
+        monkeypatch.setattr(sink.Sink, "__call__", lambda self, image, *_: getattr(image, "base", image))
         assert not survives()
 
     def test_a_reduction_one_pixel_off(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
 
 RULE = Rule(
     name="join_warps",
-    equation="Warp(A) · Warp(B) = Warp(A·B)   one resampling, where no border, hidden part or coarser grid comes between",
+    equation="Warp(A) · Warp(B) = Warp(A·B)   one resampling; no border, hidden part or coarser grid comes between",
     contract="GEOMETRY",
     fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
     leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
