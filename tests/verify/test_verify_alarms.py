@@ -134,6 +134,7 @@ class TestPlantedFaults:
 def merge_whatever_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the optimiser merge steps through any grid."""
     monkeypatch.setattr(warped, "narrows", lambda *_: False, raising=False)
+    monkeypatch.setattr(warped, "edge_reach", lambda warp: 0.5 if warp.border is None else 0.0, raising=False)
 
 
 class TestDetail:
