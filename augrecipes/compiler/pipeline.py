@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import albumentations as A
+import cv2
 import numpy as np
 
 from augrecipes.compiler.draws import Draws
@@ -190,10 +191,12 @@ class Pipeline(A.Compose):  # type: ignore[misc]
             for step, _ in self._acting:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
-    def blame(self, error: Exception) -> AugrecipesError:
-        """What went wrong in a step, with the step's label."""
-        if isinstance(error, AugrecipesError):
+    def blame(self, error: Exception) -> Exception:
+        """What went wrong in a step, with the step's label; want of memory is no fault of the sample, and stays."""
+        if isinstance(error, AugrecipesError | MemoryError):
             return error
+        if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
+            return MemoryError(f"step {self._culprit(error)}: {error}")
         text = f"{type(error).__name__}: {str(error).strip() or 'no message'}"
         return DataError(text, step=self._culprit(error))
 

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.sources.file_bytes import MAX_BYTES, read_bytes
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
 from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_image, as_mask
@@ -58,6 +59,7 @@ def read_image(
 
     Raises:
         DataError: the file cannot be read, or is not a whole picture; names the file.
+        MemoryError: there is not enough; never a DataError, so that no sample is skipped for it.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,13 +157,16 @@ def bytes_of(path: PathLike, max_bytes: int) -> bytes:
 
 @contextmanager
 def data_errors(name: str) -> Iterator[None]:
-    """Why something is unreadable, or too large, as a DataError of the file `name`."""
+    """Why something is unreadable, or too large, as a DataError of the file `name`; a MemoryError stays one."""
     try:
         yield
     except UnreadableError as error:
         raise DataError(str(error), path=name) from None
-    except MemoryError:
-        raise DataError("not enough memory to decode it", path=name) from None
+    except cv2.error as error:  # of what is done to pixels once they are decoded
+        raise_if_memory(error)
+        raise
+    except MemoryError as error:
+        raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
 
 
 def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +15,16 @@ Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
 
 class UnreadableError(ValueError):
     """A picture cannot be read; the text is the reason. Callers who know the file's name make a DataError of it."""
+
+
+# What libraries say instead of raising a MemoryError: libjpeg, zlib, OpenCV.
+_NO_MEMORY = re.compile(r"insufficient memory|memory allocation|cannot allocate|out of memory|Error -4 ", re.IGNORECASE)
+
+
+def raise_if_memory(error: Exception) -> None:
+    """MemoryError where a library's own error says that memory is short: no file is to be blamed for that."""
+    if _NO_MEMORY.search(str(error)):
+        raise MemoryError(str(error)) from error
 
 
 def too_many(kind: str, parts: str, at: int) -> UnreadableError:

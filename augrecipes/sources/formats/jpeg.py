@@ -12,7 +12,7 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif
-from augrecipes.sources.formats.header import MOST_PARTS, Color, ImageHeader, UnreadableError, too_many
+from augrecipes.sources.formats.header import MOST_PARTS, Color, ImageHeader, UnreadableError, raise_if_memory, too_many
 
 _SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
@@ -146,11 +146,12 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
 
     Raises:
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
+        MemoryError: there is not enough for it.
     """
     how = (colorspace, False, False, *least(s.height, s.width, reduce))
     try:
         return np.asarray(simplejpeg.decode_jpeg(data, *how))
-    except (ValueError, MemoryError) as error:
+    except ValueError as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
     # libjpeg reports its first warning only, and a worse one may hide behind it. Without the segments that decoding
@@ -158,14 +159,14 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
     clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
     try:
         return np.asarray(simplejpeg.decode_jpeg(clean, *how))
-    except (ValueError, MemoryError) as error:
+    except ValueError as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
     if data.rfind(_END) < s.scan:
         raise UnreadableError("truncated: its JPEG data has no end marker")
     try:
         return np.asarray(simplejpeg.decode_jpeg(clean, *how, strict=False))
-    except (ValueError, MemoryError) as error:
+    except ValueError as error:
         _refuse(error)
 
 
@@ -181,6 +182,7 @@ def least(height: int, width: int, reduce: int) -> tuple[int, int]:
 
 
 def _refuse(error: Exception) -> NoReturn:
+    raise_if_memory(error)
     text = str(error)
     if "Premature end" in text or "premature end" in text:
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
 
 # The log level is one number for the whole process, so nested and parallel users are counted: the first one in
 # saves the level that the program had, the last one out puts it back.
@@ -52,6 +52,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+_ROOM = {"jp2": 40, "avif": 56}
+"""Bytes a pixel that decoding takes on the way, where it is more than 8; and AVIF's threads take some more."""
+_THREADS = 64 << 20
+
+
+def _check_memory(header: ImageHeader) -> None:
+    """MemoryError where there is not enough to decode: OpenCV does not say that this was its trouble.
+
+    It is asked for and given back, and never touched.
+    """
+    wide = 2 if header.bits > 8 else 1
+    np.empty(header.height * header.width * _ROOM.get(header.format, 8) * wide + _THREADS, np.uint8)
+
+
 def imdecode(data: bytes | bytearray | NDArray[np.uint8], header: ImageHeader, *, color: bool) -> NDArray[Any]:
     """Pixels as OpenCV decodes them, in RGB order, never turned by EXIF.
 
@@ -62,14 +76,17 @@ def imdecode(data: bytes | bytearray | NDArray[np.uint8], header: ImageHeader, *
 
     Raises:
         UnreadableError: OpenCV refuses the data, or decodes another size.
+        MemoryError: there is not enough for it.
     """
     flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION if color else cv2.IMREAD_UNCHANGED
     with quiet():
         try:
             out = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-        except (cv2.error, MemoryError):
+        except cv2.error as error:
+            raise_if_memory(error)
             out = None
     if out is None:
+        _check_memory(header)
         raise UnreadableError(
             f"damaged, or a kind of {header.format.upper()} that OpenCV {cv2.__version__} cannot decode"
         )

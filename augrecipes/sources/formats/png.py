@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif, opencv
-from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
+from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, raise_if_memory, too_many
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
@@ -149,6 +149,7 @@ def _inflated(packed: list[memoryview], needed: int) -> Generator[bytes, None, i
                 # One byte more than is needed: the checksum at the end is only read once nothing else can come.
                 piece = unpacker.decompress(fed, left + 1)
             except zlib.error as error:
+                raise_if_memory(error)
                 raise UnreadableError(f"damaged PNG data ({error})") from None
             last = (last + bytes(fed[: len(fed) - len(unpacker.unused_data)][-4:]))[-4:]
             yield piece[:left]

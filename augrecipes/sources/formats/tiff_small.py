@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats.bmp import unpack_bits
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
 from augrecipes.sources.formats.tiff_ifd import Directory
 
 _BITS, _PACKING, _STRIPS, _SAMPLES, _STRIP_BYTES, _FILL, _PREDICTOR = 258, 259, 273, 277, 279, 266, 317
@@ -60,6 +60,7 @@ def _unpacked(part: bytes, packing: int, most: int) -> bytes:
     try:
         return zlib.decompressobj().decompress(part, most) if most else b""
     except zlib.error as error:
+        raise_if_memory(error)
         raise UnreadableError(f"damaged TIFF data ({error})") from None
 
 

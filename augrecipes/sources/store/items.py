@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Format, Role
 from augrecipes.sources.watch import stage
@@ -78,6 +79,7 @@ class Items:
             with stage("decode"):
                 array = self.decode(data, int(self.shapes[item, 2]))
         except ValueError as error:
+            raise_if_memory(error)
             raise self._damaged(item, f"cannot be decoded: {error}") from None
         if array.shape != self.shape(item):
             raise self._damaged(item, f"it decodes to {array.shape}, and should to {self.shape(item)}")
