@@ -78,9 +78,17 @@ class Sink:
             out = allocate(image.shape, self._dtype)
             self._in_blocks(image, out)
             return out
-        planes = self._planes(image)
         height, width = image.shape[:2]
-        chw, count = self.output.layout == "chw", len(planes)
+        chw = self.output.layout == "chw"
+        if chw and image.dtype == self._dtype == _UINT8 and self._color == "rgb" and 1 < image.shape[2] <= CV_CHANNELS:
+            out = allocate((image.shape[2], height, width), _UINT8)
+            if out.flags.c_contiguous:  # else cv2 would write elsewhere
+                cv2.split(image, list(out))
+                return out
+            out[...] = image.transpose(2, 0, 1)
+            return out
+        planes = self._planes(image)
+        count = len(planes)
         out = allocate((count, height, width) if chw else (height, width, count), self._dtype)
         full = 255.0 if image.dtype == _UINT8 else 1.0
         affines = self._affine(count, full)
