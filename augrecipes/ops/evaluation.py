@@ -76,11 +76,9 @@ def twin(step: Step, unit: int = 1) -> Twin | None:
 # Cuts around a box that each sample names; no window stands for that.
 _PLACED = frozenset({"RandomCropNearBBox"})
 
-# What a registered class may say of itself, in an attribute `in_eval`.
-IN_EVAL = ("keep", "drop")
-
 
 def _registered(name: str, given: dict[str, Any]) -> Twin | None:
+    """What the class says of itself, in an attribute `in_eval`: `keep` or `drop`."""
     said = getattr(registry.get_class(name), "in_eval", None)
     if said == "keep":
         return Twin(((name, given),), "its class says in_eval = 'keep'")

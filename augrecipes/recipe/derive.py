@@ -49,7 +49,7 @@ def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tu
 
 def steps_of(rows: Iterable[Row]) -> tuple[Step, ...]:
     """The steps of evaluation, labelled."""
-    return label([step for row in rows for step in row.becomes])
+    return label(_all(rows))
 
 
 def unknown(rows: Iterable[Row]) -> list[Row]:
@@ -95,23 +95,23 @@ def _unit(step: Step, scales: Mapping[str, int]) -> int:
 
 def _degrade(step: Step, scales: Mapping[str, int]) -> Row:
     inner = tuple(_row(child, {}) for child in step.steps)
-    made = tuple(made for row in inner for made in row.becomes)
+    made = _all(inner)
     if not made:
         return Row(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
     return Row(step, (replace(step, steps=made, id=None, places=Arguments()),), ONE_BY_ONE, inner)
 
 
 def _group(step: Step, scales: Mapping[str, int]) -> Row:
-    size = len(step.steps)
+    children = [replace(child, target=child.target or step.target) for child in step.steps]  # they leave the group
+    size = len(children)
     count = size if step.name == "Sequential" else step.args.get("n", 1 if step.name == "SomeOf" else size)
     if step.name != "OneOf" and count == size and not step.args.get("replace"):
-        inner = tuple(_row(child, scales) for child in step.steps)
-        made = tuple(_within(step, made) for row in inner for made in row.becomes)
-        return Row(step, made, ONE_BY_ONE, inner)
+        inner = tuple(_row(child, scales) for child in children)
+        return Row(step, _all(inner), ONE_BY_ONE, inner)
     weighted = step.name == "OneOf"
-    able = [child for child in step.steps if _chance(child) > 0 or not weighted]
+    able = [child for child in children if _chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
-    acting = [row for row in rows if row.becomes or row.unknown]
+    acting = [row for row in rows if row.becomes or unknown([row])]
     # Some draws take none of the steps that would stay.
     few = count if not weighted else 1
     spare = len(rows) - len(acting)
@@ -120,12 +120,10 @@ def _group(step: Step, scales: Mapping[str, int]) -> Row:
     if weighted:
         acting = sorted(acting, key=lambda row: -_chance(row.step))
     taken = acting[: few - spare]
-    made = tuple(_within(step, made) for row in taken for made in row.becomes)
     which = "the likeliest" if weighted and _chance(taken[0].step) > _chance(acting[-1].step) else "the first"
     why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in taken)}"
-    return Row(step, made, why, tuple(row for row in taken if row.unknown))
+    return Row(step, _all(taken), why, tuple(row for row in taken if unknown([row])))
 
 
-def _within(group: Step, step: Step) -> Step:
-    """A step out of its group: limited to the targets that the group is limited to."""
-    return replace(step, target=step.target or group.target)
+def _all(rows: Iterable[Row]) -> tuple[Step, ...]:
+    return tuple(step for row in rows for step in row.becomes)

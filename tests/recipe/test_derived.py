@@ -151,6 +151,10 @@ PAIRS = {
     "grey on one, out of its group": (
         "- Sequential: {target: lr, steps: [ToGray: {p: 1}, GaussNoise]}", "ToGray target=['lr'] p=1.0"
     ),
+    "shared by two of three": (
+        "- Sequential: {target: [x2, hr], steps: [RandomSizedCrop: {min_max_height: [10, 16], size: [10, 10]}]}",
+        "CenterCrop height=12 width=12 target=['x2', 'hr']; Resize height=10 width=10 target=['x2', 'hr']",
+    ),
     "degraded on the fly": (
         "- Degrade:\n    source: hr\n    target: lr\n    steps:\n      - GaussianBlur: {p: 1}\n"
         "      - OneOf: {steps: [ResizeToTarget: {method: area}, ResizeToTarget: {method: cubic}]}\n"
@@ -163,7 +167,8 @@ PAIRS = {
 
 @pytest.mark.parametrize(("steps", "expected"), PAIRS.values(), ids=PAIRS)
 def test_what_it_becomes_in_a_pair(steps, expected):
-    assert derived(steps, PAIR) == expected
+    head = PAIR.replace("lr: 1", "lr: 1, x2: 2") + "allow_resampling: true\n"
+    assert derived(steps, head) == expected
 
 
 def test_sizes_of_a_pair_stay_on_the_common_grid():
@@ -235,6 +240,8 @@ def test_classes_of_the_program_say_what_they_are_in_evaluation():
     assert derived("- KeptInEval: {p: 1}\n- DroppedInEval: {p: 1}\n- OfUnknownUse: {p: 0.5}") == "KeptInEval p=1.0"
     with pytest.raises(RecipeError) as refused:
         recipe("- HorizontalFlip\n- Sequential: {steps: [OfUnknownUse: {p: 1}]}")
+    with pytest.raises(RecipeError, match="OfUnknownUse in line 6"):  # the likeliest, and nobody knows what it does
+        recipe("- OneOf:\n    steps:\n      [Sequential: {steps: [OfUnknownUse: {p: 1}]}, ToGray: {p: 0.1}]")
     (problem,) = refused.value.problems
     assert (problem.code, problem.line, problem.name) == ("E208", 6, "eval")
     assert "OfUnknownUse in line 5" in problem.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.lint.drift import acting
 from augrecipes.recipe.lint.record import Finding, Lint
 from augrecipes.recipe.model import Recipe, Step
@@ -15,7 +16,9 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     if recipe.eval is None or recipe.derived:
         return
     training, evaluation = _changers(recipe.steps), _changers(recipe.eval)
-    for here, there, where in ((training, evaluation, "evaluation"), (evaluation, training, "training")):
+    # Of training what acts on every picture: some pictures without it are what evaluation may be like.
+    certain = _changers(steps_of(derive(recipe.steps, recipe.scales.plain())))
+    for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
         if here and not there:
             message = f"{here[0].name} changes the dtype, and {where} has no such step; put it into both"
             yield Finding(message, here[0])

@@ -45,6 +45,7 @@ CLEAN = {
     "colour in both": ("CLAHE: {clip_limit: [2, 2], p: 1}", "CLAHE: {clip_limit: [2, 2], p: 1}"),
     "colour that training knows": ("CLAHE: {p: 0.5}", "CLAHE: {clip_limit: [2, 2], p: 1}"),
     "colour for some": ("ToGray: {p: 0.2}, RandomGamma: {p: 1}", "CenterCrop: {height: 4, width: 4}"),
+    "a dtype for some": ("OneOf: {steps: [NoOp: {p: 1}, FromFloat]}", "CenterCrop: {height: 4, width: 4}"),
     "one of two in evaluation": ("OneOf: {steps: [ToGray: {p: 1}, ToSepia: {p: 1}]}", "ToSepia: {p: 1}"),
 }  # fmt: skip
 TOLD = {
