@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Dtype = Literal["uint8", "float32"]
-# How an image comes to a pipeline: as an array, or as a file that is not decoded yet (uint8, once it is).
-Arrival = Literal["uint8", "float32", "encoded"]
+# How a sample comes to a pipeline: its image as an array, or as a file that is not decoded yet (uint8, once it is); or
+# `together` with further pictures, masks or volumes, of which the optimiser knows nothing.
+Arrival = Literal["uint8", "float32", "encoded", "together"]
 
 
 @dataclass(frozen=True, slots=True)

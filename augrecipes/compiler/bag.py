@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.beside import is_array
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.quiet import quiet
 from augrecipes.errors import CollateError, DataError
 
@@ -66,6 +68,9 @@ class BagPipeline(ImagePipeline):
         tiles = rest.pop("images")
         if "image" in rest:
             raise DataError("give either `images` (the tiles of a bag) or `image` (one tile), not both")
+        for key, value in rest.items():
+            if key != "out" and is_array(value):
+                raise DataError(f"{key!r} is an array, and a bag has `images` alone; keep it out of the call")
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
         numbers, out = range(len(tiles)), rest.pop("out", None)
@@ -127,6 +132,11 @@ class BagPipeline(ImagePipeline):
                 for thread in others:
                     thread.join()
         return work.result(save_applied=self.compiled.save_applied_params)
+
+    def renew(self, compiled: Compiled) -> None:
+        """As every pipeline; the threads' pipelines are made anew, too."""
+        super().renew(compiled)
+        self._lanes = [self]
 
     def _take_lanes(self, count: int) -> list[BagPipeline]:
         """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next bag."""

@@ -1,13 +1,15 @@
-"""Recipes of kind image: one picture, and the mask, boxes and keypoints that lie on it."""
+"""Recipes of kind image: one picture, what lies on it (mask, boxes, keypoints), and what travels beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from albumentations.core.label_manager import LabelManager
 
+from augrecipes.compiler.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
@@ -36,6 +38,11 @@ class ImagePipeline(Pipeline):
     Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of an output of uint8, with the dtype that
     it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
 
+    Beside the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
+    `masks`, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample, whose steps run as
+    they are written, whatever `optimize` says. Pictures come out as `output` says (a volume as C×D×H×W or D×H×W×C),
+    masks as `mask` does. An array of any other name is an error; whatever is no array comes out as it went in.
+
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
     """
@@ -46,6 +53,9 @@ class ImagePipeline(Pipeline):
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
         self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in step.walk())
+        declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
+        labels = [of.labels for of in declared if of is not None and of.labels is not None]
+        self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
         for processor in self.processors.values():
             with_quick_check(processor)
             if compiled.resumes:
@@ -64,16 +74,82 @@ class ImagePipeline(Pipeline):
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
         if "out" in targets:
             return self._into(epoch, index, tile, dict(targets), allocate)
-        mine = self.coming(arrival_of(targets.get("image")))
+        mine = self.coming(self._arrival_of(targets))
         if mine is not self:
             return mine.sample(epoch, index, tile, targets, allocate)
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
 
+    def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
+        """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
+        arrival = arrival_of(targets.get("image"))
+        if targets.keys() <= self._usual:
+            return arrival
+        for name in targets.keys() - self._usual:
+            value = targets[name]
+            if name in self.likes and value is not None:
+                arrival = "together"
+            elif is_array(value):
+                self._refuse_stranger(name)
+        return arrival
+
+    @property
+    def likes(self) -> dict[str, str]:
+        """Names of targets beside `image` and `mask`, and the one of albumentations' that each is like."""
+        return {**STACKS, **self.compiled.added} if self.compiled.added else STACKS
+
+    def _refuse_stranger(self, name: str) -> None:
+        """DataError, unless some step reads this name."""
+        inputs = self.recipe.inputs
+        given = [("mask", inputs.mask), ("boxes", inputs.boxes), ("keypoints", inputs.keypoints)]
+        absent = {name for name, said in given if said is None or getattr(said, "presence", said) == "absent"}
+        known = [*sorted(self._usual - absent - {"bboxes"}), *self.likes, *self._read_by_steps()]
+        if name not in known:
+            like = "mask" if "mask" in name.lower() else "image"
+            raise DataError(
+                f"{name!r} is an array, and no target of this recipe ({', '.join(known)}): it would come back as it "
+                f"went in. To let it travel with the image: pipeline.add_targets({{{name!r}: {like!r}}}); to keep it "
+                "as it is, keep it out of the call"
+            )
+
+    def _read_by_steps(self) -> list[str]:
+        """Names that some step reads, or that a class of the program's own changes."""
+        keys = {key for t in self.transforms for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
+        return sorted(keys - {*LIKE, "bboxes", "keypoints", *self.likes})
+
+    def add_targets(self, additional_targets: dict[str, str] | None) -> None:
+        """Let further pictures or masks travel with the image: {name: the target that it is like}.
+
+        Args:
+            additional_targets: for instance {"left": "image", "cells": "mask"}; or like `images`, `masks`, `volume`, …
+
+        Raises:
+            ValueError: a name is taken, or nothing is like that.
+
+        >>> import augrecipes as ar
+        >>> pipeline = ar.load("folder-128").compile()
+        >>> pipeline.add_targets({"other": "image"})
+        >>> picture = np.zeros((150, 200, 3), np.uint8)
+        >>> pipeline.at(0)(image=picture, other=picture)["other"].shape
+        (3, 128, 128)
+        """
+        if "_usual" not in self.__dict__:  # albumentations' constructor asks too
+            super().add_targets(additional_targets)
+            return
+        for name, like in (additional_targets or {}).items():
+            if like not in LIKE:
+                raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
+            if name in self._usual or name in STACKS or name == "out":
+                raise ValueError(f"{name!r} is a target already")
+        super().add_targets(additional_targets)
+        self.renew(replace(self.compiled, added=dict(self.additional_targets)))
+
     def _into(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         out = targets.pop("out")
         if out is not None:
+            if targets.get("image") is None:
+                raise DataError("out is what the image is written to, and the sample has none")
             allocate = into(out, "the image", (targets.get("image"),))
         done = self.sample(epoch, index, tile, targets, allocate)
         if out is not None and not callable(out):
@@ -82,6 +158,9 @@ class ImagePipeline(Pipeline):
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""
+        mine = self.coming(self._arrival_of(targets))
+        if mine is not self:
+            return mine.trace(epoch, index, tile, targets)
         found: list[tuple[str, Any]] = []
         data, _ = self._prepare(targets, np.empty)
         self.position(epoch, index, tile)
@@ -92,6 +171,7 @@ class ImagePipeline(Pipeline):
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
         inputs = self.recipe.inputs
         data = dict(targets)
+        beside = take_beside(data, self.likes, inputs) if self.arrival == "together" else []
         data["image"] = image = picture_in(data.get("image"), inputs, lazily=self.takes_files)
         mask = data.get("mask")
         check_presence("mask", inputs.mask, given=mask is not None)
@@ -99,6 +179,8 @@ class ImagePipeline(Pipeline):
             data.pop("mask", None)
         else:
             data["mask"] = mask_in(mask, image)
+        for other in beside:
+            data[other.name] = other.lying_on(image)
         mask_dtype = None if mask is None else mask.dtype
         # A class of the user's may give an array that it writes to again.
         held = (targets.get("image"), mask) if self._hands_over else None
@@ -110,7 +192,13 @@ class ImagePipeline(Pipeline):
         )
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
-            done["image"] = self.sinks["image"](done["image"], allocate, held)
+            sink = self.sinks["image"]
+            if beside and targets.get("image") is None:
+                del done["image"]  # it stood in
+            else:
+                done["image"] = sink(done["image"], allocate, held)
+            for other in beside:
+                done[other.name] = other.out(done[other.name], sink, self.recipe.output)
             if mask_dtype is not None:
                 done["mask"] = mask_out(done["mask"], mask_dtype, self.recipe.output, held)
             for taken in points:

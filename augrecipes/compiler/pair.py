@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.beside import is_array
 from augrecipes.compiler.degrade import Degrade
 from augrecipes.compiler.grid import Region, unit
 from augrecipes.compiler.into import into
@@ -61,6 +62,12 @@ class PairPipeline(Pipeline):
         self.targets = tuple(name for name in self.outputs if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
+
+    def add_targets(self, additional_targets: dict[str, str] | None) -> None:
+        """Refused: a target of a pair has a scale."""
+        if additional_targets:
+            raise TypeError("the targets of a pair are those of the recipe's `scales:`; add it there")
+        super().add_targets(additional_targets)
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
@@ -152,14 +159,14 @@ class PairPipeline(Pipeline):
         return scene
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        wrong = ""
+        wrong, others = "", given.keys() - set(self.outputs)
         for name in self.outputs:
             if name in self.targets and given.get(name) is None:
                 wrong = wrong or f"{name} is missing"
             if name not in self.targets and name in given:
                 wrong = wrong or f"{name} is made by Degrade and cannot be given"
-        for name in _FOREIGN:
-            if given.get(name) is not None:
+        for name in sorted(others):
+            if given[name] is not None and (name in _FOREIGN or is_array(given[name])):
                 wrong = wrong or f"a pair has no {name!r}"
         if wrong:
             raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")

@@ -10,7 +10,6 @@ import copy
 import itertools
 import operator
 import os
-import random
 import sys
 import threading
 from abc import abstractmethod
@@ -20,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import albumentations as A
 import cv2
-import numpy as np
 
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import Sites
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.seeds import MASK, mix
+from augrecipes.compiler.whole import Whole
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 _BARE = 1 << 63
 
 
-class Pipeline(A.Compose):  # type: ignore[misc]
+class Pipeline(Whole):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
     `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself and
@@ -63,7 +62,9 @@ class Pipeline(A.Compose):  # type: ignore[misc]
     ) -> None:
         self.compiled = compiled
         self.arrival = arrival
-        super().__init__(transforms, is_check_shapes=False, **processors)
+        super().__init__(
+            transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
+        )
         self.draws = Draws(compiled.seed)
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
@@ -74,6 +75,7 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
         self._dress: Callable[[Pipeline], object] | None = None
+        self._keep(sites)
 
     # What it was compiled from.
 
@@ -142,16 +144,6 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         made = (type(self), self.compiled, self.arrival)
         return _rebuild, (*made, self._home, self._stream, _registered(self.recipe))
 
-    def set_random_seed(self, seed: int | None) -> None:
-        """Refused: the seed is part of what was compiled."""
-        if "_labels" in self.__dict__:  # Compose's own constructor calls this once
-            raise TypeError("a pipeline's draws are keyed; for another seed, recipe.compile(seed=...)")
-        super().set_random_seed(seed)
-
-    def set_random_state(self, random_generator: np.random.Generator, py_random: random.Random) -> None:
-        """Refused, as `set_random_seed`."""
-        raise TypeError("a pipeline's draws are keyed; for another seed, recipe.compile(seed=...)")
-
     # What the kinds build on.
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
@@ -161,6 +153,11 @@ class Pipeline(A.Compose):  # type: ignore[misc]
         if self._dress is not None:
             made.dress(self._dress)
         return made
+
+    def renew(self, compiled: Compiled) -> None:
+        """Compiled otherwise; the copies for other threads and plans are made again when they are asked for."""
+        self.compiled = compiled
+        self._twins, self._local = {}, threading.local()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from augrecipes.compiler.rewrite import Firing, apply_rules, rules_for
@@ -9,7 +10,7 @@ from augrecipes.compiler.rewrite.rule import READS
 from augrecipes.flow import Arrival, Flow
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
-ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded")
+ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,12 @@ class Compiled:
         optimize: what was asked for.
         seed: of every draw.
         save_applied_params: add `applied` to the samples.
-        plans: by how images come: `uint8`, `float32`, `encoded`.
+        plans: by how samples come: `uint8`, `float32`, `encoded`, `together`.
         threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
         pauses: another part of the recipe follows: the targets come out as the steps have left them.
         resumes: another part has run before: the targets come in as its steps have left them.
         later: targets of a pair that the part that follows makes.
+        added: further targets, by name, and the one of albumentations' that each is like.
     """
 
     recipe: Recipe
@@ -57,6 +59,7 @@ class Compiled:
     pauses: bool = False
     resumes: bool = False
     later: frozenset[str] = frozenset()
+    added: Mapping[str, str] = field(default_factory=dict)
 
     def unoptimised(self) -> Compiled:
         """The same recipe with its steps as they were written."""
@@ -65,7 +68,9 @@ class Compiled:
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
-    """The rewritten steps for images that come as `arrival` says."""
+    """The rewritten steps for samples that come as `arrival` says; together with other targets, as they are written."""
+    if arrival == "together":
+        return Plan(steps)
     return Plan(*apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe.kind, optimize)))
 
 

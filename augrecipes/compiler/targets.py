@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import is_free
@@ -14,6 +15,9 @@ from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Output
 
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
+# Resampling overshoots: of pictures in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
+_LEAST, _MOST = -1.0, 2.0
+_ROWS = 16  # at least as many are looked at
 
 
 def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
@@ -26,7 +30,24 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
     if image.dtype not in (np.uint8, np.float32):
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+    if image.dtype == np.float32:
+        check_range(image, name)
     return check_size(image, inputs, name)
+
+
+def check_range(image: np.ndarray, name: str) -> None:
+    """DataError where a float32 picture H×W×C is plainly not one of 0..1; sixteen of its rows or more are looked at.
+
+    >>> check_range(np.full((40, 40, 3), 200, np.float32), "image")
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: image is float32 and holds values of 200 to 200; float32 means 0..1: divide by 255, ...
+    """
+    step = max(1, len(image) // _ROWS)
+    seen = image[step // 2 :: step]
+    low, high, _, _ = cv2.minMaxLoc(seen.reshape(len(seen), -1))
+    if low < _LEAST or high > _MOST:
+        cure = "divide by 255, or pass it as uint8" if low >= 0 else "normalising is for the recipe's output"
+        raise DataError(f"{name} is float32 and holds values of {low:.4g} to {high:.4g}; float32 means 0..1: {cure}")
 
 
 def arrival_of(image: Any) -> Arrival:
@@ -54,14 +75,17 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
     return image
 
 
-def mask_in(mask: Any, image: np.ndarray | Undecoded) -> np.ndarray:
-    """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32."""
+def mask_in(mask: Any, image: np.ndarray | Undecoded, name: str = "mask", axes: int = 0) -> np.ndarray:
+    """A mask in a dtype that OpenCV can warp and that holds its labels exactly: uint8, uint16, int16 or float32.
+
+    With `axes` in front of rows and columns it is a stack of masks.
+    """
     if not isinstance(mask, np.ndarray):
-        raise DataError(f"mask must be a numpy array, got {type(mask).__name__}")
-    if mask.ndim == 3 and mask.shape[2] == 1:
+        raise DataError(f"{name} must be a numpy array, got {type(mask).__name__}")
+    if mask.ndim == axes + 3 and mask.shape[-1] == 1:
         mask = mask[..., 0]
-    if mask.ndim not in (2, 3) or mask.shape[:2] != image.shape[:2]:
-        raise DataError(f"mask of shape {mask.shape} does not lie on the image of shape {image.shape}")
+    if mask.ndim not in (axes + 2, axes + 3) or mask.shape[axes : axes + 2] != image.shape[:2] or not mask.size:
+        raise DataError(f"{name} of shape {mask.shape} does not lie on the image of shape {image.shape}")
     if mask.dtype == bool:
         return mask.astype(np.uint8)
     if mask.dtype in (np.uint8, np.uint16, np.int16, np.float32):
@@ -69,17 +93,21 @@ def mask_in(mask: Any, image: np.ndarray | Undecoded) -> np.ndarray:
     if mask.dtype == np.float64:
         return mask.astype(np.float32)
     if mask.dtype.kind not in "iu":
-        raise DataError(f"mask must hold integers, booleans or floats, got {mask.dtype}")
+        raise DataError(f"{name} must hold integers, booleans or floats, got {mask.dtype}")
     low, high = int(mask.min()), int(mask.max())
     for dtype in (np.int16, np.uint16):
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
             return mask.astype(dtype)
     if max(-low, high) > _EXACT_FLOAT32:
-        raise DataError(f"mask labels reach {max(-low, high)}; the largest that stays exact is {_EXACT_FLOAT32}")
+        raise DataError(
+            f"the labels of {name} reach {max(-low, high)}; the largest that stays exact is {_EXACT_FLOAT32}"
+        )
     return mask.astype(np.float32)
 
 
-def mask_out(mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Sequence[Any] | None) -> np.ndarray:
+def mask_out(
+    mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Sequence[Any] | None, axes: int = 0
+) -> np.ndarray:
     """The mask H×W as it leaves: int64 of labels, float32 of floats. Shares no memory with what anybody holds.
 
     Where the image leaves as uint8, so that less travels, labels keep the dtype that they came with.
@@ -89,8 +117,9 @@ def mask_out(mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Seque
         dtype: that the mask came with.
         output: of the recipe.
         held: as for a sink.
+        axes: in front of rows and columns, of a stack of masks.
     """
-    if mask.ndim == 3 and mask.shape[2] == 1:
+    if mask.ndim == axes + 3 and mask.shape[-1] == 1:
         mask = mask[..., 0]
     if dtype.kind == "f":
         leaves: Any = np.float32

@@ -53,6 +53,8 @@ class Capability:
             that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
             then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
             for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
+        overwrites: the arguments (defaults merged) under which albumentations writes into the picture that it is given,
+            instead of a new one; None: never.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
@@ -84,6 +86,7 @@ class Capability:
     draws_from: frozenset[str] | None = None
     gain: Gain = None
     in_levels: bool = False
+    overwrites: Callable[[Mapping[str, Any]], bool] | None = None
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""

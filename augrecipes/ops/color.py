@@ -22,7 +22,12 @@ CAPABILITIES = (
     # Tables.
     _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0),
     _colour("Solarize", "lookup", gain=amplify.solarized),
-    _colour("Posterize", "lookup"),
+    _colour(
+        "Posterize",
+        "lookup",
+        # A range for each channel.
+        overwrites=lambda a: isinstance(a.get("num_bits"), list) and isinstance(a["num_bits"][0], list),
+    ),
     _colour("RandomGamma", "lookup", gain=amplify.bent),
     _colour(
         "RandomBrightnessContrast",
@@ -77,7 +82,14 @@ CAPABILITIES = (
     ),
     _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
     _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike"),
-    _colour("Equalize", random=False, statistics="the histogram", channels=_GREY_OR_RGB, grids="alike"),
+    _colour(
+        "Equalize",
+        random=False,
+        statistics="the histogram",
+        channels=_GREY_OR_RGB,
+        grids="alike",
+        overwrites=lambda a: a.get("mode") == "pil",
+    ),
     _colour("FancyPCA", statistics="the principal colours", grids="alike"),
     _colour(
         "HEStain",

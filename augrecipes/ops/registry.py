@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
 from augrecipes.ops.albumentations import albumentations
+from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema, constructor_of
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.own import GROUPS, OWN, PAIR_STEPS
@@ -195,9 +196,23 @@ def construct(step: Step) -> Any:
     if step.p is not None:
         keywords["p"] = float(step.p)
     try:
-        return build(cls, keywords)
+        made = build(cls, keywords)
     except readable.Refusal as refusal:
         raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
+    record = capability(step.name)
+    if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
+        _spare(made)
+    return made
+
+
+def _spare(made: Any) -> None:
+    """Let a transform that writes into the picture it is given have a copy of it."""
+    made.apply = partial(_on_a_copy, made.apply)
+    made._set_keys()  # albumentations keeps the functions that it calls
+
+
+def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    return apply(img.copy(), *args, **params)
 
 
 def build(cls: type, keywords: Mapping[str, Any]) -> Any:

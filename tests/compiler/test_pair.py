@@ -176,11 +176,14 @@ class TestErrors:
             ({"lr": HR, "hr": LR}, "hr is 30×40 px and lr is 123×162 px"),
             ({"lr": LR, "hr": HR[:, :159]}, "at scales 1:4, hr must be 120..123 × 160..163 px"),
             ({"lr": LR, "hr": HR[..., :1]}, "same channels, got 3 and 1"),
-            ({"lr": LR, "hr": HR.astype(np.float32)}, "same dtype, got uint8 and float32"),
+            ({"lr": LR, "hr": HR.astype(np.float32) / 255}, "same dtype, got uint8 and float32"),
             ({"lr": LR, "hr": HR.astype(np.int64)}, "hr must be uint8"),
             ({"lr": LR, "hr": "hr.png"}, "hr must be a numpy array, got str"),
             ({"lr": LR, "hr": HR, "mask": LR[..., 0]}, "a pair has no 'mask'"),
             ({"image": LR}, "lr is missing"),
+            ({"lr": LR, "hr": HR, "hr2": HR}, "a pair has no 'hr2'; the recipe's targets are lr=, hr="),
+            ({"lr": LR, "hr": HR, "depth": [HR]}, "a pair has no 'depth'"),
+            ({"lr": LR, "hr": HR.astype(np.float32)}, "hr is float32 and holds values of 0 to 255"),
         ],
     )
     def test_what_does_not_fit(self, given: dict[str, Any], message: str) -> None:

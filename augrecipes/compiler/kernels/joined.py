@@ -12,16 +12,14 @@ from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_chan
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
 from augrecipes.compiler.kernels.undecoded import decoded
 
-# The keys that Joined knows how to defer. With any other array in the sample the steps run one after another.
-_IMAGE_KEYS = frozenset({"image", "mask"})
 _CUTS = ("window", "warp")
-_FOREIGN_KEYS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d"})
 
 
 class Joined(A.BaseCompose):  # type: ignore[misc]
     """Runs windows, flips, quarter turns and tables with one pass over the pixels, bit for bit as one by one.
 
-    Boxes and keypoints go through the steps themselves, one after another. A step whose drawn parameters say more
+    Boxes and keypoints go through the steps themselves, one after another; what else may travel with an image is never
+    brought here (`augrecipes.flow.Arrival`). A step whose drawn parameters say more
     than its capability (a crop that pads first) is run as it is, on what has been carried out so far.
 
     Args:
@@ -37,8 +35,6 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
-        if not _FOREIGN_KEYS.isdisjoint(data):
-            return self._one_by_one(data)
         array = data.pop("image")
         # Some steps drop the channel axis of a grey image (XYMasking when it inpaints).
         image = _Pending(with_channels(array))
@@ -82,11 +78,6 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         kept = self.check_data_post_transform({**data, "image": moved.stand_in()})
         del kept["image"]
         return kept
-
-    def _one_by_one(self, data: dict[str, Any]) -> dict[str, Any]:
-        for step in self.transforms:
-            data = self.check_data_post_transform(step(**data))
-        return data
 
 
 class _Pending:

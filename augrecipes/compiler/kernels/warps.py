@@ -17,8 +17,6 @@ from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.capability import Kind
 from augrecipes.ops.warps import Warp
 
-# Arrays that would have to travel too. With any of them in the sample the steps run one after another.
-_FOREIGN_KEYS = frozenset({"images", "masks", "volume", "volumes", "mask3d", "masks3d"})
 _OWED = "_owed"  # the key under which `Travelling` goes from step to step
 _BARE = 2  # keys of a sample that has an image alone
 WarpOf = Callable[[Any, dict[str, Any]], Warp]
@@ -100,11 +98,8 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         self.step, self.kind, self.warp_of = step, kind, warp_of
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The sample; where nothing can be owed, the step simply runs."""
-        step, picture = self.step, data.get(_OWED)
-        if picture is None:
-            done: dict[str, Any] = step(force_apply=force_apply, **data)
-            return done
+        """The sample, to whose picture the step's effect is owed."""
+        step, picture = self.step, data[_OWED]
         step.params = {}
         if not step.should_apply(force_apply=force_apply):
             return data
@@ -132,7 +127,8 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
 class Warps(A.BaseCompose):  # type: ignore[misc]
     """Runs windows, turns and warps as one resampling, groups of them included.
 
-    Boxes and keypoints go through the steps themselves, one after another.
+    Boxes and keypoints go through the steps themselves, one after another; what else may travel with an image is never
+    brought here (`augrecipes.flow.Arrival`).
 
     Args:
         transforms: `Deferred` steps, and groups of them.
@@ -150,18 +146,15 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
-        picture = None
-        if _FOREIGN_KEYS.isdisjoint(data):
-            picture = data[_OWED] = Travelling(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
-            data["image"] = picture.image.stand_in()
+        picture = data[_OWED] = Travelling(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
+        data["image"] = picture.image.stand_in()
         for step in self.transforms:
             data = step(**data)
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
-        if picture is not None:
-            del data[_OWED]
-            image, mask = picture.realise()
-            data["image"] = image if self.to_sink else image.array()
-            if mask is not None:
-                data["mask"] = mask.array()
+        del data[_OWED]
+        image, mask = picture.realise()
+        data["image"] = image if self.to_sink else image.array()
+        if mask is not None:
+            data["mask"] = mask.array()
         return data

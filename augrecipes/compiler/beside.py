@@ -1,0 +1,144 @@
+"""What travels beside a picture: more pictures, masks and volumes, under albumentations' names or under added ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.targets import check_image, mask_in, mask_out
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Inputs, Output
+
+Finish = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """What a target of albumentations' consists of.
+
+    Attributes:
+        picture: it holds pictures; else masks.
+        axes: in front of rows and columns.
+        deep: the last of those is a depth: in a layout that begins with channels they come before it.
+    """
+
+    picture: bool
+    axes: int
+    deep: bool = False
+
+
+LIKE = {
+    "image": Like(True, 0),
+    "images": Like(True, 1),
+    "volume": Like(True, 1, deep=True),
+    "volumes": Like(True, 2, deep=True),
+    "mask": Like(False, 0),
+    "masks": Like(False, 1),
+    "mask3d": Like(False, 1),
+    "masks3d": Like(False, 2),
+}
+# Those that go through every step beside `image` and `mask`, whatever the recipe says.
+STACKS = {name: name for name in LIKE if name not in ("image", "mask")}
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One target beside the picture, on its way through the steps.
+
+    Attributes:
+        name: its key.
+        like: what it consists of.
+        array: as it came in, pictures with their channel axis.
+        listed: it came in as a list, and comes out as one.
+    """
+
+    name: str
+    like: Like
+    array: Any
+    listed: bool
+
+    def lying_on(self, image: Any) -> np.ndarray:
+        """What goes through the steps; DataError where it does not lie on the image."""
+        axes = self.like.axes
+        if not self.like.picture:
+            return mask_in(self.array, image, self.name, axes)
+        if self.array.shape[axes : axes + 2] != image.shape[:2]:
+            raise DataError(f"{self.name} of shape {self.array.shape} does not lie on the image of shape {image.shape}")
+        array: np.ndarray = self.array
+        return array
+
+    def pictures(self) -> Iterator[tuple[str, np.ndarray]]:
+        """(name, picture) of each picture in it."""
+        for place in np.ndindex(self.array.shape[: self.like.axes]):
+            yield self.name + "".join(f"[{k}]" for k in place), self.array[place]
+
+    def out(self, done: np.ndarray, sink: Finish, output: Output) -> Any:
+        """What comes out: each picture as `sink` makes it, masks as `mask`."""
+        if not self.like.picture:
+            made = mask_out(done, self.array.dtype, output, None, self.like.axes)
+        else:
+            # Some steps drop the channel axis of grey pictures.
+            done = done if done.ndim > self.like.axes + 2 else done[..., None]
+            made = self._laid(done, sink, output.layout == "chw")
+        return list(made) if self.listed else made
+
+    def _laid(self, part: np.ndarray, sink: Finish, channels_first: bool) -> np.ndarray:
+        if part.ndim == 3:
+            return sink(part)
+        axis = 1 if channels_first and self.like.deep and part.ndim == 4 else 0
+        return np.stack([self._laid(inner, sink, channels_first) for inner in part], axis=axis)
+
+
+def take_beside(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) -> list[Beside]:
+    """What travels beside the picture of the sample `data`, checked; `likes`: what each target is like.
+
+    Without an `image` the first of the other pictures stands in for it, so that steps have something to draw by.
+    """
+    found = []
+    for name in [name for name in data if name in likes]:
+        value, like = data[name], LIKE[likes[name]]
+        if value is None:
+            del data[name]
+            continue
+        listed = like.axes == 1 and isinstance(value, list | tuple)
+        if listed and not value and not like.picture:
+            continue  # no masks at all: they come out as they came in
+        array = _stacked(value, name) if listed else value
+        found.append(Beside(name, like, _with_channels(array, name, like) if like.picture else array, listed))
+    for one in found:
+        for name, picture in one.pictures() if one.like.picture else ():
+            check_image(picture, inputs, name)
+            if data.get("image") is None:
+                data["image"] = picture
+    return found
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of at least one dimension, of numpy or another library, or a list that begins with one.
+
+    >>> is_array(np.zeros(3)), is_array([np.zeros(3)]), is_array(np.float32(3)), is_array("a.png"), is_array([1, 2])
+    (True, True, False, False, False)
+    """
+    if isinstance(value, list | tuple) and value:
+        value = value[0]
+    shape = getattr(value, "shape", ())
+    return isinstance(shape, tuple) and len(shape) > 0
+
+
+def _stacked(values: Any, name: str) -> np.ndarray:
+    kinds = {(v.shape, v.dtype) if isinstance(v, np.ndarray) else type(v).__name__ for v in values}
+    if len(kinds) != 1 or not isinstance(values[0], np.ndarray):
+        raise DataError(f"{name} must be an array, or a list of numpy arrays of one shape and dtype")
+    return np.stack(values)
+
+
+def _with_channels(array: Any, name: str, like: Like) -> np.ndarray:
+    """Pictures with a channel axis; DataError where there are none."""
+    dimensions = (like.axes + 2, like.axes + 3)
+    if not isinstance(array, np.ndarray) or array.ndim not in dimensions or not array.size:
+        got = f"shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise DataError(f"{name} must be a numpy array of {dimensions[0]} or {dimensions[1]} dimensions, got {got}")
+    return array if array.ndim == dimensions[1] else array[..., None]

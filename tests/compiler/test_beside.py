@@ -1,0 +1,225 @@
+"""What travels beside a picture, and what is no target of a recipe."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from typing import Any
+
+import albumentations as A
+import numpy as np
+import pytest
+
+import augrecipes as ar
+from augrecipes.compiler.draws import Draws
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+GREY = np.full((260, 300, 3), 120, np.uint8)
+IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
+MASK = np.random.default_rng(1).integers(0, 5, (60, 80), dtype=np.uint8)
+LEVELS: Any = ("none", "exact", "fast")
+STEPS = "[{Rotate: {limit: 20, p: 1.0}}, {RandomCrop: {height: 40, width: 50}}, {ColorJitter: {p: 1.0}}]"
+
+
+def recipe(steps: str = STEPS, **more: str) -> Recipe:
+    rest = "".join(f"{key}: {value}\n" for key, value in more.items())
+    return parse_text(f"version: 1\nrecipe: test\nsteps: {steps}\neval: []\n{rest}")
+
+
+@pytest.mark.parametrize("optimize", LEVELS)
+def test_every_picture_of_a_sample_is_stained_alike(optimize: Any) -> None:
+    pipeline = ar.load("stained-tissue").compile(optimize=optimize, seed=3)
+    pipeline.add_targets({"left": "image"})
+    for index in range(4):
+        out = pipeline.at(index)(image=GREY, images=[GREY, GREY], volume=np.stack([GREY] * 3), left=GREY)
+        assert not np.allclose(out["image"], out["image"].flat[0] * 0)
+        for other in (out["left"], *out["images"], *out["volume"].swapaxes(0, 1)):
+            np.testing.assert_array_equal(other, out["image"])
+
+
+def test_none_is_plain_albumentations() -> None:
+    """The same steps in a plain Compose, each given the generators of its key, make the same of every target."""
+    source = recipe(output="{dtype: uint8, layout: hwc}")
+    plain = A.Compose([A.Rotate(limit=20, p=1.0), A.RandomCrop(height=40, width=50), A.ColorJitter(p=1.0)])
+    given = {
+        "image": IMAGE,
+        "images": np.stack([IMAGE, IMAGE[::-1]]),
+        "masks": np.stack([MASK, MASK[::-1], MASK]),
+        "volume": np.stack([IMAGE[:, ::-1], IMAGE]),
+        "mask3d": np.stack([MASK, MASK[:, ::-1]]),
+    }
+    draws = Draws(9)
+    for step, site in zip(plain.transforms, [s.site for s in source.steps], strict=True):
+        step.random_generator, step.py_random = draws.add(site)
+    for index in range(5):
+        draws.position(0, index)
+        expected = plain(**{key: value.copy() for key, value in given.items()})
+        np.testing.assert_equal(source.compile(optimize="fast", seed=9).at(index)(**given), expected)
+
+
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+def test_shapes_and_dtypes(layout: str) -> None:
+    # Rotate and others of albumentations' fail on `masks3d`.
+    pipeline = recipe("[{RandomCrop: {height: 40, width: 50}}, CLAHE]", output=f"{{layout: {layout}}}").compile()
+    out = pipeline.at(0)(
+        image=IMAGE,
+        images=(IMAGE, IMAGE),
+        volume=np.stack([IMAGE[..., 0]] * 4),
+        volumes=np.stack([IMAGE] * 6).reshape(2, 3, *IMAGE.shape),
+        masks=[MASK, MASK],
+        mask3d=np.stack([MASK] * 4) > 1,
+        masks3d=np.stack([MASK] * 6).reshape(2, 3, *MASK.shape).astype(np.float64),
+    )
+    assert [type(out[key]) for key in ("images", "masks")] == [list, list]
+    shapes = {key: np.shape(value) for key, value in out.items()}
+    size, first = (40, 50), layout == "chw"
+    assert shapes == {
+        "image": (3, *size) if first else (*size, 3),
+        "images": (2, 3, *size) if first else (2, *size, 3),
+        "volume": (1, 4, *size) if first else (4, *size, 1),
+        "volumes": (2, 3, 3, *size) if first else (2, 3, *size, 3),
+        "masks": (2, *size),
+        "mask3d": (4, *size),
+        "masks3d": (2, 3, *size),
+    }
+    dtypes = {key: np.asarray(value).dtype.name for key, value in out.items()}
+    assert dtypes == dict.fromkeys(shapes, "float32") | {"masks": "int64", "mask3d": "int64"}
+
+
+@pytest.mark.parametrize("name", ["images", "volume", "volumes"])
+def test_pictures_need_no_image(name: str) -> None:
+    pipeline = recipe(inputs="{boxes: pascal_voc}").compile(optimize="fast")
+    stack = np.stack([IMAGE, IMAGE[::-1]])
+    stack = stack[None] if name == "volumes" else stack
+    more = {"mask": MASK, "boxes": [[1, 2, 30, 40]], "box_labels": [7]}
+    alone, together = (pipeline.at(1)(**{name: stack, **more, **image}) for image in ({}, {"image": IMAGE}))
+    del together["image"]
+    np.testing.assert_equal(alone, together)
+    assert pipeline(**{name: stack}).keys() == {name}
+    assert [label for label, _ in pipeline.stages(1)(**{name: stack})] == ["Rotate#1", "RandomCrop#1", "ColorJitter#1"]
+
+
+def test_added_targets_go_wherever_the_pipeline_goes() -> None:
+    pipeline = recipe().compile(optimize="fast", seed=4)
+    found: list[Any] = []
+    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE)))
+    elsewhere.start()
+    elsewhere.join()
+    pipeline.add_targets({"left": "image"})
+    pipeline.add_targets({"cells": "mask"})
+    expected = pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)
+    elsewhere = threading.Thread(target=lambda: found.append(pipeline.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK)))
+    elsewhere.start()
+    elsewhere.join()
+    copies = (pickle.loads(pickle.dumps(pipeline)), copy.deepcopy(pipeline))
+    found += [made.at(0)(image=IMAGE, left=IMAGE[::-1], cells=MASK) for made in copies]
+    for other in found[1:]:
+        np.testing.assert_equal(other, expected)
+    assert expected["cells"].dtype == np.int64
+    np.testing.assert_array_equal(
+        found[0]["image"], recipe().compile(optimize="fast", seed=4).at(0)(image=IMAGE)["image"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ({"two": "bboxes"}, "can be like image, images"),
+        ({"mask": "image"}, "'mask' is a target already"),
+        ({"images": "image"}, "is a target already"),
+        ({"box_labels": "image"}, "is a target already"),
+    ],
+)
+def test_what_cannot_be_added(added: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        recipe(inputs="{boxes: coco}").compile().add_targets(added)
+
+
+def test_pairs_and_bags() -> None:
+    pairs = ar.load("sr-x4").compile()
+    with pytest.raises(TypeError, match="scales"):
+        pairs.add_targets({"image2": "image"})
+    bags = recipe(kind="bag").compile(threads=2)
+    bags.at(0)(images=[IMAGE] * 3)
+    bags.add_targets({"left": "image"})
+    out = bags.at(0, 0, 1)(image=IMAGE, left=IMAGE)
+    np.testing.assert_array_equal(out["left"], out["image"])
+    np.testing.assert_array_equal(out["image"], bags.at(0)(images=[IMAGE] * 3)["image"][1])
+    with pytest.raises(DataError, match="'masks' is an array, and a bag has `images` alone"):
+        bags.at(0)(images=[IMAGE] * 3, masks=[MASK] * 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"images": [IMAGE, IMAGE[:50]]}, "images must be an array, or a list of numpy arrays of one shape and dtype"),
+        ({"images": [IMAGE, "b.png"]}, "images must be an array, or a list"),
+        ({"images": []}, "images must be an array, or a list"),
+        ({"images": "frames"}, "images must be a numpy array of 3 or 4 dimensions, got str"),
+        ({"images": IMAGE[None, :50]}, "images of shape (1, 50, 80, 3) does not lie on the image of shape (60, 80, 3)"),
+        ({"images": IMAGE[None].astype(np.int64)}, "images[0] must be uint8 (0..255) or float32 (0..1), got int64"),
+        ({"volumes": IMAGE[None, None].astype(np.float32)}, "volumes[0][0] is float32 and holds values of"),
+        ({"masks": MASK[None, :50]}, "masks of shape (1, 50, 80) does not lie on the image"),
+        ({"mask3d": MASK}, "mask3d of shape (60, 80) does not lie on the image"),
+        ({"masks": [MASK, None]}, "masks must be an array, or a list"),
+        ({"image": None, "masks": MASK[None]}, "image must be a numpy array, got NoneType"),
+        ({"image": None, "images": IMAGE[None], "out": np.zeros(3)}, "out is what the image is written to"),
+        ({"image": None, "images": IMAGE[None], "mask": MASK[:50]}, "mask of shape (50, 80) does not lie"),
+    ],
+)
+def test_what_does_not_fit(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        recipe().compile().at(0)(**{"image": IMAGE, **given})
+    assert message in str(caught.value)
+
+
+def test_nothing_at_all_beside() -> None:
+    out = recipe().compile().at(0)(image=IMAGE, images=None, masks=[], volume=None)
+    assert out.keys() == {"image", "masks"}
+    assert out["masks"] == []
+
+
+class Tensor:
+    """What arrays of other libraries look like."""
+
+    shape = (3, 60, 80)
+
+
+NO_TARGETS: tuple[Any, ...] = (IMAGE, MASK, [IMAGE], (MASK, MASK), np.zeros(3), Tensor(), [Tensor()])
+OTHERS: tuple[Any, ...] = ("a.png", 3, 2.5, np.float32(3), np.array(3), None, [1, 2], [], {"a": IMAGE}, b"x", object())
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["image2", "mask2", "depth", "Image", "masks2d", "applied"])
+    @pytest.mark.parametrize("value", NO_TARGETS, ids=lambda v: type(v).__name__)
+    @pytest.mark.parametrize("optimize", LEVELS)
+    def test_an_array_of_an_unknown_name_is_an_error(self, name: str, value: Any, optimize: Any) -> None:
+        pipeline = recipe(inputs="{mask: optional}").compile(optimize=optimize)
+        with pytest.raises(DataError) as caught:
+            pipeline(**{"image": IMAGE, name: value})
+        said = str(caught.value)
+        like = "mask" if "mask" in name else "image"
+        assert f"{name!r} is an array, and no target of this recipe (image, mask, images, volume" in said
+        assert f"pipeline.add_targets({{{name!r}: {like!r}}})" in said
+
+    @pytest.mark.parametrize("value", OTHERS, ids=lambda v: type(v).__name__)
+    def test_what_is_no_array_passes(self, value: Any) -> None:
+        assert recipe().compile().at(0)(image=IMAGE, label=value)["label"] is value
+
+    def test_the_names_are_those_of_the_recipe(self) -> None:
+        inputs = "{mask: absent, boxes: {format: coco, labels: kind}, keypoints: {format: xy, labels: null}}"
+        pipeline = recipe(inputs=inputs).compile()
+        given = {"image": IMAGE, "boxes": np.array([[1, 2, 3, 4]]), "kind": np.array([4]), "keypoints": np.ones((1, 2))}
+        assert pipeline.at(0)(**given).keys() == given.keys()
+        with pytest.raises(DataError, match=r"\(boxes, image, keypoints, kind, images, "):
+            pipeline.at(0)(**given, box_labels=np.array([4]))
+
+    def test_what_a_step_reads_is_known(self) -> None:
+        steps = "[{RandomCropNearBBox: {max_part_shift: 0.1, cropping_bbox_key: where}}]"
+        where = np.array([5, 5, 40, 40])
+        assert recipe(steps).compile().at(0)(image=IMAGE, where=where)["where"] is where
+        with pytest.raises(DataError, match=r"masks3d, where\)"):
+            recipe(steps).compile().at(0)(image=IMAGE, where=where, there=where)
