@@ -13,6 +13,8 @@ import pytest
 from random_recipes import picture
 from test_exact_equals_none import build
 
+from augrecipes.compiler.pair import PairPipeline
+from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.errors import DataError
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.capabilities import capability, known
@@ -128,6 +130,21 @@ def channels_of(name: str) -> tuple[int, ...]:
 def test_every_class(name: str) -> None:
     for channels in channels_of(name):
         check(next(cases(name)), channels, "uint8")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_class_on_one_target_of_a_pair(name: str) -> None:
+    for channels in channels_of(name):
+        case, args = next(cases(name))
+        step = Step(case, Arguments(args), p=1.0, target=("lr",))
+        scales = Arguments({"lr": 1, "hr": 2})
+        recipe = Recipe("law", kind="pair", scales=scales, steps=label([step]), allow_resampling=True)
+        plans = dict.fromkeys(ARRIVALS, Plan(recipe.steps))
+        pipeline = PairPipeline(Compiled(recipe, "train", "none", 0, False, plans))
+        large = picture(2, channels, "uint8", (2 * SIZE[0], 2 * SIZE[1]))
+        given = {"lr": picture(1, channels, "uint8", SIZE), "hr": large}
+        plain = outcome(pipeline, {key: value.copy() for key, value in given.items()})
+        np.testing.assert_equal(outcome(pipeline, {key: read_only(value) for key, value in given.items()}), plain)
 
 
 OVERWRITE = [name for name in known() if getattr(capability(name), "overwrites", None) is not None]
