@@ -48,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 		|| { echo 'augrecipes needs Python 3.10 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo 'Setting up .venv, this once (torch is the large part) ...'
-	@$(BIN)/python -m pip install -qq -c constraints.txt torch
-	@$(BIN)/python -m pip install -qq -c constraints.txt -e '.[dev]'
+	@echo 'Setting up .venv, this once: torch, the large part, then the rest'
+	@$(BIN)/python .ci/install.py torch
+	@$(BIN)/python .ci/install.py -e '.[dev]'
 	@touch $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -13,8 +14,6 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-
-from augrecipes.demo.dataset import draw_dataset
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,26 +59,93 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {"PYTHONPATH": str(ROOT), "COLUMNS": WIDTH, "NO_COLOR": "1", "HOME": str(folder), "PYTHONUTF8": "1"}
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONUTF8": "1"}
+
+
+def run(arguments: list[str], folder: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=environment,
+        env={**ENVIRONMENT, "HOME": str(folder)},
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=timeout,
     )
 
 
-def test_python_runs_as_typed(folder: Path) -> None:
-    python = [text for text in blocks("python") if not file_name(text)]
-    assert len(python) >= 2
-    done = run(["-W", "error", "-c", "\n".join(python)], folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    batches, bag, *arrived = done.stdout.splitlines()[:6], done.stdout.splitlines()[6], *done.stdout.splitlines()[7:]
+# Runs the blocks that it is given one after another: Python in one session, commands as processes of their own.
+SESSION = """
+import contextlib, io, json, pathlib, subprocess, sys
+if __name__ == "__main__":
+    space, told = {"__name__": "__main__"}, []
+    for kind, what in json.loads(pathlib.Path("session.json").read_text()):
+        if kind == "file":
+            pathlib.Path(what[0]).write_text(what[1], encoding="utf-8")
+        elif kind == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(what, "README.md", "exec"), space)
+            told.append(["python", 0, printed.getvalue(), ""])
+        else:
+            done = subprocess.run([sys.executable, "-m", *what], capture_output=True, text=True)
+            told.append([" ".join(what), done.returncode, done.stdout, done.stderr])
+    pathlib.Path("told.json").write_text(json.dumps(told))
+"""
+QUICK = ["--seconds", "0.01", "--samples", "4", "--no-effects"]
+
+
+def in_order(text: str) -> Iterator[tuple[str, object]]:
+    """What a reader of `text` does, from top to bottom: files to save, Python and commands to run."""
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        if name := file_name(block):
+            yield "file", [name, block]
+        elif language == "python":
+            yield "python", block
+        elif language == "console":
+            for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                program, *words = shlex.split(typed.partition("\n")[0].partition("#")[0])
+                if program == "augrecipes":
+                    yield "command", [program, *words, *(QUICK if words[0] == "bench" else ())]
+
+
+def walk(text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]:
+    """What came of everything that `text` shows, done in its order in one empty folder; and what went wrong."""
+    (folder / "session.json").write_text(json.dumps(list(in_order(text))), encoding="utf-8")
+    (folder / "session.py").write_text(SESSION, encoding="utf-8")
+    done = run(["-W", "error", "session.py"], folder, timeout=600)
+    told = folder / "told.json"
+    return [tuple(one) for one in json.loads(told.read_text())] if told.exists() else [], done.stderr
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str, str]]:
+    found, wrong = walk(README, tmp_path_factory.mktemp("readme"))
+    assert wrong == ""
+    return found
+
+
+def test_from_top_to_bottom_everything_works(walked: list[tuple[str, int, str, str]]) -> None:
+    """In one folder, in README's order: nothing that comes later needs what was not made before."""
+    expected = {f"augrecipes check {name}": 2 for name in ("first-try.yaml", "from-2021.yaml")}
+    expected["augrecipes diff my-recipe.yaml stronger.yaml"] = 1
+    assert {what: (status, err) for what, status, _, err in walked if status != expected.get(what, 0)} == {}
+    assert len(walked) >= 12
+
+
+def test_a_step_too_early_is_found(tmp_path: Path) -> None:
+    """A planted fault: the store is packed by the command, and again by Python."""
+    planted = README[: README.index("## Pack once")].partition("## Pairs")[0]
+    shown = "```console\n$ augrecipes pack folder-128 --data demo-data/tissue --out tissue-128\n```\n"
+    again = '```python\nfrom augrecipes.pack.run import pack\n\npack("folder-128", tissue, "tissue-128")\n```\n'
+    first = planted.partition("for epoch in range")[0] + "```\n"
+    _, wrong = walk(first + shown + again, tmp_path)
+    assert "exists already" in wrong
+
+
+def test_python_prints_what_is_said(walked: list[tuple[str, int, str, str]]) -> None:
+    printed = [line for what, _, out, _ in walked if what == "python" for line in out.splitlines()]
+    batches, bag, *arrived = printed[:6], printed[6], *printed[7:]
     assert all(re.match(r"[01] \(4, 3, 224, 224\) \[", line) for line in batches)
     assert bag == "slide-1 (20, 3, 224, 224) torch.Size([20, 2]) 2"
     # The bags come in whatever order they are done.
@@ -87,22 +153,26 @@ def test_python_runs_as_typed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", SHOWN, ids=lambda command: command.line)
-def test_commands_print_what_is_shown(command: Command, folder: Path) -> None:
-    program, *arguments = shlex.split(command.line)
-    assert program == "augrecipes"
-    done = run(["-m", "augrecipes", *arguments], folder)
-    assert "Traceback" not in done.stderr
-    checker = doctest.OutputChecker()
-    assert checker.check_output(command.output, done.stdout, doctest.ELLIPSIS), done.stdout
+def test_commands_print_what_is_shown(command: Command, walked: list[tuple[str, int, str, str]]) -> None:
+    (found,) = [out for what, _, out, _ in walked if what == " ".join(shlex.split(command.line))]
+    assert doctest.OutputChecker().check_output(command.output, found, doctest.ELLIPSIS), found
 
 
-def test_the_training_step_runs(folder: Path) -> None:
-    (command,) = [command for command in COMMANDS if "--train-step" in command.line]
-    draw_dataset(folder / "demo-data", tiles=4, photo_count=3)
-    less = ["--seconds", "0.01", "--samples", "4", "--no-effects"]
-    done = run(["-m", *shlex.split(command.line), *less], folder)
-    assert done.returncode == 0, done.stderr
-    assert "of a step is waiting for samples" in done.stdout
+def test_the_bench_command_can_give_the_verdict_that_is_quoted(walked: list[tuple[str, int, str, str]]) -> None:
+    quoted = re.search(r"\(`(.+?) is [\d.]+ to [\d.]+ times\s+as\s+fast\s+as\s+(.+?)`\)", README)
+    assert quoted is not None
+    (out,) = [out for what, _, out, _ in walked if "--against stock" in what]
+    text = " ".join(out.split())
+    verdicts = text[text.index("Verdicts") :]
+    assert any(
+        re.search(f"{re.escape(one)}(?: and | is [^.]*? as ){re.escape(other)}", verdicts)
+        for one, other in (quoted.groups(), quoted.groups()[::-1])
+    ), verdicts
+
+
+def test_the_training_step_runs(walked: list[tuple[str, int, str, str]]) -> None:
+    (out,) = [out for what, _, out, _ in walked if "--train-step" in what]
+    assert "of a step is waiting for samples" in out
 
 
 def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from augrecipes.cli.terminal import paint, width
 from augrecipes.errors import harmless
 
+_LEAST = 20  # characters of a first column whose names are broken
 _BAR = 32  # the longest, in characters
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -23,15 +25,24 @@ def table(
         yield paint(title, "strong", sys.stdout)
     every = [[harmless(cell) for cell in row] for row in ([heads, *rows] if heads else rows)]
     widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
+    rest = sum(size + 2 for size in widths[1:]) + 2
+    if widths and rest + _LEAST <= width() < widths[0] + rest:
+        widths[0] = width() - rest  # long names run over more lines
     for place, block in enumerate(_blocks(widths, keys)):
         if place:
             yield ""
         for number, row in enumerate(every):
             if place and not any(row[k] for k in block[keys:]):
                 continue
-            cells = (f"{row[k]:<{widths[k]}}" if k in left else f"{row[k]:>{widths[k]}}" for k in block)
+            name, *more = textwrap.wrap(row[0], widths[0], break_long_words=False, subsequent_indent="  ") or [""]
+            shown = [name if k == 0 else row[k] for k in block]
+            cells = (
+                f"{cell:<{widths[k]}}" if k in left else f"{cell:>{widths[k]}}"
+                for k, cell in zip(block, shown, strict=True)
+            )
             line = ("  " + "  ".join(cells)).rstrip()
             yield paint(line, "faint", sys.stdout) if heads and not number else line
+            yield from (f"  {line}" for line in more)
 
 
 def _blocks(widths: Sequence[int], keys: int) -> list[list[int]]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.progress import progress
+from augrecipes.cli.terminal import width
+
+if TYPE_CHECKING:
+    from augrecipes.demo.run import Report
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write.")] = Path("demo-out"),
     seed: Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the data and of the draws.")] = 0,
+    json_: Json = None,
 ) -> None:
     """Draw a small data set, run recipes over it, and show that every sample can be had again.
 
@@ -21,7 +30,24 @@ def demo(
     Takes about a minute and no network. Exit status: 0 all is well, 1 a promise was not kept, 2 the folder cannot be
     written.
     """
+    from rich.console import Console
+
     from augrecipes.demo.run import run_demo
 
-    if not run_demo(out, seed=seed).ok:
+    console = Console(width=width(), quiet=json_ == STDOUT)
+    found = run_demo(out, console=console, seed=seed, progress=progress)
+    answer(_as_json(found), json_, lambda: None)
+    if not found.ok:
         raise typer.Exit(1)
+
+
+def _as_json(found: Report) -> dict[str, Any]:
+    return {
+        "ok": found.ok,
+        "proofs": {what: [asdict(proof) for proof in proofs] for what, proofs in found.proofs.items()},
+        "pictures": [str(grid) for grid in found.grids],
+        "arrivals": [asdict(arrival) for arrival in found.arrivals],
+        "speeds": [asdict(speed) for speed in found.speeds],
+        "tiles": None if found.tiles is None else asdict(found.tiles),
+        "seconds": found.seconds,
+    }

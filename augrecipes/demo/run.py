@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 import augrecipes as ar
@@ -42,6 +41,10 @@ _SHOWN = (
 _PAIRS = (("sr-x4", ("hr", "lr")), ("sr-multiscale", ("hr", "x2", "lr")), ("real-esrgan-x4", ("hr",)))
 _BAG = "stained-tissue-bag"
 _STAGES = ("stained-tissue", "real-esrgan-x4")
+
+
+# Shows how far something named is: a function of (done, total).
+Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +105,13 @@ def run_demo(
     seconds: float = 0.6,
     rows: int = 4,
     columns: int | None = None,
+    progress: Progress = lambda what: nullcontext(lambda done, total: None),
 ) -> Report:
     """Run the whole demo and write its files into `out`.
 
     Args:
         out: folder, made when missing.
-        console: where to print; None is standard output. Progress bars appear on standard error, on a terminal only.
+        console: where to print; None is standard output.
         tiles: tissue tiles to draw.
         photos: photos to draw.
         scenes: pairs to draw.
@@ -120,6 +124,7 @@ def run_demo(
         seconds: length of each speed measurement; 0 leaves them out.
         rows: pictures in a preview grid.
         columns: draws in a preview grid; None leaves it to the preview.
+        progress: shows how far it is.
 
     Raises:
         OSError: the folder cannot be written.
@@ -129,7 +134,7 @@ def run_demo(
     out, start = Path(out), perf_counter()
     with _told_once(console):
         console.print(Text("1  A small data set, drawn by formula", style="bold"))
-        with _bar(console, "drawing", tiles + photos + scenes + bags) as advance:
+        with _counted(progress, "drawing", tiles + photos + scenes + bags) as advance:
             images = draw_dataset(
                 out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=lambda done, _: advance(done)
             )
@@ -141,16 +146,16 @@ def run_demo(
         data = Drawn(images, pairs, slides)
         _say(
             console,
-            f"{tiles} stained tissue tiles with masks and boxes, {photos} photos,\n{scenes} scenes at three "
+            f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three "
             f"resolutions, {bags} slides as bags of tiles  ({_took(start)})",
         )
         console.print(Text("2  One epoch, read in several ways", style="bold"))
-        proofs = _prove(data, console, workers=workers, spawn=spawn)
+        proofs = _prove(data, progress, workers=workers, spawn=spawn)
         _show(console, proof_table(proofs))
 
         console.print(Text("3  What the recipes do", style="bold"))
         began = perf_counter()
-        grids = tuple(_draw_grids(out / "grids", data, console, seed=seed, rows=rows, columns=columns))
+        grids = tuple(_draw_grids(out / "grids", data, progress, seed=seed, rows=rows, columns=columns))
         _say(console, f"{len(grids)} pictures in {escape(str(out / 'grids'))}  ({_took(began)})")
 
         console.print(Text("4  Bags of very different size, delivered as soon as they are done", style="bold"))
@@ -162,7 +167,7 @@ def run_demo(
         if seconds > 0:
             console.print(Text("5  Samples per second, measured now", style="bold"))
             jobs = list(_measured(data))
-            with _bar(console, "measuring", len(jobs) + 1) as advance:
+            with _counted(progress, "measuring", len(jobs) + 1) as advance:
                 for k, (name, source, make) in enumerate(jobs):
                     speeds.append(measure(name, source, make, workers=workers, seconds=seconds))
                     advance(k + 1)
@@ -173,7 +178,7 @@ def run_demo(
     return Report(data, proofs, grids, came, tuple(speeds), per_second, spent)
 
 
-def _prove(data: Drawn, console: Console, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
+def _prove(data: Drawn, progress: Progress, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
     """Every kind of data, read in several ways."""
     ways: dict[str, list[Way]] = {
         "images, stained-tissue": image_ways(
@@ -183,7 +188,7 @@ def _prove(data: Drawn, console: Console, *, workers: int, spawn: bool) -> dict[
         f"bags, {_BAG}": bag_ways(os.fspath(data.slides), _BAG, workers=workers),
     }
     total = sum(map(len, ways.values()))
-    with _bar(console, "reading", total) as advance:
+    with _counted(progress, "reading", total) as advance:
         done = iter(range(total))
         return {what: tuple(prove(some, lambda _: advance(next(done)))) for what, some in ways.items()}
 
@@ -216,7 +221,7 @@ def _pairs(recipe: str, roots: dict[str, str], optimize: Optimize) -> ar.PairedI
 
 
 def _draw_grids(
-    folder: Path, data: Drawn, console: Console, *, seed: int, rows: int, columns: int | None
+    folder: Path, data: Drawn, progress: Progress, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
     """Write one preview a recipe, and some that show a recipe step by step."""
     jobs: list[tuple[str, Any, Any]] = []
@@ -226,7 +231,7 @@ def _draw_grids(
     jobs += [(name, data.scenes.roots(*targets), None) for name, targets in _PAIRS]
     jobs.append((_BAG, data.slides, None))
     all_jobs = [(*job, False) for job in jobs] + [(*job, True) for job in jobs if job[0] in _STAGES]
-    with _bar(console, "drawing grids", len(all_jobs)) as advance:
+    with _counted(progress, "drawing grids", len(all_jobs)) as advance:
         for k, (name, source, masks, stages) in enumerate(all_jobs):
             yield preview(
                 name, source, folder / (f"{name}-stages.png" if stages else f"{name}.png"), masks=masks,
@@ -256,13 +261,10 @@ def _told_once(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(console: Console, what: str, total: int) -> Iterator[Any]:
-    """A progress bar on standard error, gone when it is done; yields a function that takes the number done."""
-    errors = Console(stderr=True, no_color=console.no_color)
-    columns = (TextColumn("   {task.description}"), BarColumn(bar_width=32), MofNCompleteColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task: TaskID = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+def _counted(progress: Progress, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A function of the number done, of so many."""
+    with progress(what) as advance:
+        yield lambda done: advance(done, total)
 
 
 def _say(console: Console, line: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import cv2
@@ -29,6 +29,7 @@ class Speed:
         none: with `optimize: none`, in this process, one thread.
         exact: with `optimize: exact`, in this process, one thread.
         parallel: with `optimize: exact` and worker processes; None where none were asked for.
+        waited: of the time with one thread, the share in which this process had no core to work on; 0..1.
     """
 
     recipe: str
@@ -36,6 +37,7 @@ class Speed:
     none: float
     exact: float
     parallel: float | None
+    waited: float = 0.0
 
 
 def measure(name: str, source: str, make: Callable[[Optimize], Any], *, workers: int, seconds: float) -> Speed:
@@ -59,9 +61,11 @@ def measure(name: str, source: str, make: Callable[[Optimize], Any], *, workers:
     with _one_thread():
         for batches in endless.values():
             next(batches)  # the first sample fills caches
+        began, worked = perf_counter(), process_time()
         for _ in range(_SLICES):
             for optimize, batches in endless.items():
                 turns[optimize].append(_rate(batches, seconds / _SLICES))
+        waited = max(0.0, 1 - (process_time() - worked) / (perf_counter() - began))
     parallel = None
     if workers:
         batches = _endless(make("exact"), workers)
@@ -70,7 +74,7 @@ def measure(name: str, source: str, make: Callable[[Optimize], Any], *, workers:
             next(batches)
         parallel = _rate(batches, seconds)
         del batches
-    return Speed(name, source, median(turns["none"]), median(turns["exact"]), parallel)
+    return Speed(name, source, median(turns["none"]), median(turns["exact"]), parallel, waited)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from augrecipes.demo.bags import Arrival, BagSpeed, Times
 from augrecipes.demo.proofs import Proof
 from augrecipes.demo.speed import Speed
 
+_BUSY = 0.15  # of the time
 _BAR = 24  # characters of the longest bar
 
 
@@ -56,7 +57,7 @@ def arrival_table(arrivals: Sequence[Arrival], workers: int) -> Group:
     in_all = [Text(f"{value:.0f}", style="bold") for value in waited]
     table.add_row(Text("in all", style="dim"), "", "", in_all[0], "", in_all[1])
     note = (
-        f"━ until the bag is done, ╌ until the training loop has it; {workers} workers. In order, small bags\n"
+        f"━ until the bag is done, ╌ until the training loop has it; {workers} workers. In order, small bags "
         "wait for the large one that was begun before them. The samples are the same."
     )
     return Group(table, Text(note, style="dim"))
@@ -83,15 +84,43 @@ def speed_table(speeds: Sequence[Speed], bags: BagSpeed, workers: int) -> Group:
         gain = f"×{speed.exact / speed.none:.2f}"
         table.add_row(speed.recipe, speed.source, f"{speed.none:,.0f}", f"{speed.exact:,.0f}", gain, parallel)
     note = (
-        "none: the steps as albumentations runs them; exact: the optimised plan, the\n"
-        "same bits; one thread each, decoding and batching included.\n"
-        f"{os.cpu_count()} cores, shared with whatever else runs now."
+        "none: the steps as albumentations runs them; exact: the optimised plan, the same bits; one thread each, "
+        f"decoding and batching included. {os.cpu_count()} cores, shared with whatever else runs now."
     )
+    why = lost_to_workers(speeds, workers)
     tiles = Text.assemble(
         f"{bags.recipe}: ", (f"{bags.one:,.0f}", "bold"), " tiles per second with one thread, ",
         (f"{bags.two:,.0f}", "bold"), f" with two (×{bags.two / bags.one:.2f})",
     )  # fmt: skip
-    return Group(table, Padding(tiles, (1, 0)), Text(note, style="dim"))
+    return Group(table, Padding(tiles, (1, 0)), Text(note, style="dim"), *([Text(f"\n{why}")] if why else []))
+
+
+def lost_to_workers(speeds: Sequence[Speed], workers: int) -> str:
+    """Why some recipes are read more slowly with workers than without; nothing where none is.
+
+    >>> print(lost_to_workers([Speed("folder-128", "photos", 600, 630, 410, waited=0.4)], 2))
+    With 2 workers folder-128 is slower than with none. The machine is busy: this process waited for a core 40 % of ...
+    """
+    slower = [speed for speed in speeds if speed.parallel is not None and speed.parallel < speed.exact]
+    if not slower:
+        return ""
+    names = ", ".join(dict.fromkeys(speed.recipe for speed in slower))
+    waited = sum(speed.waited for speed in speeds) / len(speeds)
+    why = (
+        f"The machine is busy: this process waited for a core {100 * waited:.0f} % of the time, and so do workers, "
+        "while each sample of theirs must still be handed over to this process."
+        if waited > _BUSY
+        else "Its samples take so little time that handing them over from another process costs more than a second "
+        "core brings."
+        if len(slower) == 1
+        else "Their samples take so little time that handing them over from another process costs more than a second "
+        "core brings."
+    )
+    are = "is" if len(slower) == 1 else "are"
+    return (
+        f"With {workers} workers {names} {are} slower than with none. {why} "
+        'ar.loader(ds, 16, num_workers="auto") measures which is quicker, and takes that.'
+    )
 
 
 def next_steps(out: Path, tissue: Path, spent: float) -> Group:

@@ -1,0 +1,61 @@
+"""`pip install` for make: a line for each large download, and one whenever nothing else was said for some seconds.
+
+Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`. Needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+
+_QUIET = 10.0  # seconds
+_DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \(([\d.]+) (MB|GB)\)")
+_INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
+
+
+def told(line: str) -> str | None:
+    """What a line of pip's is worth to someone who waits; None for most of them."""
+    if found := _DOWNLOAD.match(line):
+        return f"downloading {found[1]}, {found[2]} {found[3]}"
+    if found := _INSTALL.match(line):
+        names = found[1].split(", ")
+        return f"installing {len(names)} package{'' if len(names) == 1 else 's'}"
+    return None
+
+
+def main(arguments: list[str], command: tuple[str, ...] = (sys.executable, "-m", "pip", "install")) -> int:
+    """Run pip and say how far it is; its exit status, with all that it said where that is not 0."""
+    began, heard = time.monotonic(), []
+    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
+        lines: queue.Queue[str | None] = queue.Queue()
+        reader = threading.Thread(target=lambda: [*map(lines.put, pip.stdout or ()), lines.put(None)])
+        reader.start()
+        doing, last = "looking for packages", began
+        while True:
+            try:
+                line = lines.get(timeout=max(0.0, last + _QUIET - time.monotonic()))
+                news = told(line or "")
+            except queue.Empty:
+                line, news = "", f"still {doing}"
+            else:
+                doing = news or doing
+            if line is None:
+                break
+            heard.append(line)
+            if news:
+                last = time.monotonic()
+                sys.stdout.write(f"  {last - began:4.0f} s  {news}\n")
+                sys.stdout.flush()
+        reader.join()
+        status = pip.wait()
+    if status:
+        sys.stderr.write("".join(heard))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(["-c", "constraints.txt", "--progress-bar", "off", *sys.argv[1:]]))

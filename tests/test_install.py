@@ -1,0 +1,49 @@
+"""What `make` says while it installs."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).parent.parent / ".ci" / "install.py"
+
+
+@pytest.fixture
+def install(monkeypatch):
+    spec = importlib.util.spec_from_file_location("install", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "_QUIET", 0.05)
+    return module
+
+
+def test_what_is_told(install):
+    told = install.told
+    assert told("Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (190.1 MB)\n") == (
+        "downloading torch-2.13.0, 190.1 MB"
+    )
+    assert told("  Downloading https://host/whl/torch-2.13.0-py3-none-any.whl (1.2 GB)\n") == (
+        "downloading torch-2.13.0, 1.2 GB"
+    )
+    assert told("Installing collected packages: numpy, torch\n") == "installing 2 packages"
+    assert told("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n") is None
+    assert told("Requirement already satisfied: numpy\n") is None
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_it_says_how_far_it_is_and_all_where_it_fails(install, capfd, status):
+    program = (
+        "import sys, time\n"
+        "print('Downloading torch-2.13.0-cp311-x.whl (190.1 MB)', flush=True)\n"
+        "time.sleep(0.5)\n"
+        f"print('why'); sys.exit({status})\n"
+    )
+    assert install.main([program], (sys.executable, "-c")) == status
+    out, err = capfd.readouterr()
+    lines = [line.split("  ", 2)[-1].strip() for line in out.splitlines()]
+    assert "downloading torch-2.13.0, 190.1 MB" in [line.partition(" s  ")[2] or line for line in lines]
+    assert any("still downloading torch-2.13.0" in line for line in lines)
+    assert ("why" in err) is (status != 0)
