@@ -107,7 +107,10 @@ def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) 
         if isinstance(given, Mapping):
             return PairedImages(given, recipe, **common)
         if table is None:
-            raise DataError(f"{recipe.name} is of kind pair: give a folder for each target, or a CSV file")
+            folders = " ".join(
+                f"{name}=FOLDER" for name in sorted(recipe.scales, key=lambda name: -recipe.scales[name])
+            )
+            raise DataError(f"{recipe.name} is of kind pair: give {folders}, or a CSV file")
         return PairedImages(recipe=recipe, files=table, **common)
     if isinstance(given, Mapping):
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file")

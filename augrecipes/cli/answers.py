@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from augrecipes.cli.terminal import note, say
+from augrecipes.cli.terminal import note, say_line
 
 STDOUT = "-"
 _JSON = "--json"
@@ -110,7 +110,7 @@ def answer(
     text()
     if json_ is not None:
         (write or (lambda path: _write(path, found)))(Path(json_))
-        say(json_)
+        say_line(json_)
 
 
 def _write(path: Path, found: Any) -> None:

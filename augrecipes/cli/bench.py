@@ -13,7 +13,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, numbers, one_of, overrides
 from augrecipes.cli.progress import parts, progress
-from augrecipes.cli.terminal import say
+from augrecipes.cli.terminal import say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Judgement
@@ -113,7 +113,7 @@ def bench(
       augrecipes bench a.yaml b.yaml photos/ --against stock -o report/
       augrecipes bench a.yaml photos/ --baseline bench.json --fail-if-slower 15%
       augrecipes bench a.yaml photos/ --workers 0,1,2,4
-      augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --train-step train.py
+      augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
     times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
@@ -123,8 +123,8 @@ def bench(
     nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale:
 
     \b
-      model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=4), nn.ReLU(), nn.Flatten(), nn.LazyLinear(10))
-      def loss(output, batch):        # without: a mean square, of pairs to the largest scale
+      model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.LazyLinear(10))
+      def loss(output, batch):  # without: a mean square to the largest scale
           return nn.functional.cross_entropy(output, batch["label"])
       def optimizer(model):           # without: SGD
           return torch.optim.AdamW(model.parameters())
@@ -209,7 +209,7 @@ def _report(
 
     with progress("drawing") as advance:
         written = write_report(found, folder, recipes, setting, held, advance)
-    say(written.page, err=quiet)
+    say_line(written.page, err=quiet)
     for note in written.notes:
         say(note, err=quiet)
 

@@ -13,7 +13,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer, renamed
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, one_of, overrides
 from augrecipes.cli.progress import parts
-from augrecipes.cli.terminal import paint, say
+from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.data.audit.found import Checked
@@ -153,7 +153,7 @@ def _tell(found: Checked) -> None:
         what = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}.get(name, " files")
         say(f"{name:<{widest}}  {count:>7,}{what}")
     for note in found.notes:
-        say(f"note: {note}", wrap=False)
+        say_line(f"note: {note}")
     if found.defects or not found.fine:
         say(report(found.defects, fine=found.fine, targets=list(found.listed), unit=found.unit), wrap=False)
     else:

@@ -12,7 +12,7 @@ from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import complain, exit_status, say
+from augrecipes.cli.terminal import complain, exit_status, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Mode, Recipe
@@ -82,7 +82,7 @@ def diff(
 
         say(render(found))
         if "picture" in told:
-            say(told["picture"])
+            say_line(told["picture"])
 
     answer(told, json_, tell)
     raise typer.Exit(0 if found.same else 1)

@@ -15,7 +15,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import paint, say
+from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.cli.units import in_bytes
 
 if TYPE_CHECKING:
@@ -146,9 +146,9 @@ def _describe(packing: Packing) -> None:
     }
     say(render(told))
     for told_of in packing.given.notes:
-        say(f"note: {told_of}", wrap=False)
+        say_line(f"note: {told_of}")
     for what in packing.given.left_out[:_TOLD]:
-        say(f"left out: {what}", wrap=False)
+        say_line(f"left out: {what}")
     if len(packing.given.left_out) > _TOLD:
         say(f"left out: {len(packing.given.left_out) - _TOLD} more")
 
@@ -158,9 +158,9 @@ def _report(packing: Packing, seconds: float) -> None:
     done = f"packed in {seconds:.0f} s, {in_bytes(_taken(packing))}"
     say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
     for what in list(lost)[:_TOLD]:
-        say(f"unreadable: {what}", wrap=False)
+        say_line(f"unreadable: {what}")
     if len(lost) > _TOLD:
-        say(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")
+        say_line(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")
 
 
 def _taken(packing: Packing) -> int:

@@ -11,7 +11,7 @@ from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import say
+from augrecipes.cli.terminal import say_line
 
 
 def preview(
@@ -63,4 +63,4 @@ def preview(
             mode=section, optimize=level, masks=masks, progress=advance,
         )  # fmt: skip
     told = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
-    answer(told, json_, lambda: say(written))
+    answer(told, json_, lambda: say_line(written))

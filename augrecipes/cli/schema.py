@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
-from augrecipes.cli.terminal import say
+from augrecipes.cli.terminal import say_line
 
 
 def schema(
@@ -41,7 +41,7 @@ def schema(
     data = (files("augrecipes") / "schema" / FILE).read_bytes()
     if json_ not in (None, STDOUT):
         Path(str(json_)).write_bytes(data)
-        say(json_)
+        say_line(str(json_))
         return
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)

@@ -58,6 +58,11 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True) -> None:
     typer.echo(shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream), err=err)
 
 
+def say_line(text: object, *, err: bool = False) -> None:
+    """Print what is one line, however long: a path, or what is wrong with one."""
+    say(harmless(str(text)), err=err, wrap=False)
+
+
 def shown(text: str, stream: TextIO) -> str:
     """`text` with its styles as `stream` shows them."""
     return _MARKED.sub(lambda mark: _CODES[mark[0]] if coloured(stream) else "", text)

@@ -13,7 +13,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer, renamed
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import complain, paint, say
+from augrecipes.cli.terminal import complain, paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.flow import Dtype
@@ -121,7 +121,7 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
         say(line)
     say()
     for error in found.left_out[:_TOLD]:
-        say(f"left out: {error}", wrap=False)
+        say_line(f"left out: {error}")
     if len(found.left_out) > _TOLD:
         say(f"left out: {len(found.left_out) - _TOLD} more")
     for figure in found.warned:
@@ -138,7 +138,7 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
     for statement in lines:
         say(statement, wrap=False)
     if written is not None:
-        say(written)
+        say_line(written)
 
 
 def _contract(found: Verification) -> str:

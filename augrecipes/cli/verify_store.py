@@ -12,7 +12,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import paint, say
+from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.pack.check import Fault
@@ -57,7 +57,7 @@ def verify_store(
 
 def _tell(faults: Sequence[Fault]) -> None:
     for fault in faults[:_TOLD]:
-        say(_line(fault), wrap=False)
+        say_line(_line(fault))
     if len(faults) > _TOLD:
         say(f"{len(faults) - _TOLD:,} more")
     told = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"

@@ -1,0 +1,125 @@
+"""Files may be named by anyone: no control character of a name, or of a recipe, reaches a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recipe_texts import GOOD
+
+from augrecipes.cli import terminal
+from augrecipes.cli.answers import as_json
+from augrecipes.cli.report import annotation
+from augrecipes.data.tables.problems import listed
+from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless
+from augrecipes.sources.pair_defects import Defect
+
+HOSTILE = st.text(st.characters(), min_size=1, max_size=12).map(lambda text: f"a{text}\x1b[31m\x9b2J\n::error::\u202eb")
+STYLES = "".join(terminal._MARKS.values()) + terminal._END
+
+
+def raw(text: str, keep: str = "\n") -> list[str]:
+    """Characters that a terminal might obey."""
+    return [c for c in text if not c.isprintable() and c not in keep and not "\udc80" <= c <= "\udcff"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@settings(deadline=None, max_examples=60)
+@given(HOSTILE)
+def test_errors_and_logs_hold_none(name):
+    problem = Diagnostic(f"{name} is wrong", 1, 1, name=name, file=name)
+    for error in (DataError(name, name, "Step"), StoreError("is no store", name), RecipeError(problems=[problem]),
+                  LoaderError(name), DataError("is wrong" + listed([name]))):  # fmt: skip
+        assert raw(str(error)) == []
+    assert "\n" not in str(problem)
+    assert str(DataError("is wrong" + listed([name, "b"]))).count("\n") == 2
+    assert "\n" not in str(DataError("is wrong", name))
+    printed = io.StringIO()
+    handler, logger = logging.StreamHandler(printed), logging.getLogger("augrecipes")
+    logger.addHandler(handler)
+    try:
+        logger.warning("%s: %d pictures%s", name, 3, listed([name]))
+    finally:
+        logger.removeHandler(handler)
+    assert raw(printed.getvalue()) == []
+    assert printed.getvalue().count("\n") == 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(HOSTILE)
+def test_what_the_command_line_prints_holds_none(name):
+    problem = Diagnostic(f"{name} is wrong", 1, 1, name=name, file=name)
+    for stream in (io.StringIO(), Terminal()):
+        with redirect_stdout(stream), redirect_stderr(stream):
+            terminal.say(name)
+            terminal.say(terminal.paint(name, "strong", sys.stdout))
+            terminal.say(terminal.line_of(problem, sys.stdout))
+            terminal.complain(DataError(name, name))
+            terminal.complain(FileNotFoundError(2, "no such file", name.replace("\0", "")))
+            terminal.note(name)
+        shown = stream.getvalue()
+        for code in terminal._CODES.values():
+            shown = shown.replace(code, "") if stream.isatty() else shown
+        assert raw(shown, "\n" + STYLES) == []
+    assert raw(annotation(problem), "") == []
+    assert [c for c in as_json({name: [name]}) if c in "\x1b\x9b\u202e\x7f"] == []
+    assert json.loads(as_json({name: [name]})) == {name: [name]}
+
+
+@pytest.mark.parametrize("prints", [lambda name: name, lambda name: name.replace("\x1b", "")])
+def test_a_planted_fault_is_found(prints):
+    """What prints a name as it is, or without escapes alone."""
+    assert raw(prints("a\x1b[31m\x9b2J")) != []
+    assert raw(harmless("a\x1b[31m\x9b2J\n"), "") == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of any characters are POSIX'")
+def test_commands_over_hostile_names(run, write, tmp_path):
+    name = "a\x1b[31mred\x07\x9b2J\nnext"
+    picture = cv2.imencode(".png", np.zeros((40, 48, 3), np.uint8))[1].tobytes()
+    write(f"{name}/{name}.yaml", GOOD)
+    write(f"bad{name}/{name}.yaml", GOOD.replace("HorizontalFlip", "HorizontalFlop"))
+    write(f"in{name}/{name}.png", picture)
+    write(f"broken{name}/{name}.png", b"none")
+    write(f"broken{name}/ok.png", picture)
+    recipe, images, broken = f"{name}/{name}.yaml", f"in{name}", f"broken{name}"
+    for words in (
+        ("check", recipe), ("check", f"bad{name}"), ("check", f"bad{name}", "--format", "github"),
+        ("check", f"bad{name}", "--json"), ("explain", recipe), ("explain", recipe, images, "--seconds", "0.01"),
+        ("explain", recipe, broken, "--seconds", "0.01"), ("check-data", recipe, broken, "--content"),
+        ("check-data", recipe, broken, "--json"), ("preview", recipe, broken, "-o", f"{name}.png", "--rows", "1"),
+        ("pack", recipe, broken, "--out", f"store{name}", "--workers", "0"), ("pack", recipe, name, "--out", "x"),
+        ("verify", recipe, broken, "--samples", "2"), ("verify-store", f"store{name}"), ("verify-store", name),
+        ("diff", recipe, recipe), ("diff", recipe, images, "-o", f"d{name}.png"), (name,), ("check", f"--{name}"),
+        ("preview", recipe, f"x=in{name}", name), ("explain", recipe, "--json", f"{name}.json"),
+        ("explain", recipe, "--mode", name), ("check", "--explain", name),
+        ("check-data", recipe, name, "--names", name),
+        ("verify", recipe, images, "--masks", name), ("explain", recipe, "--set", f"{name}=1"),
+    ):  # fmt: skip
+        result = run(*words)
+        assert raw(result.stdout) == [], words
+        assert raw(result.stderr) == [], words
+        assert result.exit_code in (0, 1, 2), (words, result.output)
+        assert "Traceback" not in result.output, words
+        assert not any(line.startswith("next") for line in result.output.splitlines()), words
+
+
+def test_defects_are_told_a_line_each():
+    from augrecipes.data.tables.pair_report import report
+
+    told = report([Defect("missing", ("a\nb",), "a\nb\x1b: no lr")], fine=0, targets=("hr",))
+    assert told.splitlines()[-1] == "  a\\nb\\x1b: no lr"
+    assert os.linesep not in told or os.linesep == "\n"
