@@ -132,7 +132,7 @@ def points_of(table: Table, inputs: Inputs, stored: int) -> dict[str, Any]:
 
 def unreadable_in(store: Store) -> dict[int, Unreadable]:
     """The inputs that could not be read when the store was packed, by stored row."""
-    return {one["row"]: Unreadable(**one) for one in store.about["unreadable"]}
+    return {one["row"]: Unreadable(one["row"], one["path"], one["reason"]) for one in store.about["unreadable"]}
 
 
 def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], npt.NDArray[Any]]], rows: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats import opencv, tiff_small
+from augrecipes.sources.formats import opencv, tiff_damage, tiff_small
 from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
 from augrecipes.sources.formats.tiff_ifd import Directory, first_directory, pictures
 
@@ -18,6 +18,8 @@ _WHITE_IS_ZERO, _BLACK_IS_ZERO, _INDICES = 0, 1, 3
 _COLORS: dict[int, Color] = {0: "grey", 1: "grey", 2: "rgb", 3: "palette", 5: "cmyk", 6: "rgb", 8: "lab"}
 _UNSIGNED, _SIGNED = 1, 2
 _ASSOCIATED = 1
+_YCBCR = 6
+_CHECKED = (tiff_damage.LZW, *tiff_damage.DEFLATES, tiff_damage.PACKBITS)
 _PLAIN, _SEPARATE = 1, 2
 
 
@@ -84,6 +86,10 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
 
 
 def _libtiff(data: bytes, page: Directory, info: ImageHeader, *, color: bool, ids: bool = False) -> NDArray[Any]:
+    packing, photometric = page.first(data, _PACKING, _PLAIN), page.first(data, _PHOTOMETRIC, -1)
+    told = packing == tiff_damage.LZW and info.bits > 8  # by OpenCV itself
+    if packing in _CHECKED and photometric != _YCBCR and not told:
+        tiff_damage.check(data, _parts_of(page, data, info))
     copy = bytearray(data)
     page.patched(copy, _ORIENTATION, 1)
     # libtiff multiplies colours by unassociated alpha on the way; called associated, they come as stored.
@@ -95,6 +101,21 @@ def _libtiff(data: bytes, page: Directory, info: ImageHeader, *, color: bool, id
 
 def _separate(page: Directory, data: bytes) -> bool:
     return page.first(data, _PLANAR, 1) == _SEPARATE and page.first(data, _SAMPLES, 1) > 1
+
+
+def _parts_of(page: Directory, data: bytes, info: ImageHeader) -> tiff_damage.Parts:
+    tiled, samples = _TILES in page.entries, page.first(data, _SAMPLES, 1)
+    planes = samples if _separate(page, data) else 1
+    wide, rows = info.width, min(info.height, page.first(data, _ROWS, info.height))
+    if tiled:
+        wide, rows = page.first(data, _TILE_WIDTH, 0), page.first(data, _TILE_HEIGHT, 0)
+    starts = page.values(data, _TILES if tiled else _STRIPS)
+    sizes = page.values(data, _TILE_BYTES if tiled else _STRIP_BYTES)
+    count = _parts(page, data, info, tiled=tiled)
+    row = (wide * (samples // planes) * page.first(data, _BITS, 1) + 7) // 8
+    short = rows if tiled else info.height - (count // planes - 1) * rows
+    places = tuple(zip(starts[:count], sizes[:count], strict=True))
+    return tiff_damage.Parts(page.first(data, _PACKING, _PLAIN), places, row, rows, short, planes)
 
 
 def checked(data: bytes, info: ImageHeader) -> Directory:
