@@ -110,25 +110,34 @@ def _threads(reader: Reader, plan: Plan, count: int) -> float:
         with suppress(threading.BrokenBarrierError):
             read()
 
-    others = [threading.Thread(target=help_along, daemon=True) for _ in range(count - 1)]
-    for thread in others:
-        thread.start()
+    names = (f"augrecipes-trial-{k}" for k in range(1, count))
+    others = [threading.Thread(target=help_along, name=name, daemon=True) for name in names]
     try:
+        for thread in others:
+            thread.start()
         read()
     except BaseException:
+        jobs.over.set()
         start.abort()
         raise
-    for thread in others:
-        thread.join()
+    finally:
+        for thread in others:
+            if thread.ident is not None:
+                thread.join()  # none may come out of native code while Python shuts down
     return sum(samples / seconds for samples, seconds in done)
 
 
 class _Jobs:
-    """Pieces of batches, for several threads."""
+    """Pieces of batches, for several threads.
+
+    Attributes:
+        over: set when they are to stop.
+    """
 
     def __init__(self, reader: Reader, plan: Plan) -> None:
         self._reader, self._plan = reader, plan
         self._pieces, self._lock = self._endless(), threading.Lock()
+        self.over = threading.Event()
 
     def work(self, seconds: float) -> int:
         """Read for so long, and at least one piece; how many samples that were."""
@@ -140,7 +149,7 @@ class _Jobs:
                 if draft.work(piece):
                     draft.delivery()
             count += len(piece)
-            if perf_counter() >= until:
+            if perf_counter() >= until or self.over.is_set():
                 return count
 
     def _endless(self) -> Iterator[tuple[Draft, range]]:

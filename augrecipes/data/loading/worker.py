@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from augrecipes.data.loading.allocator import tune
 from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import LoaderError
 
+_FEEDER = "QueueFeederThread"  # as multiprocessing calls it
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
 
@@ -22,9 +25,9 @@ _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 class WorkerInit:
     """Runs once in every new worker, before the user's own `worker_init_fn`.
 
-    It ends with its parent (torch itself looks every five seconds, and not while a sample is read). OpenCV's and
-    torch's threads are switched off (the workers are the parallelism, and a pool of threads does not survive a fork),
-    and the allocator is tuned.
+    It ends with its parent (torch itself looks every five seconds, and not while a sample is read), and with no thread
+    that is still sending. OpenCV's and torch's threads are switched off (the workers are the parallelism, and a pool of
+    threads does not survive a fork), and the allocator is tuned.
 
     Attributes:
         tune_allocator: whether it is.
@@ -39,11 +42,23 @@ class WorkerInit:
     def __call__(self, worker: int) -> None:
         """Settle in worker number `worker`."""
         end_with_parent(self.leash)
+        atexit.register(end_feeders)
         cv2.setNumThreads(0)
         if self.tune_allocator:
             tune()
         if self.then is not None:
             self.then(worker)
+
+
+def end_feeders(seconds: float = 1.0) -> None:
+    """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
+
+    A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
+    the process aborts: "terminate called without an active exception". Forked workers do not shut Python down.
+    """
+    for thread in threading.enumerate():
+        if thread.name == _FEEDER:
+            thread.join(seconds)
 
 
 @contextmanager
