@@ -42,8 +42,8 @@ class Pipeline(Whole):
     `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself and
     mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads, and
     pickles. What goes in and what comes out depends on the recipe's kind: see ImagePipeline, PairPipeline and
-    BagPipeline. Whatever else came in comes out as the same object. With `save_applied_params` also `applied`:
-    (label, class, parameters) of each step that acted.
+    BagPipeline. Arrays that are no targets are an error; whatever else came in comes out as the same object. With
+    `save_applied_params` also `applied`: (label, class, parameters) of each step that acted.
 
     Errors: DataError for arrays that are not what the recipe's inputs say, and for a step that fails (it is named).
 
