@@ -165,7 +165,7 @@ def test_the_bench_command_can_give_the_verdict_that_is_quoted(walked: list[tupl
     text = " ".join(out.split())
     verdicts = text[text.index("Verdicts") :]
     assert any(
-        re.search(f"{re.escape(one)}(?: and | is [^.]*? as ){re.escape(other)}", verdicts)
+        re.search(f"{re.escape(one)}(?: and | is [\\d.]+ to [\\d.]+ times as fast as ){re.escape(other)}", verdicts)
         for one, other in (quoted.groups(), quoted.groups()[::-1])
     ), verdicts
 
