@@ -21,17 +21,17 @@ from augrecipes.data.sample import as_torch, layout_of, ragged_keys
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
 from augrecipes.data.tables.table import Columns, Table
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.store import Store, open_store
+from augrecipes.sources.store import Store, open_store, reopen_store
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline
 
 
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"_table", "_sources_of", "unreadable"})
+_OFF_THE_STORE = frozenset({"store", "_table", "_units", "_sources_of", "unreadable"})
 
 
 class Packed(SampleDataset):
@@ -134,11 +134,21 @@ class Packed(SampleDataset):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
+        state = {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
+        return {**state, "_opened": (self.store.path, self.store.digest)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._look()
+        try:
+            self.store = reopen_store(*self._opened)
+            self._look()
+        except StoreError as error:
+            # Told when it is read from: a worker that failed while it starts could not say why.
+            self._gone = error
+
+    def __getattr__(self, name: str) -> Any:
+        gone = self.__dict__.get("_gone") if name in _OFF_THE_STORE else None
+        raise gone or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _compiled(self, mode: Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)

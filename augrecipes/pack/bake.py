@@ -17,6 +17,7 @@ from augrecipes.data.tables.packed_table import POINTS, units_of
 from augrecipes.data.tables.pair_table import PairTable
 from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError
+from augrecipes.sources.file_bytes import stamp_of
 from augrecipes.sources.files import read_image
 from augrecipes.sources.store import Item, make_item
 
@@ -27,7 +28,8 @@ class Baked:
 
     Attributes:
         items: the pixels, by target; none where the input is unreadable.
-        note: what else is known of the row, as JSON text: boxes and keypoints, or why there are no pixels.
+        note: what else is known of the row, as JSON text: the stamps of its files; boxes and keypoints, or why there
+            are no pixels.
     """
 
     items: dict[str, list[Item]] = field(default_factory=dict)
@@ -57,16 +59,29 @@ class Baker:
     def row(self, row: int) -> Baked:
         """Row `row`: of each baked epoch one row a picture, scene or tile, one epoch after another."""
         epoch, unit = divmod(row, units_of(self.table))
+        stamp = self.stamp(row)
         try:
             done = self.arrays(unit, epoch)
         except DataError as error:
             lost = error if error.path else error.with_path(self._path(unit))
-            return Baked(note=_dump({"path": lost.path, "reason": _reason(lost)}))
+            return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": _reason(lost)}))
         made = {
             name: [make_item(done[name], format=self.format, role=role, quality=self.quality)]
             for name, role in self.roles.items()
         }
-        return Baked(made, self._note(done))
+        return Baked(made, _dump({"stamp": stamp, **self._points(done)}))
+
+    def stamp(self, row: int) -> list[str]:
+        """What tells the files of a row from others that take their places while a run is interrupted."""
+        unit = row % units_of(self.table)
+        match self.table:
+            case Table(images=images, masks=masks):
+                files = [images[unit], *([masks[unit]] if masks is not None else [])]
+            case PairTable(files=by_target):
+                files = [by_target[name][unit] for name in self.pipeline.targets]
+            case BagTable(tiles=tiles):
+                files = [tiles[unit]]
+        return [stamp_of(file) for file in files]
 
     def arrays(self, unit: int, epoch: int) -> dict[str, Any]:
         """What the baked steps leave of a picture, scene or tile."""
@@ -93,10 +108,10 @@ class Baker:
                 return at(bag, epoch, tile)(image=read_image(table.tiles.encoded(unit), **self.decode))
         raise TypeError(f"no table of samples: {type(table).__name__}")
 
-    def _note(self, done: dict[str, Any]) -> str:
+    def _points(self, done: dict[str, Any]) -> dict[str, Any]:
         """Boxes and keypoints, with the dtype that the steps left them in."""
         if not isinstance(self.table, Table):
-            return ""
+            return {}
         inputs = self.pipeline.recipe.inputs
         told = {}
         for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
@@ -104,7 +119,7 @@ class Baker:
                 values: npt.NDArray[Any] = done[name]
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
                 told[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
-        return _dump(told) if told else ""
+        return told
 
     def _path(self, unit: int) -> str:
         match self.table:

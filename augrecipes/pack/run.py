@@ -108,7 +108,8 @@ def pack(
 ) -> Packing:
     """Carry out the first steps of a recipe over all the data, and keep the pictures in a store for `ar.Packed`.
 
-    What is staged when a run is interrupted is taken up by the next run with the same arguments. The bytes of a store
+    What is staged when a run is interrupted is taken up by the next run with the same arguments, up to the first file
+    that has changed meanwhile (its size, time, or first bytes): from there on all is packed anew. The bytes of a store
     depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
 
     Args:
@@ -155,6 +156,7 @@ def write(
         quality=baker.quality,
         expected_bytes=packing.size.bytes,
     ) as writer:
+        writer.keep(_unchanged(baker, writer))
         rows = range(writer.done, packing.rows)
         for row, made in zip(rows, baked(baker, rows, count), strict=True):
             if not made.items and on_error == "raise":
@@ -163,11 +165,20 @@ def write(
             writer.add(row, made.items, note=made.note)
             if advance is not None:
                 advance(row + 1, packing.rows)
-        notes = {row: json.loads(note) for row, note in writer.notes.items() if note}
+        notes = {row: told for row, note in writer.notes.items() if len(told := json.loads(note)) > 1}  # than stamps
         lost_rows = [Unreadable(row, note["path"], note["reason"]) for row, note in notes.items() if "reason" in note]
         about = {"unreadable": [asdict(one) for one in lost_rows]}
         writer.finish(_columns(packing, notes), about=about)
     return replace(packing, unreadable=tuple(lost_rows))
+
+
+def _unchanged(baker: Baker, writer: StoreWriter) -> int:
+    """How many rows at the beginning were made of the very files that are there now."""
+    notes = writer.notes
+    for row in range(writer.done):
+        if json.loads(notes.get(row, "{}")).get("stamp") != baker.stamp(row):
+            return row
+    return writer.done
 
 
 def default_workers() -> int:

@@ -83,7 +83,7 @@ def made(rng: random.Random) -> tuple[str, bytes, list[tuple[int, int]]]:
     """What it is, its bytes, and where its strips or tiles lie."""
     numbers, packing = np.random.default_rng(rng.getrandbits(32)), rng.choice(PACKINGS)
     if rng.random() < 0.25:
-        across, down = rng.randint(1, 3), rng.randint(1, 3)
+        across, down = rng.randint(1, 3), rng.randint(2, 3)
         return (f"{packing} {across}×{down} tiles", *tiled(packing, across, down, numbers))
     mode, width, height = rng.choice(list(MODES)), rng.randint(1, 40), rng.randint(1, 30)
     rows, predictor = rng.choice([1, 2, 7, height, height + 5]), rng.choice([1, 2])

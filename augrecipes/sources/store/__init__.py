@@ -22,5 +22,6 @@ from augrecipes.sources.store.item import make_item as make_item
 from augrecipes.sources.store.store import Store as Store
 from augrecipes.sources.store.store import is_store as is_store
 from augrecipes.sources.store.store import open_store as open_store
+from augrecipes.sources.store.store import reopen_store as reopen_store
 from augrecipes.sources.store.verify import Fault as Fault
 from augrecipes.sources.store.writer import StoreWriter as StoreWriter

@@ -98,6 +98,11 @@ class Stage:
         with naming(self._path):
             self._journal.truncate(len(self._records))
 
+    def keep(self, rows: int) -> None:
+        """Forgets all rows but the first so many."""
+        table = self.table()
+        self._take(table[: np.searchsorted(table["row"], rows)])
+
     def sync(self) -> None:
         """Waits until all rows would outlive a power failure."""
         for blob in self.blobs:
@@ -131,7 +136,10 @@ class Stage:
         with naming(self._path):
             content = self._path.read_bytes()
         table = journal.parse(content)
-        good = table[: _whole(table, self.blobs, progress)]
+        self._take(table[: _whole(table, self.blobs, progress)])
+
+    def _take(self, good: NDArray[Any]) -> None:
+        """Leaves these records and their bytes, and cuts off the rest."""
         self._records = bytearray(good.tobytes())
         ends = []
         for number, blob in enumerate(self.blobs):

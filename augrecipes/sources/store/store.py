@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from augrecipes.errors import StoreError
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
@@ -56,7 +57,7 @@ class Store:
         self.tables = {name: self._open(name, about, table) for name, about in content["targets"].items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_store, (self.path,)
+        return reopen_store, (self.path, self.digest)
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
@@ -124,6 +125,19 @@ class Store:
         except ValueError as error:
             raise schema.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
         return Items(str(path), kept, blob, table)
+
+
+def reopen_store(path: str | os.PathLike[str], digest: str) -> Store:
+    """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
+
+    >>> reopen_store("nowhere", "1a2b")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: nowhere: no such store
+    """
+    store = open_store(path)
+    if store.digest != digest:
+        raise StoreError("was replaced by another store since it was opened: open it again", path=str(path))
+    return store
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:

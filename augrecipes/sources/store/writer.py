@@ -158,6 +158,10 @@ class StoreWriter:
             self._stage.sync()
             self._unsynced = 0
 
+    def keep(self, rows: int) -> None:
+        """Forgets all rows but the first so many: they are to be written again."""
+        self._stage.keep(rows)
+
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
         """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
 
