@@ -14,7 +14,7 @@ from augrecipes.compiler.plan import Compiled
 
 _ONE_BY_ONE = (
     "write the steps into the recipe (OneOf and the other groups too; a class of your own: ar.register), or call one "
-    "after the other: image = pipeline(image=image)['image']"
+    "after the other, the recipe's with `output: {layout: hwc}`: image = pipeline(image=image)['image']"
 )
 _NESTED = (
     "a compiled pipeline cannot be a step of A.Compose, A.OneOf or another group: its draws are keyed by sample, and "
