@@ -118,19 +118,26 @@ def walk(text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]
     return [tuple(one) for one in json.loads(told.read_text())] if told.exists() else [], done.stderr
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str, str]]:
-    found, wrong = walk(README, tmp_path_factory.mktemp("readme"))
+Walked = list[tuple[str, int, str, str]]
+
+
+def test_from_top_to_bottom_everything_works(tmp_path: Path) -> None:
+    """In one empty folder, in README's order: all runs, and prints what is shown or said.
+
+    One test, as each process of a parallel run would walk anew.
+    """
+    walked, wrong = walk(README, tmp_path)
     assert wrong == ""
-    return found
-
-
-def test_from_top_to_bottom_everything_works(walked: list[tuple[str, int, str, str]]) -> None:
-    """In one folder, in README's order: nothing that comes later needs what was not made before."""
     expected = {f"augrecipes check {name}": 2 for name in ("first-try.yaml", "from-2021.yaml")}
     expected["augrecipes diff my-recipe.yaml stronger.yaml"] = 1
     assert {what: (status, err) for what, status, _, err in walked if status != expected.get(what, 0)} == {}
     assert len(walked) >= 12
+    _prints_what_is_said(walked)
+    for command in SHOWN:
+        _prints_what_is_shown(command, walked)
+    _can_give_the_verdict_that_is_quoted(walked)
+    (out,) = [out for what, _, out, _ in walked if "--train-step" in what]
+    assert "of a step is waiting for samples" in out
 
 
 def test_a_step_too_early_is_found(tmp_path: Path) -> None:
@@ -143,7 +150,7 @@ def test_a_step_too_early_is_found(tmp_path: Path) -> None:
     assert "exists already" in wrong
 
 
-def test_python_prints_what_is_said(walked: list[tuple[str, int, str, str]]) -> None:
+def _prints_what_is_said(walked: Walked) -> None:
     printed = [line for what, _, out, _ in walked if what == "python" for line in out.splitlines()]
     batches, bag, *arrived = printed[:6], printed[6], *printed[7:]
     assert all(re.match(r"[01] \(4, 3, 224, 224\) \[", line) for line in batches)
@@ -152,13 +159,12 @@ def test_python_prints_what_is_said(walked: list[tuple[str, int, str, str]]) -> 
     assert sorted(line.split()[0] for line in arrived) == ["['slide-1']", "['slide-2']", "['slide-3']"]
 
 
-@pytest.mark.parametrize("command", SHOWN, ids=lambda command: command.line)
-def test_commands_print_what_is_shown(command: Command, walked: list[tuple[str, int, str, str]]) -> None:
+def _prints_what_is_shown(command: Command, walked: Walked) -> None:
     (found,) = [out for what, _, out, _ in walked if what == " ".join(shlex.split(command.line))]
     assert doctest.OutputChecker().check_output(command.output, found, doctest.ELLIPSIS), found
 
 
-def test_the_bench_command_can_give_the_verdict_that_is_quoted(walked: list[tuple[str, int, str, str]]) -> None:
+def _can_give_the_verdict_that_is_quoted(walked: Walked) -> None:
     quoted = re.search(r"\(`(.+?) is [\d.]+ to [\d.]+ times\s+as\s+fast\s+as\s+(.+?)`\)", README)
     assert quoted is not None
     (out,) = [out for what, _, out, _ in walked if "--against stock" in what]
@@ -168,11 +174,6 @@ def test_the_bench_command_can_give_the_verdict_that_is_quoted(walked: list[tupl
         re.search(f"{re.escape(one)}(?: and | is [\\d.]+ to [\\d.]+ times as fast as ){re.escape(other)}", verdicts)
         for one, other in (quoted.groups(), quoted.groups()[::-1])
     ), verdicts
-
-
-def test_the_training_step_runs(walked: list[tuple[str, int, str, str]]) -> None:
-    (out,) = [out for what, _, out, _ in walked if "--train-step" in what]
-    assert "of a step is waiting for samples" in out
 
 
 def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:

@@ -12,7 +12,7 @@ from augrecipes.cli.terminal import width as columns
 from augrecipes.errors import harmless
 from augrecipes.recipe.derive import ONE_BY_ONE
 
-_NARROWEST = 24  # of a last column; below it, lines run over rather than down
+_NARROWEST = 24  # of a last column; where it is less, the text stands below
 _DIGITS = 12  # of a digest: enough to tell recipes apart
 
 
@@ -155,6 +155,8 @@ def _drawn(table: Table, width: int) -> str:
 def filled(before: str, text: str, width: int | None = None) -> str:
     """`text` behind `before`, wrapped, with its further lines below its first."""
     width = columns() if width is None else width
+    if width - len(before) < min(len(text), _NARROWEST):
+        return f"{before.rstrip()}\n{filled('      ', text, max(width, _NARROWEST + 6))}"  # below, where there is room
     room = max(width - len(before), _NARROWEST)
     # What belongs together keeps together: a break inside `[0.5, 1.0]` is hard to read.
     lines = textwrap.wrap(_glued(text), room, break_long_words=False, break_on_hyphens=False)

@@ -195,3 +195,16 @@ def test_only_one_place_prints():
             if isinstance(node, ast.Name) and node.id == "print":
                 found.append(f"{file.name}:{node.lineno}")
     assert found == []
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_reports_keep_within_narrow_lines_too(run, data, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (
+        ("list",),
+        ("explain", "stained-tissue"),
+        ("check", "--explain", "L101"),
+        ("check-data", "crop.yaml", "photos"),
+    ):
+        text = run(*words).stdout
+        assert [line for line in too_wide(text, int(columns)) if "(" not in line] == [], words
