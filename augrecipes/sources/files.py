@@ -1,7 +1,8 @@
 """Pictures and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
 
 Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
-is applied here for every format alike. Colour profiles are not: samples are taken as sRGB.
+is applied here for every format alike; one that is told in XMP alone is not (no camera writes such files). Colour
+profiles are not, either: samples are taken as sRGB.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def read_image(
     Args:
         path: the file; text, bytes or a path object.
         channels: 3; 1 for grey; 4 to keep alpha; None for what is stored (1, 3 or 4).
-        exif: whether to turn the picture as its EXIF orientation says.
+        exif: whether to turn the picture as its EXIF orientation says; what only its XMP says is not looked at.
         max_pixels: width times height that is still decoded; checked before anything is.
         max_bytes: file size that is still read.
         depth: `8bit` keeps the upper 8 of 9 to 16 bits a sample, `error` refuses them; None: as AUGRECIPES_DEPTH says.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from augrecipes.data.loading.sampler import Plan
 from augrecipes.errors import LoaderError
 
 VERSION = 1
+_LAST_EPOCH = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,34 @@ def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
     """The progress in a saved state; LoaderError naming every difference where it is of another loader."""
     if not isinstance(state, Mapping) or not {"version", "epoch", "batches", "fingerprint"} <= set(state):
         raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
-    if state["version"] != VERSION:
-        raise LoaderError(f"the state is of version {state['version']}, this augrecipes reads version {VERSION}")
+    if type(state["version"]) is not int or state["version"] != VERSION:
+        raise LoaderError(f"the state is of version {state['version']!r}, this augrecipes reads version {VERSION}")
     saved = state["fingerprint"]
-    names = [name for name in {**saved, **marks} if saved.get(name) != marks.get(name)]
+    if not isinstance(saved, Mapping):
+        raise LoaderError(f"the state is damaged: its fingerprint is {reprlib.repr(saved)}, not names and values")
+    names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
-        told = "; ".join(f"{name}: saved {saved.get(name)!r}, here {marks.get(name)!r}" for name in names)
+        told = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
         raise LoaderError(f"the state belongs to another loader: {told}")
-    epoch, done, ahead = state["epoch"], state["batches"], frozenset(state.get("ahead", ()))
-    if not all(isinstance(x, int) and x >= 0 for x in (epoch, done, *ahead)) or done > batches:
-        raise LoaderError(f"the state is damaged: epoch {epoch!r}, {done!r} of {batches} batches handed out")
-    return Progress(epoch, done, ahead)
+    epoch, done, ahead = state["epoch"], state["batches"], state.get("ahead", [])
+    for name, value, most in (("epoch", epoch, _LAST_EPOCH), ("batches", done, batches)):
+        if not _is_count(value, most):
+            raise LoaderError(
+                f"the state is damaged: {name} is {reprlib.repr(value)}, not a whole number from 0 to {most}"
+            )
+    if not isinstance(ahead, list | tuple | set | frozenset) or not all(_is_count(n, batches - 1) for n in ahead):
+        raise LoaderError(
+            f"the state is damaged: ahead is {reprlib.repr(ahead)}, not a list of numbers below {batches}"
+        )
+    return Progress(epoch, done, frozenset(ahead))
+
+
+def _is_count(value: Any, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def _differ(a: Any, b: Any) -> bool:
+    try:
+        return bool(a != b)
+    except Exception:  # arrays and the like, which no state holds
+        return True

@@ -1,8 +1,9 @@
 """Damage in compressed TIFF pixels, which OpenCV drops: it asks libtiff for 8-bit pictures by a call that goes on.
 
 Deflate is inflated and its checksum compared; runs (PackBits) are counted. LZW is given to libtiff once more, as a
-picture of 16 bits of the same bytes, which OpenCV asks for by another call, whose failure it tells. What libtiff itself
-reads without an error (fax codes, wrong bytes that unpack to the right length) cannot be told, here or elsewhere.
+picture of 16 bits of the same bytes, which OpenCV asks for by another call, whose failure it tells; of a strip of an
+odd number of bytes all but the last. What libtiff itself reads without an error (fax codes, wrong bytes that unpack to
+the right length) cannot be told, here or elsewhere.
 """
 
 from __future__ import annotations
