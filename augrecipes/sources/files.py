@@ -1,7 +1,7 @@
 """Pictures and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
 
 Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
-is applied here for every format alike; one that is told in XMP alone is not (no camera writes such files). Colour
+is applied here for every format alike; one that is told in XMP alone is not. Colour
 profiles are not, either: samples are taken as sRGB.
 """
 
