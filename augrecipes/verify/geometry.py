@@ -171,7 +171,9 @@ class Geometry:
             hidden = max(hidden, beyond(plain, fast, one.where))
             its, mine = (beside(mask, one.where, one.apart.where) for mask in (plain, fast))
             nearest = max(nearest, mine)
-            broken = broken or one.alone or not mine <= max(MOST_BESIDE_PX, its) + MOST_APART_PX
+            # The nearest pixel of a coarse grid is further off.
+            most = MOST_BESIDE_PX + sum(max(grid.scales()[1] - 1, 0.0) for grid in one.where.grids[:-1])
+            broken = broken or one.alone or not mine <= max(most, its) + MOST_APART_PX
         self.gauges.add("mask", "hidden", float(hidden), place, limit=0.0)
         self.gauges.add("mask", "nearest", nearest, place, limit=MOST_BESIDE_PX, broken=broken)
 

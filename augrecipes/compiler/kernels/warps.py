@@ -73,8 +73,10 @@ class Travelling:
             self.mask = Warped(Moved(with_channels(done)))
 
     def settle(self, shrinks: Shrinks | None = None) -> None:
-        """Carry out what is owed."""
+        """Carry out what is owed. A picture that it enlarges is soft already, and is not reduced afterwards."""
+        soft = self.image.matrix is not None and enlarges(self.image.matrix)
         image, mask = self.realise(shrinks)
+        self.shrinks = Shrinks() if soft else self.shrinks
         self.image = Warped(Moved(image.array()))
         self.mask = None if mask is None else Warped(Moved(mask.array()))
 
