@@ -115,14 +115,14 @@ def _near(
     A warp that gathers from memory which the processor has not at hand takes three times as long as a copy and the
     warp of the copy; and OpenCV warps four channels in half the time of three (benchmarks/fast.py).
     """
-    box = _box(matrix, height, width)
+    read = box(matrix, height, width)
     k = reduction(matrix) if how.shrinks.reduces and how.interpolation == LINEAR and base.shape[2] in _CHANNELS else 1
-    reduced = _reduced(base, box, k, how, scratch) if k > 1 else None
+    reduced = _reduced(base, read, k, how, scratch) if k > 1 else None
     if reduced is not None:
         part, y0, x0 = reduced
         matrix = multiply(scaling(1 / k, 1 / k), multiply(_shift(-x0, -y0), matrix))
     else:
-        near, y0, x0 = _part(base, box, how)
+        near, y0, x0 = _part(base, read, how)
         part = decoded(near)
         matrix = multiply(_shift(-x0, -y0), matrix) if y0 or x0 else matrix
     if base.shape[2] == _RGB and base.dtype in _COLOURS:
@@ -195,7 +195,7 @@ def _shift(x: float, y: float) -> Matrix:
     return (1.0, 0.0, x, 0.0, 1.0, y, 0.0, 0.0, 1.0)
 
 
-def _box(matrix: Matrix, height: int, width: int) -> Box:
+def box(matrix: Matrix, height: int, width: int) -> Box:
     """Rows and columns, ends exclusive, that hold everything which the output reads. Unbounded behind a horizon."""
     a, b, c, d, e, f, g, h, i = matrix
     us, vs = [], []

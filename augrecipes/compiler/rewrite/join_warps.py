@@ -5,7 +5,10 @@ from __future__ import annotations
 from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
+from augrecipes.ops import warps
+from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
+from augrecipes.recipe.lint.sizes import UNKNOWN, Size, after
 from augrecipes.recipe.model import Step
 
 _STILL = ("identity", "window", "dihedral")
@@ -26,10 +29,44 @@ def joins(step: Step) -> bool:
     return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
 
 
-def _pays(steps: Steps) -> bool:
-    """Whether pixels are saved: something is resampled, and afterwards resampled again or cut."""
-    kinds = [kind_of(leaf) for step in steps for leaf in step.walk() if not leaf.is_group]
-    return "warp" in kinds and not {"warp", "window"}.isdisjoint(kinds[kinds.index("warp") + 1 :])
+def _pays(before: Steps, run: Steps, flow: Flow) -> bool:
+    """Whether pixels are saved: something is resampled, and afterwards resampled again or cut.
+
+    OpenCV's resize is so much quicker than its warp that where pictures are resized and then cut, that pays only where
+    most of what was resized is cut off, or where the decoder is spared what is cut off.
+    """
+    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    kinds = [kind_of(leaf) for leaf in leaves]
+    if "warp" not in kinds or {"warp", "window"}.isdisjoint(kinds[kinds.index("warp") + 1 :]):
+        return False
+    if flow.encoded or any(step.is_group for step in run) or not all(map(_only_scales, leaves)):
+        return True
+    places = [place for place, kind in enumerate(kinds) if kind == "warp"]
+    return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(before, run, flow)
+
+
+def _only_scales(step: Step) -> bool:
+    record = capability(step.name)
+    return kind_of(step) in _STILL or (record is not None and (record.windowed or _is_resize(step)))
+
+
+def _is_resize(step: Step) -> bool:
+    """Whether a step resizes the whole picture: of a window that was scaled before, that makes one resize of both."""
+    record = capability(step.name)
+    return record is not None and record.warp in (warps.resize, warps.by_scale)
+
+
+def _cuts_most(before: Steps, run: Steps, flow: Flow) -> bool:
+    """Whether a window is known to leave no more than an eighth of what was resized before it."""
+    size = UNKNOWN if flow.least is None else Size(flow.least, declared=True)
+    resized = None
+    for step in (*before, *run):
+        size = after(step, size)
+        if kind_of(step) == "warp":
+            resized = size
+        elif resized is not None and 8 * size.high[0] * size.high[1] <= resized.low[0] * resized.low[1]:
+            return True
+    return False
 
 
 def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
@@ -38,7 +75,7 @@ def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
         stop = start
         while stop < len(steps) and joins(steps[stop]):
             stop += 1
-        if _pays(steps[start:stop]) and held(steps[stop:], flow, "GEOMETRY") is None:
+        if _pays(steps[:start], steps[start:stop], flow) and held(steps[stop:], flow, "GEOMETRY") is None:
             return (*steps[:start], join(JOINED_WARPS, steps[start:stop]), *steps[stop:])
         start = max(stop, start + 1)
     return None
