@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.ops import registry, verdicts
+from augrecipes.ops import bounds, registry, verdicts
 from augrecipes.ops.constants import to_number
 from augrecipes.ops.own import OWN
 from augrecipes.ops.readable import Refusal
@@ -31,11 +31,13 @@ def verdict(step: Step) -> Refusal | None:
     schema = registry.arguments(step.name) or {}
     arguments = step.args.plain()
     registered = registry.is_registered(step.name)
-    rule = None if registered else RULES.get(step.name)
-    if rule is not None:
-        defaults = {name: part.get("default") for name, part in schema["properties"].items()}
-        fault = rule({**defaults, **arguments})
-        return None if fault is None else Refusal(fault[1], fault[0])
+    if not registered and schema:
+        merged = {name: part.get("default") for name, part in schema["properties"].items()} | arguments
+        rule = RULES.get(step.name)
+        # Bounds first: a rule reckons with numbers that make sense.
+        fault = bounds.fault(step.name, merged) or (None if rule is None else rule(merged))
+        if fault is not None or rule is not None:
+            return None if fault is None else Refusal(fault[1], fault[0])
     judged = schema.get("x-judge", ())
     if not registered and not any(name in arguments for name in judged) and "*" not in judged:
         return None

@@ -1,0 +1,76 @@
+"""How large numbers may be: what OpenCV's integers and a machine's memory hold, told before the first picture.
+
+The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that
+do not name the argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Fault = tuple[str, str] | None
+
+LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
+MOST_BYTES = 1 << 30  # of a picture of three channels that a recipe makes
+
+# Arguments that two sides of a picture are made of, by class.
+_SIDES: dict[str, tuple[str, ...]] = {
+    "CenterCrop": ("height", "width"),
+    "PadIfNeeded": ("min_height", "min_width"),
+    "RandomCrop": ("height", "width"),
+    "RandomResizedCrop": ("size",),
+    "RandomSizedBBoxSafeCrop": ("height", "width"),
+    "RandomSizedCrop": ("size",),
+    "Resize": ("height", "width"),
+    "SmallestMaxSize": ("max_size", "max_size"),
+}
+# Only where they pad do these make more than they take.
+_PADS = frozenset({"CenterCrop", "Crop", "RandomCrop"})
+
+
+def fault(name: str, arguments: Mapping[str, Any]) -> Fault:
+    """The argument of a class that is out of all bounds, and why; None where all are within. Defaults are merged.
+
+    >>> fault("PadIfNeeded", {"min_height": 4294967297, "min_width": 8})
+    ('min_height', 'numbers are at most 1,000,000 either way, got 4294967297')
+    >>> fault("Resize", {"height": 50_000, "width": 50_000})[1]
+    'makes pictures of 50,000 × 50,000, which is 7.0 GiB; at most 1 GiB is made'
+    """
+    for argument, value in arguments.items():
+        for number in _numbers(value):
+            if not -LARGEST <= number <= LARGEST:
+                return argument, f"numbers are at most {LARGEST:,} either way, got {number}"
+    return _picture(name, arguments)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+
+
+def _picture(name: str, arguments: Mapping[str, Any]) -> Fault:
+    if name in _PADS and not arguments.get("pad_if_needed"):
+        return None
+    if name == "Crop":
+        height, width = (arguments[f"{axis}_max"] - arguments[f"{axis}_min"] for axis in "yx")
+        return _too_large("y_max" if height > width else "x_max", height, width)
+    sides = _SIDES.get(name)
+    if sides is None:
+        return None
+    given = [arguments.get(side) for side in sides]
+    height, width = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else (given[0], given[-1])
+    height, width = (min(_numbers(side), default=0) for side in (height, width))
+    return _too_large(sides[0], height, width)
+
+
+def _too_large(argument: str, height: float, width: float) -> Fault:
+    if height * width * 3 <= MOST_BYTES:
+        return None
+    made = f"{height:,.0f} × {width:,.0f}, which is {height * width * 3 / (1 << 30):.1f} GiB"
+    return argument, f"makes pictures of {made}; at most {MOST_BYTES >> 30} GiB is made"
