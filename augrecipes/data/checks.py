@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from augrecipes.recipe.model import Inputs, Kind, Presence, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
+_log = logging.getLogger("augrecipes")
 _DATASETS: dict[Kind, str] = {"image": "ImageFolder", "pair": "PairedImages", "bag": "TileBags"}
 
 
@@ -103,6 +105,20 @@ def check_targets(recipe: Recipe, table: Table) -> None:
                 f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`): "
                 "change the recipe, or leave out masks="
             )
+    tell_of_absent(recipe, {name for name, values in given.items() if values is not None})
+
+
+def tell_of_absent(recipe: Recipe, given: Container[str]) -> None:
+    """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
+    declared = presence_of(recipe.inputs)
+    absent = [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
+    if absent:
+        _log.warning(
+            "recipe %r declares %s, and the data has none: samples come without. Give a CSV file with a column for "
+            "them, or write `presence: required` to make this an error",
+            recipe.name,
+            " and ".join(absent),
+        )
 
 
 def given_weights(weights: Any, table: Columns) -> npt.NDArray[np.float64] | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
-from augrecipes.data.checks import presence_of
+from augrecipes.data.checks import presence_of, tell_of_absent
 from augrecipes.data.tables import packed_schema
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.errors import StoreError
@@ -46,7 +46,7 @@ def check_store(store: Store, recipe: Recipe) -> None:
         raise StoreError(
             f"holds targets of scales {store.about['scales']}, the recipe's are {dict(recipe.scales)}", str(store.path)
         )
-    _check_inputs(store, recipe.inputs)
+    _check_inputs(store, recipe)
 
 
 def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
@@ -80,8 +80,8 @@ def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
         )
 
 
-def _check_inputs(store: Store, inputs: Inputs) -> None:
-    about = store.about
+def _check_inputs(store: Store, recipe: Recipe) -> None:
+    about, inputs = store.about, recipe.inputs
     if inputs.channels is not None and inputs.channels != about["decode"]["channels"]:
         raise StoreError(
             f"was decoded to {about['decode']['channels']} channels, the recipe's inputs say {inputs.channels}",
@@ -91,6 +91,7 @@ def _check_inputs(store: Store, inputs: Inputs) -> None:
     for name, presence in presence_of(inputs).items():
         if presence == "required" and not has[name]:
             raise StoreError(f"the recipe requires {name}, and the store has none", str(store.path))
+    tell_of_absent(recipe, {name for name, present in has.items() if present})
     for name in POINTS:
         mine = declared(inputs)[name]
         if mine is not None and has[name] and mine != about["inputs"][name]:
