@@ -24,7 +24,7 @@ from augrecipes.data.tables.table import Columns, Table
 from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.store import Store, open_store, reopen_store
+from augrecipes.sources.store import Store, Verify, open_store, reopen_store
 
 if TYPE_CHECKING:
     from augrecipes.compiler.pipeline import Pipeline
@@ -60,6 +60,9 @@ class Packed(SampleDataset):
         pick: of bags.
         threads: of bags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
+        verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
+            or `always`, and raise a StoreError where they differ; None reads what is there (`augrecipes verify-store`
+            looks at all of it at once).
 
     Attributes:
         store: the open store.
@@ -98,8 +101,9 @@ class Packed(SampleDataset):
         pick: Pick | None = None,
         threads: int | None = None,
         save_applied_params: bool = False,
+        verify: Verify | None = None,
     ) -> None:
-        self.store: Store = open_store(cast("Any", store))
+        self.store: Store = open_store(cast("Any", store), verify)
         parsed = as_recipe(recipe)
         check_store(self.store, parsed)
         self.kind = parsed.kind
@@ -135,7 +139,7 @@ class Packed(SampleDataset):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
-        return {**state, "_opened": (self.store.path, self.store.digest)}
+        return {**state, "_opened": (self.store.path, self.store.digest, self.store.checks)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

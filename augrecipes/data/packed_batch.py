@@ -38,6 +38,9 @@ def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) ->
     items, block = items_of(store, "image", stored), cast("npt.NDArray[np.uint8]", store.block("image"))
     if items is None:
         return None
+    if store.checks is not None:
+        for item in items.tolist():
+            store.tables["image"].confirm(item)
 
     def fill(start: int, stop: int, into: npt.NDArray[np.uint8]) -> None:
         with stage("read"):

@@ -19,6 +19,7 @@ A row is one sample: it has one item (a picture or a mask) a target, many (bags)
 from augrecipes.sources.store.formats import FORMATS as FORMATS
 from augrecipes.sources.store.item import Item as Item
 from augrecipes.sources.store.item import make_item as make_item
+from augrecipes.sources.store.items import Verify as Verify
 from augrecipes.sources.store.store import Store as Store
 from augrecipes.sources.store.store import is_store as is_store
 from augrecipes.sources.store.store import open_store as open_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Format, Role
 from augrecipes.sources.watch import stage
+
+Verify = Literal["first", "always"]
 
 _COLUMNS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checksum": "<u4", "rows": "<i8"}
 """What a store keeps of each target's items: see `Items`."""
@@ -28,6 +30,8 @@ class Items:
         kept: its format.
         blob: the file, mapped.
         table: the columns of the target: checked ones.
+        verify: compare an item's bytes with their checksum at its `first` read in this process, or `always`; None: only
+            those of formats that encode, for which that costs nothing next to decoding.
 
     Attributes:
         start: int64 N, where each item begins in the file.
@@ -38,7 +42,15 @@ class Items:
         rows: int64, one more than there are rows: items ``rows[r]`` to ``rows[r + 1]`` belong to row r.
     """
 
-    def __init__(self, path: str, kept: Format, blob: mmap.mmap | bytes, table: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        path: str,
+        kept: Format,
+        blob: mmap.mmap | bytes,
+        table: Mapping[str, NDArray[Any]],
+        verify: Verify | None = None,
+    ) -> None:
+        self.verify, self._seen = verify, bytearray(len(table["start"]) if verify == "first" else 0)
         self.path, self.blob, self.decode = path, blob, kept.decode
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
@@ -70,6 +82,8 @@ class Items:
     def array(self, item: int) -> NDArray[Any]:
         """One item: a read-only view of the file, or, where the format encodes, a new array."""
         if self.decode is None:
+            if self.verify is not None:
+                self.confirm(item)
             with stage("read"):
                 if self._shape is not None:
                     return np.ndarray(self._shape, self._dtype, self.blob, self._start[item])
@@ -90,8 +104,16 @@ class Items:
         start = self._start[item]
         return memoryview(self.blob)[start : start + int(self.size[item])]
 
+    def confirm(self, item: int) -> None:
+        """Compares the bytes of an item with their checksum, as often as `verify` says. Raises StoreError."""
+        if self.verify is None or (self._seen and self._seen[item]):
+            return
+        self.whole_data(item)
+        if self._seen:
+            self._seen[item] = 1
+
     def whole_data(self, item: int) -> memoryview:
-        """The same, compared with their checksum: next to decoding, that costs nothing. Raises StoreError."""
+        """The same, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
             whole = zlib.crc32(data) == self.checksum[item]
@@ -100,13 +122,16 @@ class Items:
         return data
 
     def block(self) -> NDArray[Any] | None:
-        """All items as one read-only view, N×H×W×C or N×H×W, where they are equal in shape and lie in equal steps."""
+        """All items as one read-only view, N×H×W×C or N×H×W, where they are equal in shape and lie in equal steps.
+
+        Whoever reads of it confirms the items before.
+        """
         if self.decode is not None or self._shape is None:
             return None
         step = int(self.start[1] - self.start[0]) if len(self) > 1 else int(self.size[0])
         if not everywhere(len(self) - 1, lambda part: self.start[1:][part] - self.start[:-1][part] == step):
             return None
-        inner = self.array(0).strides
+        inner = np.ndarray(self._shape, self._dtype, self.blob, self._start[0]).strides
         return np.ndarray((len(self), *self._shape), self._dtype, self.blob, self._start[0], (step, *inner))
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
