@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -53,11 +52,11 @@ def read_targets(
 
 
 def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
-    """The error with the file of a pair's largest scale, which comes first, and the names of the others."""
+    """The error with the file of a pair's largest scale, which comes first, and those of the others."""
     if error.path:
         return error
     first, *others = paths.values()
-    with_ = f" (with {', '.join(PurePath(path).name for path in others)})" if others else ""
+    with_ = f" (with {', '.join(others)})" if others else ""
     return DataError(f"{error.reason}{with_}", first, error.step)
 
 

@@ -486,7 +486,10 @@ class TestBatches:
         assert batch["bag"] == list(SIZES)
 
     def test_unequal_bags_are_refused_with_advice(self, ds: TileBags) -> None:
-        with pytest.raises(CollateError, match=r"4×3×12×10 in sample 0, but 3×3×12×10 in sample 1; .*batch_size=1"):
+        with pytest.raises(
+            CollateError,
+            match=r"4×3×12×10 in sample 0 \(.*slide-a\), but 3×3×12×10 in sample 1 \(.*slide-b\); .*batch_size=1",
+        ):
             next(iter(loader(ds, 2)))
 
     def test_list(self, ds: TileBags) -> None:

@@ -371,3 +371,16 @@ def test_the_report_has_an_end(tmp_path):
     assert "  and 100 more" in str(error.value)
     shown = re.findall(r"/HR/(\d+)\.png: no lr", str(error.value))
     assert [int(name) for name in shown] == list(range(300))
+
+
+def test_a_failing_pair_names_every_file(tmp_path: Path) -> None:
+    for folder, size in (("hr", 20), ("lr", 10)):
+        (tmp_path / folder).mkdir()
+        assert cv2.imwrite(str(tmp_path / folder / "1.png"), np.zeros((size, size, 3), np.uint8))
+    text = "{version: 1, recipe: r, kind: pair, scales: {lr: 1, hr: 2}, steps: [%s], eval: []}"
+    recipe = parse_text(text.replace("%s", "RandomCrop: {height: 16, width: 16, at: lr}"))
+    ds = PairedImages({name: tmp_path / name for name in ("hr", "lr")}, recipe, check="names")
+    with pytest.raises(DataError) as caught:
+        ds[0]
+    for name in ("hr", "lr"):
+        assert str(tmp_path / name / "1.png") in str(caught.value)

@@ -243,7 +243,8 @@ def _size(value: torch.Tensor) -> str:
 
 def _name(samples: list[Any], i: int) -> str:
     index = samples[i].get("index") if isinstance(samples[i], Mapping) else None
-    return f"sample {index}" if index is not None else f"sample {i} of the batch"
+    name = f"sample {index}" if index is not None else f"sample {i} of the batch"
+    return f"{name} ({path})" if (path := _path(samples[i])) else name
 
 
 def _path(sample: Any) -> str | None:
