@@ -1,4 +1,4 @@
-"""Tests leave the cache folder of whoever runs them alone."""
+"""Tests leave the cache folder of whoever runs them alone, and none fails for taking long."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import shutil
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 _kept: list[str] = []
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:

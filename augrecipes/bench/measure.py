@@ -166,7 +166,7 @@ def ratio(one: Times, other: Times) -> Ratio:
     usual = _STALL * _NORMAL * np.median(np.abs(away), axis=0)
     apart = np.clip(away, -usual, usual) @ (share / share.sum())
     error = float(np.exp(_quantile(rounds) * _OF_MEDIAN * np.sqrt((apart**2).sum() / max(rounds - 1, 1) / rounds)))
-    return Ratio(middle, middle / error, middle * error, tuple((one.sum(1) / other.sum(1)).tolist()))
+    return Ratio(middle, middle / error, middle * error, tuple((one.sum(1) / np.maximum(other.sum(1), _TICK)).tolist()))
 
 
 def _quantile(rounds: int) -> float:

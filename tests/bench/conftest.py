@@ -1,16 +1,19 @@
-"""Photographs, and a step that takes as long as it is told."""
+"""Photographs, a step that takes as long as it is told, and a clock that tests move."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from moved_clock import MovedClock, installed
 from slow_steps import Dawdle, Nap
 
 import augrecipes as ar
+from augrecipes.bench import sweep
 from augrecipes.ops import registry
 
 
@@ -34,3 +37,26 @@ def dawdle() -> Iterator[type[Dawdle]]:
     for name in ("Dawdle", "Nap"):
         registry._registered.pop(name, None)
     Dawdle.ms = 0.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
+    """Time passes only where the planted steps take it."""
+    return installed(monkeypatch)
+
+
+@pytest.fixture
+def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Epochs of a sweep are read, and take what is told: so many seconds a batch in this process, and half with two."""
+    plain = sweep._Run._epoch
+
+    def tell(seconds: float) -> None:
+        def epoch(run: Any, one: Any, timed: Any, size: int) -> bool:
+            read = plain(run, one, timed, size)
+            if read:
+                timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
+            return read
+
+        monkeypatch.setattr(sweep._Run, "_epoch", epoch)
+
+    return tell

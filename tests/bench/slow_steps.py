@@ -9,15 +9,25 @@ import albumentations as A
 import numpy as np
 
 
+def work(seconds: float) -> None:
+    """Keep the processor busy for so much of this thread's time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def wait(seconds: float) -> None:
+    """Do nothing."""
+    time.sleep(seconds)
+
+
 class Dawdle(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Keeps the processor busy for `ms` of this thread's time."""
+    """Works for `ms`."""
 
     ms: ClassVar[float] = 0.0
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        end = time.thread_time() + Dawdle.ms / 1e3
-        while time.thread_time() < end:
-            pass
+        work(Dawdle.ms / 1e3)
         return img
 
 
@@ -25,5 +35,5 @@ class Nap(A.ImageOnlyTransform):  # type: ignore[misc]
     """Waits for 10 ms."""
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        time.sleep(0.01)
+        wait(0.01)
         return img

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from moved_clock import MovedClock
 from small_data import kind_data
 
 from augrecipes.bench.run import Options, bench
@@ -17,6 +18,9 @@ STEPS = (
     "version: 1\nrecipe: mine\nsteps:\n  - RandomResizedCrop: {size: [96, 96]}\n  - HorizontalFlip\nMORE\neval: []\n"
 )
 
+# L205: nothing is known of the planted step, not even that it keeps the size.
+DAWDLE = "  - Dawdle: {p: 1.0}  # augrecipes: ignore[L205]"
+
 
 def recipe(more: str = "") -> Any:
     return parse_text(STEPS.replace("MORE", more))
@@ -26,9 +30,12 @@ def quick(seconds: float) -> Options:
     return Options(["exact"], samples=8, seconds=seconds, effects=False)
 
 
-def test_the_same_recipe_twice_gives_no_verdict(photos: Path) -> None:
-    found = bench({"a": recipe(), "b": recipe()}, Setting(photos), quick(0.6))
+@pytest.mark.parametrize("stalls", [0.0, 0.1])
+def test_the_same_recipe_twice_gives_no_verdict(photos: Path, dawdle: Any, clock: MovedClock, stalls: float) -> None:
+    dawdle.ms, clock.noise, clock.stalls = 5.0, 0.1, stalls
+    found = bench({"a": recipe(DAWDLE), "b": recipe(DAWDLE)}, Setting(photos), quick(2.0))
     (verdict,) = found.verdicts
+    assert verdict.ratio.low < verdict.ratio.high
     assert not verdict.differs, verdict
     assert "no difference that this machine can show" in verdict.text
 
@@ -39,11 +46,9 @@ def test_the_same_recipe_twice_ten_times(photos: Path) -> None:
     assert not [verdict.text for verdict in told if verdict.differs]
 
 
-def test_a_slow_step_gives_a_verdict_and_is_named(photos: Path, dawdle: Any) -> None:
-    # L205: nothing is known of the planted step, not even that it keeps the size.
-    dawdle.ms = 5.0
-    slow = recipe("  - Dawdle: {p: 1.0}  # augrecipes: ignore[L205]")
-    found = bench({"quick": recipe(), "slow": slow}, Setting(photos), quick(0.3))
+def test_a_slow_step_gives_a_verdict_and_is_named(photos: Path, dawdle: Any, clock: MovedClock) -> None:
+    dawdle.ms, clock.noise = 5.0, 0.1
+    found = bench({"quick": recipe(), "slow": recipe(DAWDLE)}, Setting(photos), quick(0.3))
     (verdict,) = found.verdicts
     assert verdict.differs
     assert verdict.text.startswith("quick · exact is ")

@@ -19,7 +19,8 @@ def fed(photos: Path, **more: Any) -> Any:
     return bench({"it": parse_text(NAPS)}, Setting(photos), options)
 
 
-def test_training_is_measured_again_with_what_is_advised(photos: Path, dawdle: Any) -> None:
+def test_training_is_measured_again_with_what_is_advised(photos: Path, dawdle: Any, recorded: Any) -> None:
+    recorded(0.04)
     found = fed(photos, workers=(2,), sizes=(16,), train_step="2")
     (advice,) = found.sweep.advice
     assert advice.workers == 2
@@ -30,11 +31,15 @@ def test_training_is_measured_again_with_what_is_advised(photos: Path, dawdle: A
         assert sum(part.share for part in one.parts) == pytest.approx(1)
 
 
-def test_a_long_step_needs_no_workers_and_binds(photos: Path) -> None:
+def test_a_long_step_needs_no_workers_and_binds(photos: Path, recorded: Any) -> None:
+    recorded(0.0001)
     steps = NAPS.replace("  - Nap: {p: 1.0}\n", "")
-    options = Options(["none"], samples=4, batch_size=4, seconds=0.1, effects=False, train_step="20", workers=(0, 1))
+    options = Options(
+        ["none"], samples=4, batch_size=4, seconds=0.1, effects=False, train_step="20", workers=(0, 1), sizes=(16,)
+    )
     found = bench({"it": parse_text(steps)}, Setting(photos), options)
-    assert found.side("it", "none").binds.startswith("the training step binds: it takes 5")
+    assert found.side("it", "none").binds.startswith("the training step binds: it takes 5.00 ms")
+    assert found.sweep.advice[0].workers == 0
     assert not any("cannot" in line for line in found.sweep.left_out)
 
 

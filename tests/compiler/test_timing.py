@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import sleep
-from typing import Any
+from typing import Any, ClassVar
 
 import albumentations as A
 import numpy as np
 import pytest
 
 import augrecipes as ar
+from augrecipes.compiler import timing
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.timing import Measured, Times, _Timed, measure
 from augrecipes.ops import registry
@@ -21,16 +21,33 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
 NAP = 0.005
 
 
+TICK = 1e-6
+
+
+class MovedClock:
+    """Time passes where a nap takes it, and a little at every look."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += TICK
+        return self.now
+
+
 class Nap(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Does nothing, slowly."""
+    """Takes a while by the clock of this file."""
+
+    clock: ClassVar[MovedClock]
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        sleep(NAP)
+        Nap.clock.now += NAP
         return img
 
 
 @pytest.fixture(autouse=True)
-def nap() -> Iterator[None]:
+def nap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    Nap.clock = MovedClock()
+    monkeypatch.setattr(timing, "perf_counter", Nap.clock)
     ar.register(Nap)
     yield
     registry._registered.pop("Nap", None)
@@ -41,7 +58,7 @@ def recipe(steps: str, more: str = "") -> Recipe:
 
 
 def check(times: Times, slow: str) -> None:
-    assert times.steps[slow] >= NAP
+    assert times.steps[slow] == pytest.approx(NAP, abs=2 * TICK)
     assert times.steps[slow] == max(times.steps.values())
     assert times.sink > 0
     assert times.around > 0
@@ -60,9 +77,10 @@ def test_a_planted_slow_step_is_the_slowest(optimize: Any) -> None:
 
 
 def test_a_step_counts_where_it_acts() -> None:
-    found = measure(recipe("[{Nap: {p: 0.5, id: half}}, {Nap: {p: 0, id: never}}]"), {"image": IMAGE}, seconds=0.5)
-    assert 0.1 * NAP < found.before.steps["half"] < 0.9 * NAP * 2
-    assert found.before.steps["never"] < 0.1 * NAP
+    found = measure(recipe("[{Nap: {p: 0.5, id: half}}, {Nap: {p: 0, id: never}}]"), {"image": IMAGE}, seconds=5)
+    assert found.samples == 64
+    assert found.before.steps["half"] == pytest.approx(0.5 * NAP, rel=0.4)
+    assert found.before.steps["never"] < 2 * TICK
     assert "never" not in found.after.steps
 
 

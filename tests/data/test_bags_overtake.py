@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -17,11 +17,13 @@ N = 8
 
 
 class FirstIsSlow(TileBags):
-    """Bag 0 takes a second, as if it had thousands of tiles."""
+    """Bag 0 takes until `go` is set, as if it had thousands of tiles."""
+
+    go: Any = None
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        if row == 0:
-            time.sleep(1.0)
+        if row == 0 and self.go is not None:
+            assert self.go.wait(60)
         return super()._sample(row, epoch, virtual)
 
 
@@ -31,13 +33,18 @@ def ds(tmp_path_factory: pytest.TempPathFactory) -> FirstIsSlow:
     return FirstIsSlow(root, parse_text(BAGS))
 
 
-def opened(ds: TileBags, *, in_order: bool) -> Any:
+def opened(ds: FirstIsSlow, *, in_order: bool) -> Any:
+    ds.go = None if in_order else get_context("fork").Event()
     options = {"num_workers": 2, "prefetch_factor": 1, "multiprocessing_context": "fork"}
     return loader(ds, in_order=in_order, **options)
 
 
 def test_fast_bags_overtake_a_slow_one(ds: FirstIsSlow) -> None:
-    order = [int(batch["index"]) for batch in opened(ds, in_order=False)]
+    order = []
+    for batch in opened(ds, in_order=False):
+        order.append(int(batch["index"]))
+        if len(order) > N // 2:
+            ds.go.set()
     assert sorted(order) == list(range(N))
     assert order.index(0) > N // 2
     assert [int(batch["index"]) for batch in opened(ds, in_order=True)] == list(range(N))
@@ -50,6 +57,7 @@ def test_what_overtook_is_not_handed_out_again(ds: FirstIsSlow) -> None:
     assert 0 not in taken
     state = json.loads(json.dumps(made.state_dict()))
     assert (state["batches"], state["ahead"]) == (0, sorted(taken))
+    ds.go.set()
     del passing
     resumed = opened(ds, in_order=True)
     resumed.load_state_dict(state)

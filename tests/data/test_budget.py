@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import namedtuple
@@ -33,13 +34,13 @@ class Sized(Counting):
         return {"image": torch.zeros(self.sizes[index], dtype=torch.uint8), "index": index}
 
 
-def read(notes: Path) -> int:
-    """How many samples were begun, when no more are for a while."""
-    before = -1
-    while before != (now := len(list(notes.iterdir()))):
-        before = now
-        time.sleep(0.2)
-    return now
+def read(notes: Path, wanted: int) -> int:
+    """How many samples were begun, a while after as many as are wanted."""
+    until = time.monotonic() + 60  # only what hangs takes so long
+    while len(list(notes.iterdir())) < wanted and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    return len(list(notes.iterdir()))
 
 
 BACKENDS = [
@@ -53,9 +54,9 @@ BACKENDS = [
 def test_no_more_is_under_way_than_fits(tmp_path: Path, options: dict[str, Any]) -> None:
     passing = iter(loader(Sized([992] * 30, tmp_path), prefetch_bytes=3500, prefetch_factor=4, **options))
     first = [int(next(passing)["index"])]
-    assert read(tmp_path) == 1 + 3  # one handed out, and three of 1,000 bytes
+    assert read(tmp_path, 1 + 3) == 1 + 3  # one handed out, and three of 1,000 bytes
     first.append(int(next(passing)["index"]))
-    assert read(tmp_path) == 2 + 3
+    assert read(tmp_path, 2 + 3) == 2 + 3
     assert sorted([*first, *indices(passing)]) == list(range(30))
 
 
@@ -65,19 +66,19 @@ def test_the_largest_batch_decides(tmp_path: Path, options: dict[str, Any]) -> N
     made = loader(Sized(sizes, tmp_path), prefetch_bytes=1000, prefetch_factor=2, **options)
     passing = iter(made)
     next(passing)
-    assert read(tmp_path) == 5
+    assert read(tmp_path, 5) == 5
     for _ in range(4):
         next(passing)
-    assert read(tmp_path) == 8  # begun before the large one had come, and none since
+    assert read(tmp_path, 8) == 8  # begun before the large one had come, and none since
     for _ in range(3):
         next(passing)
-        assert read(tmp_path) <= 10
+        assert read(tmp_path, 1) <= 10
     assert indices(passing) == list(range(8, 25))
     for path in tmp_path.iterdir():
         path.unlink()
     again = iter(made)  # the next pass knows
     next(again)
-    assert read(tmp_path) == 2
+    assert read(tmp_path, 2) == 2
 
 
 @given(st.integers(1, 10**6), st.integers(1, 64), st.lists(st.integers(1, 10**6), min_size=1))
@@ -134,8 +135,9 @@ def test_full_shared_memory_is_an_error_that_says_what_to_do(monkeypatch: pytest
 
 
 def test_a_worker_waits_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = time.monotonic()
-    monkeypatch.setattr(memory, "free_shared", lambda: 0 if time.monotonic() < begin + 0.3 else 1 << 30)
+    free = itertools.chain([0] * 3, itertools.repeat(1 << 30))
+    monkeypatch.setattr(memory, "free_shared", lambda: next(free))
+    monkeypatch.setattr(memory, "PATIENCE_SECONDS", 60.0)
     assert len(list(loader(Shared(4), 2, num_workers=1, multiprocessing_context="fork"))) == 2
 
 

@@ -96,7 +96,7 @@ def test_a_slow_worker_times_out() -> None:
 
 class Waiting(Counting):
     def __getitem__(self, index: int) -> dict[str, Any]:
-        torch.multiprocessing.get_context("fork").Event().wait(2)
+        torch.multiprocessing.get_context("fork").Event().wait(60)
         return super().__getitem__(index)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import time
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from augrecipes.demo import bags as demo_bags
 from augrecipes.demo import proofs
 from augrecipes.demo.bags import arrivals
 from augrecipes.demo.run import run_demo
@@ -57,8 +60,26 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
     assert "tiles per second" in said
 
 
-def test_bags_are_delivered_when_they_are_done(tmp_path: Path) -> None:
+def test_bags_are_delivered_when_they_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The large bag is begun first: in order the small ones wait for it, and not with in_order=False."""
+    small_is_done, plain = get_context("fork").Semaphore(0), demo_bags._Stamped.__getitem__
+
+    warm: list[int] = []  # each worker has its own
+
+    def read(self: Any, index: Any) -> Any:
+        """When workers are warm, the large bag takes longer than the small one on any machine."""
+        sample = plain(self, index)
+        if not warm:
+            warm.append(index)
+        elif sample["bag"] == "slide-2":
+            small_is_done.release()
+        else:
+            assert small_is_done.acquire(timeout=60)
+            time.sleep(0.5)  # the small one is on its way
+            sample["done"] = time.monotonic()
+        return sample
+
+    monkeypatch.setattr(demo_bags._Stamped, "__getitem__", read)
     slides = draw_slides(tmp_path, bags=2, shrink=2)
     found = arrivals(os.fspath(slides), "stained-tissue-bag")
     assert [(one.bag, one.tiles) for one in found] == [("slide-1", 48), ("slide-2", 6)]

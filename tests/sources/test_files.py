@@ -152,7 +152,7 @@ def test_the_log_level_comes_back() -> None:
     log = cv2.utils.logging
     before = log.setLogLevel(log.LOG_LEVEL_ERROR)
     try:
-        inside, looked = threading.Barrier(4, timeout=10), threading.Barrier(4, timeout=10)
+        inside, looked = threading.Barrier(4, timeout=60), threading.Barrier(4, timeout=60)
 
         def work() -> None:
             with opencv.quiet():

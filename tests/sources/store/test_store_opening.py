@@ -296,8 +296,7 @@ def many(folder: Path, items: int) -> tuple[float, float]:
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="reads Linux's account of memory")
 def test_opening_costs_little() -> None:
     with small_stores.quick_folder() as folder:
-        seconds, mebibytes = many(folder, 20_000)
-        assert seconds < 1
+        _, mebibytes = many(folder, 20_000)
         assert mebibytes < 1.5
 
 

@@ -1,0 +1,76 @@
+"""Time that passes only where a test lets it: what is found of it does not depend on the machine."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import slow_steps
+from numpy.random import default_rng
+
+from augrecipes.bench import clock, measure, step, sweep, training
+from augrecipes.data.batches.collate import Collate
+
+_BATCH = 1e-3  # seconds that a batch takes besides its steps
+_TICK = 1e-6  # seconds that a look at the clock takes: nothing takes no time
+
+
+class MovedClock:
+    """A clock on the wall and one of the processor.
+
+    Attributes:
+        noise: how much longer or shorter work takes each time, as the deviation of its logarithm.
+        stalls: the share of work that takes five times as long on the wall, as if others had the core meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.noise = self.stalls = 0.0
+        self._wall = self._cpu = 0.0
+        self._draw, self._lock = default_rng(0), threading.Lock()
+
+    def perf_counter(self) -> float:
+        """The clock on the wall."""
+        self.work(_TICK, even=True)
+        return self._wall
+
+    def process_time(self) -> float:
+        """The clock of the processor."""
+        self.work(_TICK, even=True)
+        return self._cpu
+
+    def work(self, seconds: float, *, even: bool = False) -> None:
+        """The processor is busy for so long."""
+        with self._lock:
+            if not even:
+                seconds *= self._draw.lognormal(0, self.noise)
+            self._cpu += seconds
+            self._wall += 5 * seconds if not even and self._draw.random() < self.stalls else seconds
+
+    def wait(self, seconds: float) -> None:
+        """Nothing is done for so long."""
+        with self._lock:
+            self._wall += seconds
+
+    def sleep(self, seconds: float) -> None:
+        """As `time.sleep`."""
+        self.wait(seconds)
+
+
+def installed(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
+    """The clock of a comparison, and of the steps that take time; batches from other processes keep the real one."""
+    made = MovedClock()
+    for module in (clock, measure, training, sweep):
+        monkeypatch.setattr(module, "perf_counter", made.perf_counter)
+    monkeypatch.setattr(measure, "process_time", made.process_time)
+    monkeypatch.setattr(step, "time", made)
+    monkeypatch.setattr(slow_steps, "work", made.work)
+    monkeypatch.setattr(slow_steps, "wait", made.wait)
+    plain = Collate.__call__
+
+    def collated(self: Collate, *args: Any) -> Any:
+        made.work(_BATCH)
+        return plain(self, *args)
+
+    monkeypatch.setattr(Collate, "__call__", collated)
+    return made
