@@ -235,6 +235,7 @@ def test_one_line_in_the_log(caplog: pytest.LogCaptureFixture, tmp_path: Path) -
 
 def test_eval_without_draws_is_silent(roots: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
     made = passes(plain(KINDS[0].open(roots["image"], seed=3, mode="eval")))
+    caplog.clear()
     next(made), next(made)
     assert not caplog.messages
 
