@@ -37,7 +37,7 @@ _WHY = {
 
 _COLOURS = ("lookup", "matrix", "pointwise")
 _WHY_FAST = {
-    "warp": "has no crop or linear warp behind it to merge with",
+    "warp": "has no crop or linear resize behind it that a merge would pay with",
     "matrix": "has no other colour step beside it to join",
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }

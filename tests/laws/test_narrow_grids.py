@@ -112,16 +112,17 @@ def chain(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 
 WHOLE = ("Resize", {"height": SIZE[0], "width": SIZE[1]})
+CUT = ("CenterCrop", {"height": 100, "width": 110})
 LOW = [
     chain(("Resize", {"height": 28, "width": 32}), WHOLE),
     chain(("RandomScale", {"scale_limit": [-0.75, -0.75]}), WHOLE),
-    chain(("Affine", {"scale": 0.25}), ("Affine", {"scale": 4.0})),
+    chain(("Affine", {"scale": 0.25}), ("Affine", {"scale": 4.0}), CUT),
     chain(("Resize", {"height": 28, "width": SIZE[1]}), WHOLE),
     chain(("Resize", {"height": SIZE[0], "width": 32}), ("Transpose", {}), ("Resize", {"height": 128, "width": 112})),
-    chain(("Rotate", {"limit": [30, 30]}), ("Affine", {"scale": 0.3}), ("Affine", {"scale": 3.0})),
-    chain(("Perspective", {"scale": 0.05}), ("Affine", {"scale": 0.3}), ("Affine", {"scale": 3.0})),
-    chain(("Affine", {"scale": 0.3}), ("Perspective", {"scale": 0.05}), ("Affine", {"scale": 3.0})),
-    chain(("Affine", {"scale": 0.3}), ("Affine", {"scale": 1.6}), ("Affine", {"scale": 1.6})),
+    chain(("Rotate", {"limit": [30, 30]}), ("Affine", {"scale": 0.3}), ("Affine", {"scale": 3.0}), CUT),
+    chain(("Perspective", {"scale": 0.05}), ("Affine", {"scale": 0.3}), ("Affine", {"scale": 3.0}), CUT),
+    chain(("Affine", {"scale": 0.3}), ("Perspective", {"scale": 0.05}), ("Affine", {"scale": 3.0}), CUT),
+    chain(("Affine", {"scale": 0.3}), ("Affine", {"scale": 1.6}), ("Affine", {"scale": 1.6}), CUT),
 ]
 
 

@@ -30,14 +30,15 @@ def joins(step: Step) -> bool:
 
 
 def _pays(before: Steps, run: Steps, flow: Flow) -> bool:
-    """Whether pixels are saved: something is resampled, and afterwards resampled again or cut.
+    """Whether pixels are saved: something is resampled, and afterwards scaled or cut.
 
+    A rotation or its kin looks beyond its picture nearly always, and must then be carried out on it as it is.
     OpenCV's resize is so much quicker than its warp that where pictures are resized and then cut, that pays only where
     most of what was resized is cut off, or where the decoder is spared what is cut off.
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     kinds = [kind_of(leaf) for leaf in leaves]
-    if "warp" not in kinds or {"warp", "window"}.isdisjoint(kinds[kinds.index("warp") + 1 :]):
+    if "warp" not in kinds or not any(map(_leaves_less, leaves[kinds.index("warp") + 1 :])):
         return False
     if flow.encoded or any(step.is_group for step in run) or not all(map(_only_scales, leaves)):
         return True
@@ -45,9 +46,14 @@ def _pays(before: Steps, run: Steps, flow: Flow) -> bool:
     return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(before, run, flow)
 
 
-def _only_scales(step: Step) -> bool:
+def _leaves_less(step: Step) -> bool:
+    """Whether a step cuts, or scales what it is given or a window of it."""
     record = capability(step.name)
-    return kind_of(step) in _STILL or (record is not None and (record.windowed or _is_resize(step)))
+    return kind_of(step) == "window" or (record is not None and (record.windowed or _is_resize(step)))
+
+
+def _only_scales(step: Step) -> bool:
+    return kind_of(step) in _STILL or _leaves_less(step)
 
 
 def _is_resize(step: Step) -> bool:
