@@ -17,7 +17,7 @@ from compare import METHOD, compare
 from options import parser, run
 from peers import sides_of
 from sides import FLOATS, Batch, Missing, Side
-from workloads import Folder
+from workloads import FlippedFolder, Folder
 
 import augrecipes as ar
 from augrecipes.data.packed import Packed
@@ -46,13 +46,19 @@ stores in the page cache. augrecipes: a packed store, in this one process and th
 float32, and for the uint8 that travels to a device. Every peer has two workers, which are kept from epoch to epoch;
 those of torch's DataLoader are tuned like this process. FFCV reads its own file of resized pixels; the article's HDF5
 file holds float32. `one gather` is `block[indices]` of our store, a batch at a time, and nothing else: what memory
-allows."""
+allows. W3f is like for like: float32 on every side, and a horizontal flip drawn for each sample."""
 
 
 def main() -> None:
     options = parser(__doc__).parse_args()
     count, rounds = (1024, 3) if options.quick else (4096, 9)
-    run(__file__, "W3: a folder of small pictures", _METHOD, {"W3": lambda: _small(count, rounds)}, options)
+    run(
+        __file__,
+        "W3: a folder of small pictures",
+        _METHOD,
+        {"W3": lambda: _small(count, rounds), "W3f": lambda: _flipped(count, rounds)},
+        options,
+    )
 
 
 def _small(count: int, rounds: int) -> Iterator[str]:
@@ -71,14 +77,28 @@ def _small(count: int, rounds: int) -> Iterator[str]:
         yield compare(title, mine, _with([two, gather], work), rounds=rounds, goals=_GOALS, look_at=min(count, 1024))
 
 
+def _flipped(count: int, rounds: int) -> Iterator[str]:
+    """All sides make the same, and have something left to draw."""
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        draw_jpegs(scratch / "jpegs", count)
+        work = FlippedFolder(scratch / "jpegs", _SIDE, _BATCH, scratch)
+        recipe = _recipe(_OUTPUTS[FLOATS], flipped=True)
+        pack(recipe, str(work.root), scratch / "small")
+        mine = Side("augrecipes", FLOATS, _epochs(Packed(scratch / "small", recipe)))
+        title = f"W3f: {count:,} of {_SIDE}², flipped"
+        yield compare(title, [mine], sides_of(work), rounds=rounds, look_at=min(count, 1024))
+
+
 def _with(first: Sequence[Side], work: Folder) -> Iterator[Side | Missing]:
     yield from first
     yield from sides_of(work)
 
 
-def _recipe(output: str) -> Recipe:
-    steps = f"[Resize: {{height: {_SIDE}, width: {_SIDE}}}]"
-    return parse_text(f"{{version: 1, recipe: small, steps: {steps}, eval: {steps}, output: {output}}}")
+def _recipe(output: str, *, flipped: bool = False) -> Recipe:
+    resize, flip = f"Resize: {{height: {_SIDE}, width: {_SIDE}}}", "HorizontalFlip: {p: 0.5}"
+    steps = ", ".join(f"{{{step}}}" for step in ([resize, flip] if flipped else [resize]))
+    return parse_text(f"{{version: 1, recipe: small, steps: [{steps}], eval: [{{{resize}}}], output: {output}}}")
 
 
 def draw_jpegs(folder: Path, count: int) -> None:

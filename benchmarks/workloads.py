@@ -104,6 +104,10 @@ class Folder:
     workers: int = 2
 
 
+class FlippedFolder(Folder):
+    """W3f: the same, and a horizontal flip that is drawn for each sample."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """W4: crops of pairs of large PNGs, the same place on both, float32 C×H×W, 0..1.

@@ -12,7 +12,7 @@ import simplejpeg
 import torch
 from albumentations.pytorch import ToTensorV2
 from sides import Each, Sample, Side, in_batches
-from workloads import Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
+from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
 
 import augrecipes as ar
 from augrecipes.bench.stock import compose
@@ -64,8 +64,9 @@ def jpegs(work: Photos) -> Iterator[Side]:
 
 
 def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3: a Dataset of files."""
-    chain = A.Compose([A.Resize(folder.side, folder.side), A.ToFloat(max_value=255), ToTensorV2()])
+    """W3, and W3f with flips: a Dataset of files."""
+    flip = [A.HorizontalFlip(p=0.5)] if isinstance(folder, FlippedFolder) else []
+    chain = A.Compose([A.Resize(folder.side, folder.side), *flip, A.ToFloat(max_value=255), ToTensorV2()])
 
     def make(path: str) -> torch.Tensor:
         return chain(image=cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2RGB))["image"]
@@ -79,5 +80,8 @@ def by_opencv(data: bytes) -> np.ndarray:
     return cv2.cvtColor(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB)
 
 
-WORKLOADS = {Tiles: tiles, Stains: stains, ResizedCrops: jpegs, Windows: jpegs, Folder: small_pictures}
+WORKLOADS = {
+    Tiles: tiles, Stains: stains, ResizedCrops: jpegs, Windows: jpegs, Folder: small_pictures,
+    FlippedFolder: small_pictures,
+}  # fmt: skip
 WITHOUT = {Pairs: "refuses targets of two sizes, or crops them apart"}

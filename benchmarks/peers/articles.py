@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from sides import Side
 from torch.utils.data import Dataset
-from workloads import Folder, Pairs
+from workloads import FlippedFolder, Folder, Pairs
 
 from peers.loaders import Repeated, epochs
 
@@ -30,10 +30,11 @@ def find() -> str:
 
 
 def small_pictures(folder: Folder) -> Iterator[Side]:
-    """W3: the files, and the same pictures in one HDF5 file."""
+    """W3, and W3f with flips: the files, and the same pictures in one HDF5 file."""
     files = FolderDataset(folder.root, folder.side)
     write_hdf5(folder.scratch / "small.h5", files)
-    for form, ds in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
+    for form, read in (("HDF5", Hdf5Dataset(folder.scratch / "small.h5")), ("image folder", files)):
+        ds = Flipped(read) if isinstance(folder, FlippedFolder) else read
         passes = epochs(ds, folder.batch, folder.workers, ("image", "label"))
         yield Side("", f"{form}, {folder.workers} workers", passes)
 
@@ -48,7 +49,7 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
     yield Side("", "patches in .npy", epochs(many, pairs.batch, 0, names))
 
 
-WORKLOADS = {Folder: small_pictures, Pairs: large_pairs}
+WORKLOADS = {Folder: small_pictures, FlippedFolder: small_pictures, Pairs: large_pairs}
 WITHOUT: dict[type, str] = {}
 
 
@@ -84,6 +85,20 @@ class Hdf5Dataset(Dataset[Any]):
         if self.file is None:
             self.file = h5py.File(self.path)
         return torch.from_numpy(self.file["images"][i]), int(self.file["labels"][i])
+
+
+class Flipped(Dataset[Any]):
+    """Labelled pictures, half of them mirrored."""
+
+    def __init__(self, read: Dataset[Any]) -> None:
+        self.read = read
+
+    def __len__(self) -> int:
+        return len(self.read)  # type: ignore[arg-type]
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
+        image, label = self.read[i]
+        return image.flip(-1) if random.random() < 0.5 else image, label
 
 
 class PngPairs(Dataset[Any]):

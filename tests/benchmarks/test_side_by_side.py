@@ -146,6 +146,11 @@ def folder(scratch: Path) -> tuple[Any, Side]:
     return work, Side("augrecipes", "", lambda: iter(loader))
 
 
+def flipped(scratch: Path) -> tuple[Any, Side]:
+    work, mine = folder(scratch)
+    return workloads.FlippedFolder(work.root, work.side, work.batch, scratch, workers=0), mine
+
+
 def pairs(scratch: Path) -> tuple[Any, Side]:
     work = workloads.Pairs(scratch / "hr", scratch / "lr", 48, 2, 8, scratch)
     draw_pairs(work, 4, size=(256, 320))
@@ -159,11 +164,27 @@ def pairs(scratch: Path) -> tuple[Any, Side]:
 
 @pytest.mark.filterwarnings("default")  # other libraries may warn
 @pytest.mark.parametrize("library", LIBRARIES, ids=peers.LIBRARIES)
-@pytest.mark.parametrize("make", [tiles, resized_crops, windows, folder, pairs])
+@pytest.mark.parametrize("make", [tiles, resized_crops, windows, folder, flipped, pairs])
 def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, make: Any, tmp_path: Path) -> None:
     work, mine = make(tmp_path)
     offered = list(peers.offers(library, work))
     if not any(isinstance(side, Side) for side in offered):
         pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
-    told = compare(make.__name__, [mine], offered, rounds=1, look_at=60 if make is folder else 32)
+    told = compare(make.__name__, [mine], offered, rounds=1, look_at=60 if make in (folder, flipped) else 32)
     assert len(cells(told)) == 3 + len(offered)
+
+
+@pytest.mark.parametrize("library", ["articles", "albumentations"])
+def test_flips_are_drawn_for_each_sample(library: str, tmp_path: Path) -> None:
+    """A row of pictures that are dark on the left: some come light on the left."""
+    (tmp_path / "jpegs" / "a").mkdir(parents=True)
+    for k in range(40):
+        ramp = np.tile(np.linspace(0, 255, 64).astype(np.uint8)[None, :, None], (64, 1, 3))
+        cv2.imwrite(str(tmp_path / "jpegs" / "a" / f"{k}.jpg"), ramp)
+    module = peers.import_module(f"peers.{library}")
+    for kind, mirrored in ((workloads.Folder, {False}), (workloads.FlippedFolder, {False, True})):
+        scratch = tmp_path / kind.__name__
+        scratch.mkdir()
+        for side in module.WORKLOADS[kind](kind(tmp_path / "jpegs", 64, 8, scratch, workers=0)):
+            images = np.concatenate([np.asarray(batch["image"]) for batch in side.batches()])
+            assert {bool(one[0, 0, 0] > one[0, 0, -1]) for one in images} == mirrored, side
