@@ -89,7 +89,7 @@ def image_ways(root: str, recipe: str, *, workers: int = 2, spawn: bool = True) 
         spawn: also read with workers that start afresh (takes seconds).
     """
 
-    def loader(batch_size: int, seed: int = 0, optimize: Any = None, **options: Any) -> ar.Loader:
+    def loader(batch_size: int, seed: int = 0, optimize: Any = "exact", **options: Any) -> ar.Loader:
         ds = ar.ImageFolder(root, recipe, seed=seed, optimize=optimize)
         return ar.loader(ds, batch_size=batch_size, shuffle=True, seed=seed, **options)
 
