@@ -199,7 +199,7 @@ def explain(
         LintError, RecipeError: as `Recipe.compile`.
 
     >>> import augrecipes as ar
-    >>> [rule.rule for rule in explain(ar.load("stained-tissue")).rules]
+    >>> [rule.rule for rule in explain(ar.load("stained-tissue"), optimize="exact", arrival="uint8").rules]
     ['join_flips']
     """
     level: Optimize = recipe.optimize if optimize is None else optimize

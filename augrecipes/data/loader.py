@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
@@ -14,9 +15,11 @@ from augrecipes.data.loading.arguments import choose_collate, choose_pinned, cho
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
+from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler, divided_twice
 from augrecipes.data.loading.passes import Pass
 from augrecipes.data.loading.place import Place
-from augrecipes.data.loading.sampler import EpochSampler, Plan, orders
+from augrecipes.data.loading.ranks import Ranks
+from augrecipes.data.loading.sampler import Plan, orders
 from augrecipes.data.loading.state import Progress, fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
@@ -24,9 +27,14 @@ from augrecipes.data.loading.worker import WorkerInit
 _log = logging.getLogger("augrecipes")
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
+# Libraries that make another loader like this one come here.
+_WRAPPED = (
+    "; it divides by ranks itself, so of Lightning ask for Trainer(use_distributed_sampler=False), and where it still "
+    "replaces the sampler (predict, overfit_batches) give it a plain torch DataLoader over the dataset"
+)
 _OURS = {
-    "sampler": "weights=, shuffle= or ds.subset(indices)",
-    "batch_sampler": "batch_size=",
+    "sampler": "weights=, shuffle= or ds.subset(indices)" + _WRAPPED,
+    "batch_sampler": "batch_size=" + _WRAPPED,
     "collate_fn": "collate=",
 }
 
@@ -57,8 +65,9 @@ class Loader(DataLoader[Any]):
         shuffle: bool = False,
         seed: int = 0,
         drop_last: bool = False,
-        rank: int = 0,
-        world_size: int = 1,
+        rank: int | None = None,
+        world_size: int | None = None,
+        even: bool = True,
         collate: Literal["default", "list", "pad"] | Callable[[list[Any]], Any] = "default",
         weights: Any = None,
         samples_per_epoch: int | None = None,
@@ -76,6 +85,7 @@ class Loader(DataLoader[Any]):
         for name, instead in _OURS.items():
             if torch_options.pop(name, None) is not None:
                 raise TypeError(f"the loader brings its own {name}; use {instead}")
+        self._ranks = Ranks(rank, world_size)
         plan = Plan(
             n=length(dataset),
             batch_size=count("batch_size", batch_size, 1),
@@ -84,11 +94,10 @@ class Loader(DataLoader[Any]):
             weights=choose_weights(weights, dataset),
             samples=None if samples_per_epoch is None else count("samples_per_epoch", samples_per_epoch, 1),
             drop_last=bool(drop_last),
-            rank=count("rank", rank, 0),
-            world_size=count("world_size", world_size, 1),
+            rank=self._ranks.share.rank,
+            world_size=self._ranks.share.world_size,
+            even=bool(even),
         )
-        if plan.rank >= plan.world_size:
-            raise ValueError(f"rank must be below world_size, got rank {rank} of {world_size}")
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
         merge = choose_collate(collate, dataset)
@@ -109,7 +118,8 @@ class Loader(DataLoader[Any]):
                 "prefetch_factor": ahead,
                 "timeout": timeout,
             }
-        self._plan, self._sampler, self._place = plan, EpochSampler.of(plan), Place(dataset)
+        self._plan, self._place = plan, Place(dataset)
+        self._sampler: Any = LoaderSampler(plan, self._place)
         budget = Budget(
             default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),
             most=ahead * max(1, choice.workers),
@@ -139,11 +149,13 @@ class Loader(DataLoader[Any]):
             **options,
         )
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
+        # Past torch, which lets nobody set it.
+        self.__dict__["batch_sampler"] = LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
 
     @property
     def epoch(self) -> int:
         """The epoch of the pass under way, or of the next pass when none is."""
-        self._place.look()
+        self._look()
         return self._place.progress.epoch
 
     def set_epoch(self, epoch: int) -> None:
@@ -152,12 +164,12 @@ class Loader(DataLoader[Any]):
 
     def __len__(self) -> int:
         """Batches in a whole epoch of this rank."""
+        self._look()
         return self._plan.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        self._place.look()
+        self._look()
         start = self._place.start
-        self._sampler.epoch = start.epoch
         wanted = orders(self._plan, start.epoch, start.done, start.ahead)
         return Pass(self, self._readers.read(wanted, start.epoch), start)
 
@@ -167,6 +179,19 @@ class Loader(DataLoader[Any]):
         A pass that they were reading for cannot go on. The loader can be used again: its next pass starts new ones.
         """
         self._readers.close()
+
+    def _look(self) -> None:
+        """Follow ranks and epochs that were said since the loader last looked."""
+        midway = self._place.start.done > 0 or bool(self._place.start.ahead)
+        if (share := self._ranks.look(midway=midway)) is not None:
+            self._plan = replace(self._plan, rank=share.rank, world_size=share.world_size)
+            self._sampler.plan = self._readers.plan = self._plan
+        self._place.look()
+
+    @property
+    def _is_accelerate_prepared(self) -> bool:
+        """What accelerate's prepare() asks first: told here, nobody has to find out when the first batch is read."""
+        raise divided_twice()
 
     # -- what a pass tells --------------------------------------------------------------------------------------------
 
@@ -194,7 +219,7 @@ class Loader(DataLoader[Any]):
 
         Plain numbers and text, for `torch.save` or JSON.
         """
-        self._place.look()
+        self._look()
         return save(self._place.progress, fingerprint(self._plan, self.dataset))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -203,6 +228,7 @@ class Loader(DataLoader[Any]):
         Raises:
             LoaderError: the state was taken from a loader of other samples, order or batches; names what differs.
         """
+        self._look()
         self._place.move(restore(state, fingerprint(self._plan, self.dataset), self._plan.batches))
 
 
@@ -215,8 +241,9 @@ def loader(
     shuffle: bool = False,
     seed: int = 0,
     drop_last: bool = False,
-    rank: int = 0,
-    world_size: int = 1,
+    rank: int | None = None,
+    world_size: int | None = None,
+    even: bool = True,
     collate: Literal["default", "list", "pad"] | Callable[[list[Any]], Any] = "default",
     weights: Any = None,
     samples_per_epoch: int | None = None,
@@ -240,10 +267,14 @@ def loader(
             `processes`: in workers, each of which makes whole batches. None: what num_workers says.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
-        drop_last: leave out incomplete batches. With several ranks every rank then has equally many batches; without,
-            some ranks may have one sample, and so one batch, more.
-        rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size.
-        world_size: number of shards; together they hold every sample of the epoch once.
+        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
+        rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size. Unless it is said,
+            it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are set
+            up after the loader; a line in the log says so.
+        world_size: number of shards; together they hold every sample of the epoch.
+        even: every rank has equally many samples and batches: where samples do not go round, up to world_size - 1
+            more, with draws of their own, are added from the epoch's beginning (`index` tells: it is len(dataset) or
+            more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
             See `augrecipes.data.batches.collate`.
@@ -281,6 +312,7 @@ def loader(
         drop_last=drop_last,
         rank=rank,
         world_size=world_size,
+        even=even,
         collate=collate,
         weights=weights,
         samples_per_epoch=samples_per_epoch,

@@ -189,7 +189,8 @@ class TestResume:
         [
             ({"seed": 1}, ["seed"]),
             ({"batch_size": 4, "shuffle": True}, ["batch_size", "shuffle"]),
-            ({"world_size": 2}, ["world_size"]),
+            ({"rank": 0, "world_size": 2}, ["world_size"]),
+            ({"even": False}, ["even"]),
             ({"weights": [1.0] * N}, ["weights"]),
             ({"samples_per_epoch": 9, "drop_last": True}, ["samples_per_epoch", "drop_last"]),
         ],
@@ -221,7 +222,8 @@ class TestShards:
     @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
     def test_cover_every_sample_once(self, world_size: int) -> None:
         parts = [
-            loader(Counting(N), batch_size=2, shuffle=True, rank=r, world_size=world_size) for r in range(world_size)
+            loader(Counting(N), batch_size=2, shuffle=True, rank=r, world_size=world_size, even=False)
+            for r in range(world_size)
         ]
         assert sorted(i for part in parts for i in indices(part)) == list(range(N))
         assert all(len(part) == sum(1 for _ in part) for part in parts)

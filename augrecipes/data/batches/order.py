@@ -74,16 +74,30 @@ def number_repeats(positions: Indices, n: int) -> Indices:
     return positions + repeats * n
 
 
-def shard(order: Indices, rank: int, world_size: int, *, even: bool = False) -> Indices:
-    """Every `world_size`-th index from `rank` on: all ranks together hold each index once.
+def evened(order: Indices, world_size: int, n: int, *, drop: bool = False) -> Indices:
+    """An epoch of n samples that `world_size` ranks can share out evenly: samples are added from its beginning.
 
-    With `even` the last few indices are dropped, so that every rank has as many.
+    They are repeats, with draws of their own. With `drop` the last few indices are left out instead.
+
+    >>> evened(np.array([2, 0, 1]), 2, 3), evened(np.array([2, 0, 1]), 2, 3, drop=True)
+    (array([2, 0, 1, 5]), array([2, 0]))
+    """
+    if drop:
+        return order[: len(order) // world_size * world_size]
+    missing = -len(order) % world_size
+    if not missing:
+        return order
+    # Those that are there already keep their numbers: `number_repeats` counts as `epoch_order` does.
+    return number_repeats(np.concatenate((order, np.resize(order, missing))) % n, n)
+
+
+def shard(order: Indices, rank: int, world_size: int) -> Indices:
+    """Every `world_size`-th index from `rank` on: all ranks together hold each index once.
 
     >>> shard(np.arange(5), 0, 2), shard(np.arange(5), 1, 2)
     (array([0, 2, 4]), array([1, 3]))
     """
-    whole = len(order) // world_size * world_size if even else len(order)
-    return order[rank:whole:world_size]
+    return order[rank::world_size]
 
 
 def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:

@@ -49,7 +49,7 @@ class Readers:
         timeout: float,
         options: Mapping[str, Any],
     ) -> None:
-        self._choice, self._plan, self._budget, self._tune = choice, plan, budget, tune
+        self.plan, self._choice, self._budget, self._tune = plan, choice, budget, tune
         self._in_order, self._timeout, self._options = in_order, timeout, options
         self._pool = Pool()
         if choice.backend == "processes":  # each reads alone, and what they send is pinned by torch
@@ -72,7 +72,7 @@ class Readers:
             inner, handed = self._processes or self._started()
             handed.begin(wanted)
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
-            self._generator.manual_seed(mix(self._plan.seed, epoch, self._plan.rank) >> 1)
+            self._generator.manual_seed(mix(self.plan.seed, epoch, self.plan.rank) >> 1)
             return Processes(inner, handed)
         if self._tune:
             allocator.tune()
@@ -91,7 +91,7 @@ class Readers:
             end_workers(passing)
 
     def _started(self) -> tuple[DataLoader[Any], Orders]:
-        handed = Orders(self._budget, self._plan.batches, self._choice.workers)
+        handed = Orders(self._budget, self.plan.batches, self._choice.workers)
         inner: DataLoader[Any] = DataLoader(
             self._reader, batch_sampler=handed, collate_fn=as_it_is, generator=self._generator, **self._options
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch.utils.data import Sampler
 
 from augrecipes.data.batches.epoch import check_epoch
-from augrecipes.data.batches.order import Indices, epoch_order, shard
+from augrecipes.data.batches.order import Indices, epoch_order, evened, shard
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +28,7 @@ class Plan:
         drop_last: leave out incomplete batches, and give every rank as many.
         rank: which shard.
         world_size: number of shards.
+        even: every shard has as many samples; a few are read again where they cannot be shared out evenly.
     """
 
     n: int
@@ -39,13 +40,16 @@ class Plan:
     drop_last: bool = False
     rank: int = 0
     world_size: int = 1
+    even: bool = True
 
     def order(self, epoch: int) -> Indices:
         """The virtual indices of this rank's share of `epoch`."""
         whole = epoch_order(
             self.n, epoch, seed=self.seed, shuffle=self.shuffle, weights=self.weights, samples=self.samples
         )
-        return shard(whole, self.rank, self.world_size, even=self.drop_last)
+        if self.drop_last or self.even:
+            whole = evened(whole, self.world_size, self.n, drop=self.drop_last)
+        return shard(whole, self.rank, self.world_size)
 
     @property
     def samples_of_rank(self) -> int:
@@ -53,7 +57,7 @@ class Plan:
         total = self.n if self.samples is None else self.samples
         if self.drop_last:
             return total // self.world_size
-        return max(0, -(-(total - self.rank) // self.world_size))
+        return max(0, -(-(total - (0 if self.even else self.rank)) // self.world_size))
 
     @property
     def batches(self) -> int:
@@ -91,14 +95,15 @@ def orders(plan: Plan, epoch: int, done: int = 0, ahead: frozenset[int] = frozen
 class EpochSampler(Sampler[tuple[int, int]]):
     """Yields (epoch, index) pairs, for an ImageFolder behind a plain torch DataLoader.
 
-    Our own `loader` does all of this by itself.
+    Our own `loader` does all of this by itself. Ranks are not found here: say them, or leave it to what wraps the
+    DataLoader, as accelerate and Lightning do.
 
     Args:
         data_source: anything with a length, or the length.
         shuffle: a new permutation every epoch.
         seed: of the permutations.
         rank: this process's shard.
-        world_size: number of shards.
+        world_size: number of shards; samples that cannot be shared out evenly are followed by some of the first.
 
     >>> sampler = EpochSampler(3)
     >>> sampler.set_epoch(7)
@@ -110,15 +115,8 @@ class EpochSampler(Sampler[tuple[int, int]]):
         self, data_source: object, *, shuffle: bool = False, seed: int = 0, rank: int = 0, world_size: int = 1
     ) -> None:
         n = data_source if isinstance(data_source, int) else len(data_source)  # type: ignore[arg-type]
-        self._plan = Plan(n=n, shuffle=shuffle, seed=seed, rank=rank, world_size=world_size)
+        self.plan = Plan(n=n, shuffle=shuffle, seed=seed, rank=rank, world_size=world_size)
         self.epoch = 0
-
-    @classmethod
-    def of(cls, plan: Plan) -> EpochSampler:
-        """The sampler that hands out what `plan` says, batch limits apart."""
-        made = cls(plan.n)
-        made._plan = replace(plan)
-        return made
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next `iter` yields."""
@@ -126,7 +124,7 @@ class EpochSampler(Sampler[tuple[int, int]]):
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         epoch = self.epoch
-        return ((epoch, int(index)) for index in self._plan.order(epoch))
+        return ((epoch, int(index)) for index in self.plan.order(epoch))
 
     def __len__(self) -> int:
-        return self._plan.samples_of_rank
+        return self.plan.samples_of_rank

@@ -56,6 +56,7 @@ def fingerprint(plan: Plan, dataset: Any) -> dict[str, Any]:
         "weights": weights,
         "samples_per_epoch": plan.samples,
         "world_size": plan.world_size,
+        "even": plan.even,
     }
     for leaf in leaves(dataset):
         own = getattr(leaf, "fingerprint", None)
