@@ -64,7 +64,8 @@ def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
 
 def how_sure() -> str:
     """What an interval is, for people."""
-    return f"{CONFIDENCE:.0%} interval over the rounds; differences below {MARGIN:.0%} are left to chance"
+    told = f"{CONFIDENCE:.0%} interval over the rounds; differences below {MARGIN:.0%} are left to chance"
+    return told.replace("%", " %")
 
 
 def waiting(ms: float, cpu_ms: float, reading: float) -> float:

@@ -135,14 +135,18 @@ def measure(
         step: what is trained.
         batch_size: samples in a batch.
         seconds: for each case, roughly; never fewer than three passes of four steps.
-        progress: called with (passes done, passes).
+        progress: called with (passes done, passes), a first one of each case among them.
 
     Raises:
         BenchError: the model, its loss or its optimiser fails.
         DataError: of the data, or a step of a recipe that fails.
         CollateError: samples do not fit into one batch.
     """
-    sizes = [_size(case, step, batch_size, seconds) for case in cases]
+    tell = progress or _ignore
+    sizes = []
+    for k, case in enumerate(cases):
+        tell(k, len(cases) * (1 + _FEWEST_ROUNDS))
+        sizes.append(_size(case, step, batch_size, seconds))
     rounds = min(rounds for _, rounds in sizes)
     courses = [_Course(case, step, batch_size, steps) for case, (steps, _) in zip(cases, sizes, strict=True)]
     with ExitStack() as stack:
@@ -151,8 +155,7 @@ def measure(
         for turn in range(rounds):
             for k, course in enumerate(courses[::-1] if turn % 2 else courses):
                 course.passes.append(course.run())
-                if progress:
-                    progress(turn * len(courses) + k + 1, rounds * len(courses))
+                tell((1 + turn) * len(courses) + k + 1, (1 + rounds) * len(courses))
     return tuple(course.told() for course in courses)
 
 
@@ -221,3 +224,7 @@ def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int,
     rounds = int(seconds / a_step / (trial.untimed + trial.steps))
     rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))
     return max(trial.steps, int(seconds / a_step / rounds) - trial.untimed), rounds
+
+
+def _ignore(done: int, total: int) -> None:
+    """Nobody is told."""

@@ -13,7 +13,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, numbers, one_of, overrides
 from augrecipes.cli.progress import parts, progress
-from augrecipes.cli.terminal import say, say_line
+from augrecipes.cli.terminal import say, say_line, told_once
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Judgement
@@ -181,12 +181,13 @@ def bench(
         undecided=None if held is None else partial(held.undecided, limit=limit),
     )
     setting = Setting(sources, section, seed, masks)
-    with parts() as advance:
-        found = compare(loaded, setting, options, advance)
-    judgement = None if held is None else judge(held, found, limit)
-    answer(found.to_json(), json_, lambda: _tell(found, judgement), lambda path: write(found, path))
-    if out is not None:
-        _report(found, out, loaded, setting, judgement, quiet=json_ == STDOUT)
+    with told_once():
+        with parts() as advance:
+            found = compare(loaded, setting, options, advance)
+        judgement = None if held is None else judge(held, found, limit)
+        answer(found.to_json(), json_, lambda: _tell(found, judgement), lambda path: write(found, path))
+        if out is not None:
+            _report(found, out, loaded, setting, judgement, quiet=json_ == STDOUT)
     if judgement is not None and not judgement.passes:
         raise typer.Exit(1)
 

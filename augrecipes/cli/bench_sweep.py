@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from augrecipes.bench.figures import figure, varied
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.terminal import paint
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from augrecipes.bench.sweep import Sweep
 
 _BUSY = 0.25  # of the cores
-_LONG = 100.0  # seconds, of which thousandths say nothing
 
 
 def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
@@ -37,32 +37,31 @@ def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
 
 
 def _times(points: Sequence[Point], sweep: Sweep) -> Iterator[str]:
-    digits = 1 if max(point.seconds for point in points) > _LONG else 3
     first, *others = (f"{size:,}" for size in sweep.sizes)
     largest = f"of {sweep.sizes[-1]:,}: samples/s"
     heads = ["", f"{first} samples", *others, largest, "first epoch", "gaps p50", "p95", "p99 ms"]
     rows = []
     for name in dict.fromkeys(point.name for point in points):
         by_size = {point.samples: point for point in points if point.name == name}
-        epochs = [_epoch(by_size.get(size), digits) for size in sweep.sizes]
-        rows.append([name, *epochs, *_largest(by_size.get(sweep.sizes[-1]), digits)])
+        epochs = [_epoch(by_size.get(size)) for size in sweep.sizes]
+        rows.append([name, *epochs, *_largest(by_size.get(sweep.sizes[-1]))])
     yield from table(f"{points[0].recipe} · {points[0].level}: seconds of an epoch, by who reads", heads, rows)
     told = f"{sweep.rounds} rounds in turns after the first; the data has {sweep.available:,} samples"
     again = ", larger epochs read some again" if sweep.sizes[-1] > sweep.available else ""
     yield paint(f"  {told}{again}", "faint", sys.stdout)
 
 
-def _epoch(point: Point | None, digits: int) -> str:
-    return "" if point is None else f"{point.seconds:.{digits}f} ± {point.mad:.{digits}f}"
+def _epoch(point: Point | None) -> str:
+    return "" if point is None else varied(point.seconds, point.mad)
 
 
-def _largest(point: Point | None, digits: int) -> list[str]:
+def _largest(point: Point | None) -> list[str]:
     from augrecipes.bench.advice import rate
 
     if point is None:
         return [""] * 5
     gaps = (f"{value:.1f}" for value in (point.gaps.p50, point.gaps.p95, point.gaps.p99))
-    return [rate(point.samples_per_second), f"{point.first_seconds:.{digits}f}", *gaps]
+    return [rate(point.samples_per_second), figure(point.first_seconds, point.mad), *gaps]
 
 
 def _bars(points: Sequence[Point], advice: Advice) -> Iterator[str]:

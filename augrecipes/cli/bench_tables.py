@@ -144,10 +144,11 @@ def _effects(name: str, seen: Effects) -> Iterator[str]:
 
 
 def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
-    rows = []
+    rows, refused = [], []
     for one in ablations:
         if one.ratio is None or one.effects is None:
-            rows.append([one.step, "cannot run", "", "", "", one.why])
+            rows.append([one.step, "cannot run", "", "", "", ""])
+            refused.append(f"without {one.step} it cannot run: {one.why}")
             continue
         seen, target = one.effects, next(iter(one.effects.means))
         last = seen.last(target)
@@ -156,7 +157,8 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
             _percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
         ])  # fmt: skip
     heads = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
-    yield from table(f"{name}: without each step, in turns with the whole", heads, rows, left=(0, 5))
+    yield from table(f"{name}: without each step, in turns with the whole", heads, rows)
+    yield from (f"  {text}" for text in refused)
 
 
 def tell_gate(judgement: Judgement) -> Iterator[str]:

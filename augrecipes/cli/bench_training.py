@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from augrecipes.bench.figures import figure, varied
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.terminal import paint
 
@@ -28,11 +29,12 @@ def tell_training(found: Sequence[Training]) -> Iterator[str]:
 
 def _steps(one: Training) -> Iterator[str]:
     longest = max(part.ms for part in one.parts) or 1.0
-    rows = [
-        [part.name, f"{part.ms:.2f}", f"± {part.mad:.2f}", _percent(part.share), bar(part.ms / longest)]
-        for part in one.parts
-    ]
-    rows.append(["together", f"{sum(part.ms for part in one.parts):.2f}", "", "", ""])
+    rows = []
+    for part in one.parts:
+        ms, _, spread = varied(part.ms, part.mad).partition(" ")
+        rows.append([part.name, ms, spread, _percent(part.share), bar(part.ms / longest)])
+    together = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
+    rows.append(["together", together, "", "", ""])
     yield from table(f"{one.name}, {_readers(one)}: ms of a training step", None, rows, left=(0, 4))
     yield f"  {_percent(one.waiting)} of a step is waiting for samples"
 

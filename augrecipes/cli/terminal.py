@@ -6,11 +6,14 @@ wrapped.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 import typer
@@ -43,6 +46,25 @@ def paint(text: str, style: str, stream: TextIO) -> str:
     """`text` in a style, for `say`, where `stream` shows styles."""
     text = harmless(text)
     return f"{_MARKS[style]}{text}{_END}" if text and coloured(stream) else text
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """What the library logs is told once, however often the same data are opened."""
+    said: set[str] = set()
+
+    def fresh(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        known = message in said
+        said.add(message)
+        return not known
+
+    logger = logging.getLogger("augrecipes")
+    logger.addFilter(fresh)
+    try:
+        yield
+    finally:
+        logger.removeFilter(fresh)
 
 
 def say(text: object = "", *, err: bool = False, wrap: bool = True) -> None:

@@ -122,6 +122,23 @@ def test_a_sweep_over_who_reads(run, photos, tmp_path, monkeypatch):
     assert [advice["recipe"] for advice in told["advice"]] == ["a", "b"]
 
 
+def test_what_the_data_are_logged_for_is_told_once(run, photos, write, caplog):
+    write("photos/inside/5.png", cv2.imencode(".png", np.zeros((80, 100, 3), np.uint8))[1].tobytes())
+    result = run("bench", "a.yaml", "b.yaml", "--data", photos, "-o", "report", *QUICK)
+    assert result.exit_code == 0, result.output
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == len(set(said)) >= 1
+
+
+def test_why_a_recipe_cannot_run_without_a_step_stands_below_the_table(run, photos, write):
+    write("d.yaml", "version: 1\nrecipe: d\nsteps:\n  - Resize: {height: 90, width: 110}\n"
+          "  - RandomCrop: {height: 85, width: 85}\neval: []\n")  # fmt: skip
+    result = run("bench", "d.yaml", "--data", photos, "--optimize", "none", "--ablate", *QUICK)
+    assert result.exit_code == 0, result.output
+    assert "without Resize#1 it cannot run: " in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     ("more", "status", "text"),
     [

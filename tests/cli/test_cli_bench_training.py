@@ -9,6 +9,12 @@ import cv2
 import numpy as np
 import pytest
 
+from augrecipes.bench.advice import Point
+from augrecipes.bench.training import Part, Training
+from augrecipes.bench.workers import Gaps
+from augrecipes.cli.bench_sweep import _epoch
+from augrecipes.cli.bench_training import _steps
+
 QUICK = ("--seconds", "0.01", "--samples", "4", "--batch-size", "4", "--no-effects", "--optimize", "exact")
 RECIPE = "{version: 1, recipe: a, steps: [RandomCrop: {height: 48, width: 48}], eval: []}"
 TRAIN = "from torch import nn\nmodel = nn.Conv2d(3, 4, 3, stride=8)\n"
@@ -42,6 +48,19 @@ def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
     (told,) = json.loads((tmp_path / "b.json").read_text())["training"]
     assert told["step"].startswith("train.py, Conv2d")
     assert sum(part["share"] for part in told["parts"]) == pytest.approx(1)
+
+
+def test_figures_have_the_digits_of_their_spread():
+    parts = (Part("loading", 150.65, 10.58, 0.4), Part("forward", 41.6, 2.7, 0.4), Part("optimiser", 0.42, 0.012, 0.2))
+    one = Training("a", "exact", "batches", 0, "cpu", 1, "step", 4, 12, parts)
+    rows = [line.split()[:4] for line in _steps(one)][1:5]
+    assert rows == [
+        ["loading", "151", "±", "11"], ["forward", "42", "±", "3"], ["optimiser", "0.42", "±", "0.01"],
+        ["together", "193"],
+    ]  # fmt: skip
+    gaps = Gaps(1, 2, 3)
+    assert _epoch(Point("a", "exact", "threads", 2, 16, 0.1712, 0.0182, 0.2, 94, gaps)) == "0.17 ± 0.02"
+    assert _epoch(Point("a", "exact", "threads", 2, 16, 171.2, 18.2, 180, 94, gaps)) == "171 ± 18"
 
 
 def test_milliseconds(run, photos):
