@@ -20,6 +20,7 @@ from typing import Any, Literal
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.record import Bench, SideRecord, read
 from augrecipes.bench.sides import STOCK
+from augrecipes.data.made_with import differences
 from augrecipes.errors import BenchError, RecipeError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -87,6 +88,7 @@ class Baseline:
         about: data, mode, samples and batch size: what must be alike for ratios to be comparable.
         sides: that have a ratio to stock, by recipe and level.
         yardsticks: what stock runs, by recipe.
+        features: what OpenCV used of the processor then; empty: older records do not say.
     """
 
     path: Path
@@ -94,6 +96,7 @@ class Baseline:
     about: Mapping[str, Any]
     sides: Mapping[tuple[str, str], Then]
     yardsticks: Mapping[str, Recipe]
+    features: str = ""
 
     def undecided(self, recipe: str, level: str, time: Ratio, work: Ratio, *, limit: float) -> bool:
         """Whether more rounds would help to tell how a side compares."""
@@ -135,7 +138,11 @@ def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
         for key, then in baseline.about.items()
         if now[key] != then
     )
-    return Judgement(baseline, limit, tuple(gate(baseline, bench.sides, limit)), tuple(warnings))
+    others = (
+        f"the record was taken with {one}: pixels may differ, and times"
+        for one in differences({"processor": baseline.features})
+    )
+    return Judgement(baseline, limit, tuple(gate(baseline, bench.sides, limit)), (*warnings, *others))
 
 
 def open_baseline(path: Path) -> Baseline:
@@ -159,6 +166,7 @@ def open_baseline(path: Path) -> Baseline:
         texts = {recipe["name"]: recipe["yardstick"] for recipe in told["recipes"]}
         about = {key: told[key] for key in ("data", "mode", "samples", "batch_size")}
         date = str(told["machine"]["date"])
+        features = str(told["machine"].get("features", ""))
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise BenchError(f"{path}: a record that was changed or cut: {error!r}") from None
     if not sides:
@@ -167,7 +175,7 @@ def open_baseline(path: Path) -> Baseline:
         yardsticks = {name: parse_text(text, file=f"{path}, {name}") for name, text in texts.items()}
     except RecipeError as error:
         raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
-    return Baseline(path, date, about, sides, yardsticks)
+    return Baseline(path, date, about, sides, yardsticks, features)
 
 
 def _ratio(told: Mapping[str, Any]) -> Ratio:

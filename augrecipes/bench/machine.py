@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from augrecipes.data.loading.choice import all_cores
+from augrecipes.data.made_with import features
 
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
 
@@ -26,6 +27,7 @@ class Machine:
         system: the operating system.
         python: its version.
         packages: their versions.
+        features: what OpenCV uses of the processor; pixels depend on it.
     """
 
     date: str
@@ -35,6 +37,7 @@ class Machine:
     system: str
     python: str
     packages: dict[str, str]
+    features: str = ""
 
     def __str__(self) -> str:
         busy = "" if self.load is None else f", load {self.load:.1f}"
@@ -51,6 +54,7 @@ def machine() -> Machine:
         system=platform.system(),
         python=platform.python_version(),
         packages={name: found for name in _PACKAGES if (found := _version(name))},
+        features=features(),
     )
 
 

@@ -12,6 +12,7 @@ from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import Pick
+from augrecipes.data.read import marks_of
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
@@ -178,7 +179,7 @@ class TileBags(SampleDataset):
         return [self._table.bags.name(row) for row in rows]
 
     def _marks(self) -> dict[str, Any]:
-        return self._rule.marks()
+        return {**self._rule.marks(), **marks_of(self._decode)}
 
     def _path(self, row: int) -> str:
         return self._table.path(row)

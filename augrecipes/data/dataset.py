@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
 from augrecipes.data.gathered import samples_at_once
 from augrecipes.data.keys import resolved
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
 
@@ -201,13 +200,14 @@ class SampleDataset(Dataset[dict[str, Any]]):
 
     def fingerprint(self) -> dict[str, Any]:
         """What must be the same for a saved loader state to make sense."""
-        order = None if self._order is None else sha256(self._order.tobytes()).hexdigest()[:16]
         return {
             "recipe": self.recipe.digest[:16],
             "mode": self.mode,
             "dataset_seed": self.seed,
             "files": self._table.digest(),
-            "subset": order,
+            "subset": None if self._order is None else digest_of(self._order),
+            # What `none` and `exact` make is the same.
+            "optimize": "fast" if self.pipeline.optimize == "fast" else "exact",
             **self._marks(),
         }
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from augrecipes.data.batches.memory import room
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.read import read_targets
+from augrecipes.data.read import marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
@@ -128,6 +128,9 @@ class ImageFolder(SampleDataset):
         """Names of the box labels 0, 1, ..., where a CSV file gives them as text."""
         boxes = self._table.boxes
         return None if boxes is None or boxes.classes is None else list(boxes.classes)
+
+    def _marks(self) -> dict[str, Any]:
+        return marks_of({**self._decode, "channels": self._channels})
 
     def _path(self, row: int) -> str:
         return self._table.images[row]

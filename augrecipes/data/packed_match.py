@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
-
-import cv2
-import numpy as np
 
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
 from augrecipes.data.checks import presence_of, tell_of_absent
+from augrecipes.data.made_with import warn_of_differences
 from augrecipes.data.tables import packed_schema
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.errors import StoreError
-from augrecipes.ops.albumentations import installed_version
 from augrecipes.recipe.model import Inputs, Mode, Recipe
 from augrecipes.sources.store import Store
 
-_log = logging.getLogger("augrecipes")
 LAYOUT = 1  # of what `augrecipes pack` says of its stores
 _MADE_BY = "augrecipes pack"
-_warned: set[tuple[str, str]] = set()
-
-
-def versions() -> dict[str, str]:
-    """The versions of the libraries that decide pixels."""
-    found = {"albumentations": installed_version(), "numpy": np.__version__, "opencv": cv2.__version__}
-    return {**found, "simplejpeg": version("simplejpeg")}
 
 
 def check_store(store: Store, recipe: Recipe) -> None:
@@ -65,7 +52,8 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
             f"seed={store.about['seed']}, or pack again with --seed {seed}",
             str(store.path),
         )
-    _warn_of_versions(store)
+    if baked:
+        warn_of_differences(store.about["versions"], f"{store.path}: its steps were baked with")
     return len(baked)
 
 
@@ -122,15 +110,3 @@ def _misfit(store: Store, recipe: Recipe, mode: Mode, mine: list[dict[str, Any]]
 
 def _line(steps: list[dict[str, Any]]) -> str:
     return " → ".join(map(brief, steps)) or "no steps"
-
-
-def _warn_of_versions(store: Store) -> None:
-    """Log once where other versions baked steps than those that would carry them out here."""
-    then, now = store.about["versions"], versions()
-    other = [f"{name} {then.get(name)} (here {now[name]})" for name in now if then.get(name) != now[name]]
-    if not other or not store.about["steps"]:
-        return
-    message = f"{store.path}: its steps were baked with {', '.join(other)}: pixels may differ from those of the files"
-    if (str(store.path), message) not in _warned:
-        _warned.add((str(store.path), message))
-        _log.warning("%s", message)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from augrecipes.data.batches.memory import rooms
 from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.read import naming_all
+from augrecipes.data.read import marks_of, naming_all
 from augrecipes.data.sample import as_torch, layout_of
 from augrecipes.data.tables.pair_checks import Cropped
 from augrecipes.data.tables.pair_find import find, wanted_by
@@ -169,6 +169,9 @@ class PairedImages(SampleDataset):
 
     def _files(self, row: int) -> dict[str, str]:
         return {name: table[row] for name, table in self._table.files.items()}
+
+    def _marks(self) -> dict[str, Any]:
+        return marks_of(self._decode)
 
     def _path(self, row: int) -> str:
         return self._table.files[self.targets[0]][row]

@@ -12,7 +12,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.losses import Depth, Frames
+from augrecipes.sources.losses import Depth, Frames, in_force
 
 
 def read_targets(
@@ -49,6 +49,11 @@ def read_targets(
         if inputs.keypoints.labels is not None:
             targets[inputs.keypoints.labels] = np.arange(len(targets["keypoints"]), dtype=np.int64)
     return targets
+
+
+def marks_of(decode: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the arguments of reading decides samples, with what the environment says where they say nothing."""
+    return {**decode, **in_force(decode["depth"], decode["frames"])}
 
 
 def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.packed_match import LAYOUT, declared, versions
+from augrecipes.data.made_with import made_with
+from augrecipes.data.packed_match import LAYOUT, declared
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
@@ -201,7 +202,7 @@ def _about(packing: Packing) -> dict[str, Any]:
         "class_to_idx": table.class_to_idx,
         "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
         "left_out": list(packing.given.left_out),
-        "versions": versions(),
+        "versions": made_with(),
     }
 
 

@@ -24,6 +24,18 @@ def check_losses(depth: Depth | None, frames: Frames | None) -> None:
     _chosen("frames", frames, get_args(Frames), FRAMES)
 
 
+def in_force(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
+    """What the arguments and the environment come to.
+
+    >>> in_force("8bit", "error")
+    {'depth': '8bit', 'frames': 'error'}
+    """
+    return {
+        "depth": _chosen("depth", depth, get_args(Depth), DEPTH),
+        "frames": _chosen("frames", frames, get_args(Frames), FRAMES),
+    }
+
+
 def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, *, mask: bool = False) -> str:
     """What reading a file would lose and may not; empty where there is nothing.
 

@@ -121,6 +121,9 @@ def test_all_figures_are_in_tables(told: dict[str, Any]) -> None:
 def test_the_gate_is_told(images: tuple[Bench, Any, Setting], tmp_path: Path) -> None:
     found = images[0]
     write(found, tmp_path / "then.json")
+    elsewhere = replace(open_baseline(tmp_path / "then.json"), features="x86_64 SSE SSE2")
+    assert "a processor of another family, x86_64 (here" in judge(elsewhere, found, 0.15).warnings[0]
+    assert judge(open_baseline(tmp_path / "then.json"), found, 0.15).warnings == ()
     judgement = judge(open_baseline(tmp_path / "then.json"), replace(found, samples=found.samples + 1), 0.15)
     read = paged(found.to_json(), judgement)
     assert read.faults == []

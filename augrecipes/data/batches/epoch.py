@@ -125,13 +125,13 @@ def tell_epoch(dataset: Any, epoch: int) -> None:
     What they hand on to ours is passed over: those are read as the loader says, and the user has set nothing.
     """
     with reading(Reading(epoch)):
-        for each in _inside(dataset):
+        for each in wrappers(dataset):
             told = getattr(each, "set_epoch", None)
             if callable(told):
                 told(epoch)
 
 
-def _inside(dataset: Any, depth: int = 32) -> Iterator[Any]:
+def wrappers(dataset: Any, depth: int = 32) -> Iterator[Any]:
     """A dataset and those that it wraps, as far as they are not ours."""
     if isinstance(getattr(dataset, "clock", None), Clock) or not depth:
         return
@@ -139,7 +139,7 @@ def _inside(dataset: Any, depth: int = 32) -> Iterator[Any]:
     many = getattr(dataset, "datasets", None)
     for part in many if isinstance(many, list | tuple) else [getattr(dataset, "dataset", None)]:
         if part is not None:
-            yield from _inside(part, depth - 1)
+            yield from wrappers(part, depth - 1)
 
 
 def leaves(dataset: Any, depth: int = 32) -> list[Any]:

@@ -8,8 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.data.batches.epoch import leaves
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Subset
+
+from augrecipes.data.batches.epoch import leaves, wrappers
 from augrecipes.data.loading.sampler import Plan
+from augrecipes.data.made_with import made_with, warn_of_differences
 from augrecipes.errors import LoaderError
 
 VERSION = 1
@@ -44,25 +49,32 @@ class Progress:
 def fingerprint(plan: Plan, dataset: Any) -> dict[str, Any]:
     """What must be the same for a saved state to make sense, under the names that users know.
 
+    Of every argument that changes a sample something stands here. Libraries and processors only lead to a warning.
     Rank and the number of workers are free; a state saved by one rank serves all.
     """
-    weights = None if plan.weights is None else hashlib.sha256(plan.weights.tobytes()).hexdigest()[:16]
     marks: dict[str, Any] = {
         "length": plan.n,
         "batch_size": plan.batch_size,
         "seed": plan.seed,
         "shuffle": plan.shuffle,
         "drop_last": plan.drop_last,
-        "weights": weights,
+        "weights": None if plan.weights is None else _digest(plan.weights),
         "samples_per_epoch": plan.samples,
         "world_size": plan.world_size,
         "even": plan.even,
     }
+    chosen = [each.indices for each in wrappers(dataset) if isinstance(each, Subset)]
+    if chosen:
+        marks["indices"] = _digest(*(np.asarray(indices, np.int64) for indices in chosen))
     for leaf in leaves(dataset):
         own = getattr(leaf, "fingerprint", None)
         for name, value in (own() if callable(own) else {}).items():
             marks[name] = value if name not in marks else _join(marks[name], value)
     return marks
+
+
+def _digest(*arrays: npt.NDArray[Any]) -> str:
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
 
 def _join(a: Any, b: Any) -> str:
@@ -77,18 +89,23 @@ def save(progress: Progress, marks: Mapping[str, Any]) -> dict[str, Any]:
         "batches": progress.done,
         "ahead": sorted(progress.ahead),
         "fingerprint": dict(marks),
+        "made_with": made_with(),
     }
 
 
 def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
-    """The progress in a saved state; LoaderError naming every difference where it is of another loader."""
+    """The progress in a saved state; LoaderError naming every difference where it is of another loader.
+
+    The log says where other versions of libraries, or another family of processors, made the batches before.
+    """
     if not isinstance(state, Mapping) or not {"version", "epoch", "batches", "fingerprint"} <= set(state):
         raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
     if type(state["version"]) is not int or state["version"] != VERSION:
         raise LoaderError(f"the state is of version {state['version']!r}, this augrecipes reads version {VERSION}")
-    saved = state["fingerprint"]
-    if not isinstance(saved, Mapping):
-        raise LoaderError(f"the state is damaged: its fingerprint is {reprlib.repr(saved)}, not names and values")
+    saved, made = state["fingerprint"], state.get("made_with", {})
+    for name, value in (("fingerprint", saved), ("made_with", made)):
+        if not isinstance(value, Mapping):
+            raise LoaderError(f"the state is damaged: its {name} is {reprlib.repr(value)}, not names and values")
     names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
         told = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
@@ -103,6 +120,7 @@ def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
         raise LoaderError(
             f"the state is damaged: ahead is {reprlib.repr(ahead)}, not a list of numbers below {batches}"
         )
+    warn_of_differences(made, "the state comes from a run with")
     return Progress(epoch, done, frozenset(ahead))
 
 

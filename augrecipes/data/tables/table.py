@@ -80,9 +80,12 @@ class Table(Columns):
         return len(self.images)
 
     def digest(self) -> str:
-        """16 hex digits that name the list of samples: file names below their roots, labels and boxes."""
-        boxes, points = (part.values if part else None for part in (self.boxes, self.keypoints))
-        return digest_of(self.images.blob, self.images.offsets, self.labels, boxes, points)
+        """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
+        files = (part for names in (self.images, self.masks) if names for part in (names.blob, names.offsets))
+        points = (
+            part for rows in (self.boxes, self.keypoints) if rows for part in (rows.values, rows.offsets, rows.labels)
+        )
+        return digest_of(*files, self.labels, *points)
 
 
 def table_of_folders(

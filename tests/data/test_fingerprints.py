@@ -1,0 +1,207 @@
+"""A saved state holds every argument that changes samples: either the samples are the same, or the state is refused."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from counting import Counting
+from kinds import BAG, IMAGE, KINDS, Kind, arrays
+from packed_kinds import open_packed, recipe_of
+from pictures import draw
+from torch.utils.data import Subset
+
+from augrecipes.data import made_with
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.loader import loader
+from augrecipes.data.packed import Packed
+from augrecipes.errors import AugrecipesError, LoaderError
+from augrecipes.recipe.parse import parse_text
+
+# Of every argument of every kind another value than the default: text stands for a path below the data. A new argument
+# has to come here.
+OTHER: dict[str, Any] = {
+    "mode": "eval", "seed": 7, "optimize": "fast", "on_error": "skip", "weights": [1.0] * 12, "samples_per_epoch": 30,
+    "exif": "ignore", "channels": 1, "max_pixels": 2000, "depth": "8bit", "frames": "first", "layout": "flat",
+    "cache": False, "save_applied_params": True, "max_tiles": 2, "min_tiles": 2, "pick": "stride", "threads": 1,
+    "check": "names", "verify": "always",
+}  # fmt: skip
+# They say where samples come from: a test of their own.
+OF_BAGS = {"max_tiles", "min_tiles", "pick", "threads"}
+SOURCES = {"self", "root", "roots", "recipe", "files", "masks", "split", "labels", "names", "store"}
+
+
+WARPS = """
+version: 1
+recipe: warps
+steps:
+  - Rotate: {limit: [20, 30], border_mode: reflect_101, p: 1.0}
+  - Resize: {height: 24, width: 24}
+"""
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found = {}
+    for kind in KINDS:
+        found[kind.name] = tmp_path_factory.mktemp(kind.name) / "data"
+        kind.fill(found[kind.name])
+    # Larger than `max_pixels` below, unlike the others.
+    draw(found["image"] / "cat" / "0.png", seed=0, size=(60, 64))
+    return found
+
+
+def everything(ds: SampleDataset) -> list[Any]:
+    """The samples of an epoch; an error where one is raised."""
+    try:
+        samples = [ds[i] for i in range(min(len(ds), 4))]
+    except AugrecipesError as error:
+        return [type(error)]
+    return [{key: value.tobytes() for key, value in arrays(sample).items()} for sample in samples]
+
+
+def open_with(kind: Kind, root: Path, packed: bool, **options: Any) -> SampleDataset:
+    return open_packed(kind, root, **options) if packed else kind.open(root, recipe_of(kind), **options)
+
+
+def check_argument(open_one: Callable[..., SampleDataset], **other: Any) -> None:
+    """The law: with another value the samples are the same, or their state is refused."""
+    here, there = open_one(), open_one(**other)
+    a, b = everything(here), everything(there)
+    refused = here.fingerprint() != there.fingerprint() or len(here) != len(there)
+    failed = any(isinstance(one, type) for one in (*a, *b))  # nobody is handed other samples
+    assert refused or failed or a == b, f"{other}: other samples, and no difference in the fingerprint"
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(kind, packed, name, id=f"{'packed-' if packed else ''}{kind.name}-{name}")
+        for kind in KINDS
+        for packed in (False, True)
+        for name in inspect.signature(Packed if packed else kind.dataset).parameters
+        if name not in SOURCES and not (packed and kind is not BAG and name in OF_BAGS)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "packed", "name"), cases())
+def test_every_argument_is_held_or_changes_nothing(kind: Kind, packed: bool, name: str, roots: Any) -> None:
+    assert name in OTHER, f"{name} is a new argument: say another value of it in OTHER"
+    check_argument(lambda **options: open_with(kind, roots[kind.name], packed, **options), **{name: OTHER[name]})
+
+
+@pytest.mark.parametrize("name", ["channels", "exif", "depth", "frames", "max_pixels"])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_what_reading_depends_on_is_named_when_a_state_is_refused(kind: Kind, name: str, roots: Any) -> None:
+    state = loader(kind.open(roots[kind.name]), collate="list").state_dict()
+    other = loader(kind.open(roots[kind.name], on_error="skip", **{name: OTHER[name]}), collate="list")
+    with pytest.raises(LoaderError, match=f"{name}: saved"):
+        other.load_state_dict(state)
+
+
+def test_fast_is_another_level_and_none_is_not(roots: dict[str, Path]) -> None:
+    made = {level: loader(IMAGE.open(roots["image"], optimize=level), 4) for level in ("none", "exact", "fast")}
+    made["exact"].load_state_dict(made["none"].state_dict())
+    with pytest.raises(LoaderError, match="optimize: saved 'fast', here 'exact'"):
+        made["none"].load_state_dict(made["fast"].state_dict())
+    with pytest.raises(LoaderError, match="channels: saved 3, here 1"):
+        loader(IMAGE.open(roots["image"], channels=1), 4).load_state_dict(made["exact"].state_dict())
+
+
+@pytest.mark.parametrize("missing", ["optimize", "channels", "exif", "mode", "dataset_seed", "max_tiles"])
+def test_the_law_sees_an_argument_that_is_forgotten(
+    missing: str, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = SampleDataset.fingerprint
+    monkeypatch.setattr(
+        SampleDataset, "fingerprint", lambda self: {k: v for k, v in whole(self).items() if k != missing}
+    )
+    kind = BAG if missing == "max_tiles" else IMAGE
+    argument = "seed" if missing == "dataset_seed" else missing
+    root, recipe = roots[kind.name], recipe_of(kind)
+    if missing == "exif":  # a picture that says how it is turned
+        root = tmp_path / "turned"
+        root.mkdir()
+        image = cv2.imencode(".jpg", np.arange(40 * 60, dtype=np.uint16).reshape(40, 60).astype(np.uint8))[1].tobytes()
+        exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x03\0\0\0\0\0\0"
+        segment = b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif
+        (root / "a.jpg").write_bytes(image[:2] + segment + image[2:])
+    if missing == "optimize":
+        recipe = WARPS
+    with pytest.raises(AssertionError, match="no difference in the fingerprint"):
+        check_argument(lambda **options: kind.open(root, recipe, **options), **{argument: OTHER[argument]})
+
+
+def test_files_are_told_apart_by_names_masks_labels_and_boxes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        draw(tmp_path / f"{name}.png", seed=ord(name), size=(40, 40))
+        draw(tmp_path / "masks" / f"{name}.png", seed=ord(name) + 9, size=(40, 40))
+    recipe = parse_text(
+        "{version: 1, recipe: t, inputs: {mask: optional}, steps: [HorizontalFlip], eval: [], output: {layout: chw}}"
+    )
+    tables: list[str] = []
+    for text in ("image\na.png\nb.png\n", "image,mask\na.png,masks/a.png\nb.png,masks/b.png\n",
+                 "image,mask\na.png,masks/b.png\nb.png,masks/a.png\n", "image,label\na.png,0\nb.png,1\n",
+                 "image,label\na.png,1\nb.png,0\n", "image\nb.png\na.png\n"):  # fmt: skip
+        path = tmp_path / f"list-{len(tables)}.csv"
+        path.write_text(text)
+        tables.append(IMAGE.dataset(files=path, recipe=recipe).fingerprint()["files"])
+    assert len(set(tables)) == len(tables)
+
+
+def test_indices_of_a_torch_subset_are_held() -> None:
+    state = loader(Subset(Counting(9), [1, 2])).state_dict()
+    loader(Subset(Counting(9), [1, 2])).load_state_dict(state)
+    with pytest.raises(LoaderError, match="indices: saved"):
+        loader(Subset(Counting(9), [2, 1])).load_state_dict(state)
+
+
+# -- libraries and processors -----------------------------------------------------------------------------------------
+
+
+def test_other_versions_and_processors_are_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "augrecipes")
+    made_with._warned.clear()
+    state = loader(Counting(4)).state_dict()
+    loader(Counting(4)).load_state_dict(state)
+    assert not caplog.messages
+    assert state["made_with"]["processor"] == made_with.features()
+    monkeypatch.setattr(made_with, "features", lambda: "riscv64 RVV")
+    monkeypatch.setattr(made_with, "versions", lambda: {"opencv": "9.9"})
+    for _ in range(2):
+        loader(Counting(4)).load_state_dict(state)
+    (message,) = caplog.messages
+    assert "(here 9.9)" in message
+    assert "a processor of another family" in message
+    assert "(here riscv64)" in message
+    with pytest.raises(LoaderError, match="damaged"):
+        loader(Counting(4)).load_state_dict(state | {"made_with": 3})
+    with pytest.raises(LoaderError, match="damaged"):
+        loader(Counting(4)).load_state_dict(state | {"fingerprint": [1]})
+
+
+def test_families_are_what_was_measured_to_differ() -> None:
+    avx512 = "x86_64 SSE SSE2 SSE3 SSE4.1 SSE4.2 AVX FP16 AVX2 AVX512-SKX IPP"
+    assert made_with.family(avx512) == made_with.family(avx512.replace(" AVX512-SKX", "").replace("x86_64", "amd64"))
+    others = [avx512.replace(" AVX2 AVX512-SKX", ""), avx512.replace(" IPP", ""), "aarch64 NEON FP16"]
+    assert len({made_with.family(text) for text in (avx512, *others)}) == 4
+
+
+def test_a_store_of_another_family_is_told_when_it_is_opened(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made_with._warned.clear()
+    assert open_packed(IMAGE, roots["image"]).store.about["versions"]["processor"] == made_with.features()
+    assert not [text for text in caplog.messages if "family" in text]
+    monkeypatch.setattr(made_with, "features", lambda: "x86_64 SSE SSE2")
+    for _ in range(2):
+        open_packed(IMAGE, roots["image"])
+    (message,) = [text for text in caplog.messages if "family" in text]
+    assert "its steps were baked with" in message
