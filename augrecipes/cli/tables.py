@@ -50,6 +50,8 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
         facts |= _measured(timing)
     if isinstance(facts.get("digest"), str):
         facts["digest"] = facts["digest"][:_DIGITS]
+    if facts.get("optimize") == "fast":
+        facts["optimize"] = "fast (keeps the contracts below; augrecipes verify measures how far)"
     parts = ["\n".join(filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
     for key, rows in told.items():
         if isinstance(rows, list | tuple):

@@ -65,3 +65,10 @@ def test_what_cannot_be_used_is_status_2(run, pictures, recipe, given, said):
     result = run("explain", recipe, *[part for file in given for part in ("--image", file)], *QUICK)
     assert result.exit_code == 2, result.output
     assert said in result.stderr.replace("\n", " ")
+
+
+def test_what_fast_keeps_is_said_where_a_recipe_chooses_it(run):
+    said = "optimize: fast (keeps the contracts below; augrecipes verify measures how far)"
+    assert said in run("explain", "stained-tissue").stdout.splitlines()
+    assert "optimize: exact" in run("explain", "stained-tissue", "--optimize", "exact").stdout.splitlines()
+    assert json.loads(run("explain", "stained-tissue", "--json").stdout)["optimize"] == "fast"
