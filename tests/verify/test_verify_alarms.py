@@ -80,7 +80,7 @@ def test_sound_plans_of_random_recipes() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(1000, 1300))
+@pytest.mark.parametrize("seed", range(1000, 1040))
 def test_sound_plans_of_many_random_recipes(seed: int) -> None:
     assert alarms(seed, 200) == []
 
@@ -115,7 +115,7 @@ def test_a_reference_that_blends_nothing_agrees() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(2000, 2300))
+@pytest.mark.parametrize("seed", range(2000, 2060))
 def test_a_reference_that_blends_nothing_agrees_on_many(seed: int) -> None:
     assert max(disagreement(seed, index, "uint8")[0] for index in range(50)) <= MOST_APART_PX
 
