@@ -55,6 +55,8 @@ class Capability:
             for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
         overwrites: the arguments (defaults merged) under which albumentations writes into the picture that it is given,
             instead of a new one; None: never.
+        channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
+            look whether the picture has as many; None: for any.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
@@ -87,6 +89,7 @@ class Capability:
     gain: Gain = None
     in_levels: bool = False
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
+    channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""

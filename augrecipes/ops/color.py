@@ -7,7 +7,9 @@ the step would change its last bit. `tests/laws/test_capabilities.py` holds ever
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from augrecipes.ops import amplify
 from augrecipes.ops.capability import NOTHING, Capability
@@ -15,6 +17,13 @@ from augrecipes.ops.tints import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
+
+
+def _ranges_of(posterize: Mapping[str, Any]) -> int | None:
+    """For how many channels there is a range of bits each."""
+    bits = posterize.get("num_bits")
+    return len(bits) if isinstance(bits, list) and isinstance(bits[0], list) else None
+
 
 _colour = partial(Capability, draws_from=NOTHING)
 
@@ -25,8 +34,8 @@ CAPABILITIES = (
     _colour(
         "Posterize",
         "lookup",
-        # A range for each channel.
-        overwrites=lambda a: isinstance(a.get("num_bits"), list) and isinstance(a["num_bits"][0], list),
+        overwrites=lambda a: _ranges_of(a) is not None,
+        channels_of=_ranges_of,
     ),
     _colour("RandomGamma", "lookup", gain=amplify.bent),
     _colour(

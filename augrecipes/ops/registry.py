@@ -201,17 +201,27 @@ def construct(step: Step) -> Any:
         raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
     record = capability(step.name)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
-        _spare(made)
+        _wrap(made, _on_a_copy)
+    if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
+        _wrap(made, _of_channels, channels)
     return made
 
 
-def _spare(made: Any) -> None:
-    """Let a transform that writes into the picture it is given have a copy of it."""
-    made.apply = partial(_on_a_copy, made.apply)
+def _wrap(made: Any, by: Callable[..., Any], *more: Any) -> None:
+    made.apply = partial(by, *more, made.apply)
     made._set_keys()  # albumentations keeps the functions that it calls
 
 
+def _of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """Refuse a picture of other channels than there are values for: albumentations leaves the rest as memory was."""
+    has = img.shape[2] if img.ndim > 2 else 1
+    if has != channels:
+        raise ValueError(f"its arguments have a value for each of {channels} channels, and the picture has {has}")
+    return apply(img, *args, **params)
+
+
 def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """Let a transform that writes into the picture it is given have a copy of it."""
     return apply(img.copy(), *args, **params)
 
 
