@@ -14,6 +14,32 @@ Fault = tuple[str, str] | None
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
 MOST_BYTES = 1 << 30  # of a picture of three channels that a recipe makes
 
+# Arguments that end much sooner: beyond, memory or time runs out on the smallest picture, or a formula breaks. By the
+# name of the argument in every class, or in one class alone.
+_KERNEL, _RATIO = (-LARGEST, 1001), (0.02, 50)
+LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
+    "blur_limit": _KERNEL,
+    "num_holes_range": (0, 10_000),
+    ("CLAHE", "tile_grid_size"): (1, 1000),
+    ("Defocus", "radius"): (0, 500),
+    ("Downscale", "scale_range"): (0.01, 1),
+    ("MedianBlur", "blur_limit"): (-LARGEST, 255),
+    ("ElasticTransform", "sigma"): (0, 1000),
+    ("GlassBlur", "iterations"): (1, 100),
+    ("GlassBlur", "max_delta"): (1, 1000),
+    ("GlassBlur", "sigma"): (0, 1000),
+    ("GridDistortion", "num_steps"): (1, 1000),
+    ("GridDropout", "holes_number_xy"): (1, 1000),
+    ("Morphological", "scale"): (1, 1000),
+    ("PiecewiseAffine", "nb_cols"): (2, 100),
+    ("PiecewiseAffine", "nb_rows"): (2, 100),
+    ("RandomGravel", "number_of_patches"): (1, 1000),
+    ("RandomGridShuffle", "grid"): (1, 1000),
+    ("RandomRain", "blur_value"): (1, 1001),
+    ("RandomResizedCrop", "ratio"): _RATIO,
+    ("RandomSizedCrop", "w2h_ratio"): _RATIO,
+}
+
 # Arguments that two sides of a picture are made of, by class.
 _SIDES: dict[str, tuple[str, ...]] = {
     "CenterCrop": ("height", "width"),
@@ -38,9 +64,13 @@ def fault(name: str, arguments: Mapping[str, Any]) -> Fault:
     'makes pictures of 50,000 × 50,000, which is 7.0 GiB; at most 1 GiB is made'
     """
     for argument, value in arguments.items():
+        low, high = LIMITS.get((name, argument)) or LIMITS.get(argument, (-LARGEST, LARGEST))
         for number in _numbers(value):
             if not -LARGEST <= number <= LARGEST:
                 return argument, f"numbers are at most {LARGEST:,} either way, got {number}"
+            if not low <= number <= high:
+                bound = f"at most {high:,}" if number > high else f"at least {low:g}"
+                return argument, f"must be {bound} to be carried out, got {number}"
     return _picture(name, arguments)
 
 

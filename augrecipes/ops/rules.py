@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from augrecipes.ops.bounds import LIMITS
+
 Fault = tuple[str, str] | None
 Rule = Callable[[Mapping[str, Any]], Fault]
 
@@ -295,7 +297,10 @@ RULES: dict[str, Rule] = {
     "XYMasking": _nothing,
 }
 
-# Classes whose rule refuses more than the constructor does.
+# Classes whose rule, or whose bounds, refuse more than the constructor does.
 STRICTER = frozenset(
-    {"AdditiveNoise", "Affine", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale", "SmallestMaxSize"}
+    {
+        *("AdditiveNoise", "Affine", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale", "SmallestMaxSize"),
+        *(of[0] for of in LIMITS if isinstance(of, tuple)),
+    }
 )

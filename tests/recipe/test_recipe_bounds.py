@@ -21,7 +21,7 @@ NEEDED: dict[str, Any] = {
     "height": 8,
     "width": 8,
     "size": [8, 8],
-    "min_max_height": [8, 9],
+    "min_max_height": [100, 101],
     "num_grid_xy": [4, 4],
     "magnitude": 5,
 }
@@ -90,6 +90,59 @@ def test_pictures_that_are_too_large_are_told(step: str, fine: bool) -> None:
         assert {problem.code for problem in error.problems} == {"E308"}
     else:
         assert fine
+
+
+# (class, argument, what is still allowed, what is not), at both ends of each of the bounds.
+EDGES = [
+    (name, argument, inside, outside)
+    for of, (low, high) in bounds.LIMITS.items()
+    for name in ([of[0]] if isinstance(of, tuple) else [n for n in CLASSES if of in catalog.shipped()[n]["properties"]])
+    for argument in [of[1] if isinstance(of, tuple) else of]
+    for inside, outside in ((low, low / 2 if 0 < low < 1 else low - 1), (high, 2 * high + 1))
+    if inside != -bounds.LARGEST
+]
+
+
+def edges(*, beyond: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every argument with bounds of its own at each of them, or outside."""
+    for name, argument, inside, outside in EDGES:
+        for value in placed(catalog.shipped()[name]["properties"][argument], outside if beyond else inside):
+            yield name, {argument: value}
+
+
+def test_arguments_with_bounds_of_their_own_end_there() -> None:
+    assert {name for name, *_ in EDGES} <= set(CLASSES)
+    for name, given in edges(beyond=True):
+        (argument,) = given
+        assert f"{name}.{argument}" in {problem.name for problem in found(name, given)}, given
+
+
+RUN = """
+import resource, warnings
+import numpy as np
+from augrecipes.recipe.parse import parse_text
+warnings.simplefilter("ignore")
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+picture = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
+recipe = parse_text({text!r})
+for index in range(2):
+    recipe.compile().at(index)(image=picture)
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "given"), list(edges(beyond=False)), ids=str)
+def test_what_check_lets_pass_runs_in_a_bounded_memory(name: str, given: dict[str, Any]) -> None:
+    if found(name, given):
+        return  # the class refuses it, or a size of zero
+    schema = catalog.shipped()[name]
+    needed = {key: NEEDED[key] for key in schema.get("required", ()) if key in NEEDED}
+    text = f"version: 1\nrecipe: t\nsteps: [{{{name}: {flow({**needed, **given, 'p': 1.0})}}}]\neval: []"
+    done = subprocess.run(
+        [sys.executable, "-c", RUN.format(text=text)], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-300:]
 
 
 def test_without_the_bounds_the_law_fails(monkeypatch: pytest.MonkeyPatch) -> None:
