@@ -74,6 +74,11 @@ def bent(values: Values) -> float | None:
     return None if least < 1 else greatest
 
 
+def lit(values: Values) -> float:
+    """Of Illumination, whose slope, laid askew, goes on beyond the corners that it is meant to end in."""
+    return 1 + 4 * most(values.get("intensity_range"))
+
+
 def solarized(values: Values) -> float | None:
     """Of Solarize: at the middle, black and white meet; elsewhere there is a step between them."""
     given = values.get("threshold_range") or (0.5, 0.5)

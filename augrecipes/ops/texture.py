@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from augrecipes.ops.amplify import multiplied, sampled, sampled_twice
+from augrecipes.ops.amplify import lit, sampled, sampled_twice
 from augrecipes.ops.capability import NOTHING, Capability
 
 _RGB = (3,)
@@ -36,7 +36,7 @@ CAPABILITIES = (
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
-    _texture("Illumination", grids="alike", gain=multiplied("intensity_range", 1.0)),
+    _texture("Illumination", grids="alike", gain=lit),
     _texture("PlasmaBrightnessContrast", statistics="the mean (for its contrast)"),
     _texture("PlasmaShadow", gain=1.0),
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),

@@ -50,7 +50,7 @@ def test_draws_and_gains(step: Step, dtype: str) -> None:
 @BOTH
 @EACH
 def test_draws_and_gains_at_length(step: Step, dtype: str) -> None:
-    law(step, dtype, range(5 if step.name in SLOW else 60))
+    law(step, dtype, range(3 if step.name in SLOW else 30))
 
 
 @EACH
