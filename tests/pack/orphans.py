@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import sys
 import time
 from contextlib import nullcontext
@@ -72,6 +73,8 @@ def main(sort: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
     try:
         main(sys.argv[1], sys.argv[2])
     except KeyboardInterrupt:

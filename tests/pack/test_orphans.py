@@ -47,7 +47,10 @@ def left_behind(sort: str, name: str, folder: Path, *planted: str, patience: flo
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         came = until(lambda: alive(folder) == 2)
         parent.send_signal(getattr(signal, name) if came else signal.SIGKILL)
+        ended = until(lambda: parent.poll() is not None)
+        parent.kill()
     assert came, "no workers came"
+    assert ended, f"{name} did not end the parent"
     until(lambda: not alive(folder), patience)
     left = alive(folder)
     for path in folder.iterdir() if left else ():
