@@ -14,6 +14,10 @@ _kept: list[str] = []
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# Where these are set pytest writes out whole differences: of the pictures that planted faults make, for many minutes.
+for _name in ("CI", "BUILD_NUMBER"):
+    os.environ.pop(_name, None)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     _kept.append(tempfile.mkdtemp(prefix="augrecipes-cache-"))
