@@ -56,8 +56,9 @@ def made_with() -> dict[str, str]:
 def differences(then: Mapping[str, Any]) -> list[str]:
     """What is otherwise here than `made_with` was, in words; what was not recorded is passed over."""
     now = made_with()
+    then = {name: value for name, value in then.items() if isinstance(value, str)}  # records may be damaged
     told = [f"{name} {then[name]} (here {now[name]})" for name in versions() if then.get(name, now[name]) != now[name]]
-    before, here = family(str(then.get("processor") or now["processor"])), family(now["processor"])
+    before, here = family(then.get("processor") or now["processor"]), family(now["processor"])
     return told if before == here else [*told, f"a processor of another family, {before} (here {here})"]
 
 

@@ -75,6 +75,7 @@ def main(sort: str, folder: str) -> None:
 if __name__ == "__main__":
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # so would this in the background of a shell
     try:
         main(sys.argv[1], sys.argv[2])
     except KeyboardInterrupt:

@@ -35,7 +35,8 @@ def test_every_format_says_that_memory_is_short() -> None:
     found = starved()
     assert len(found) >= 10
     for name, outcomes in found.items():
-        assert outcomes.keys() == {"decoded", "MemoryError"}, name
+        # Where a library gives up itself, the process ends; no file is blamed for that either.
+        assert outcomes.keys() - {"killed"} == {"decoded", "MemoryError"}, name
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
