@@ -54,6 +54,10 @@ class _Quiet(SimpleHTTPRequestHandler):
         self.asked.append(self.path)
         super().do_GET()
 
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")  # two pages of one second look the same to a cache
+        super().end_headers()
+
 
 @pytest.fixture
 def visit(tmp_path: Path) -> Iterator[Any]:
