@@ -20,7 +20,7 @@ LONGEST = 320
 # A part may import those on its right, never those on its left.
 LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack",
-    "data", "device", "compiler", "recipe", "ops", "flow", "errors",
+    "data", "device", "compiler", "lint", "recipe", "ops", "flow", "errors",
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
@@ -130,6 +130,8 @@ def test_imports_point_one_way(file: Path) -> None:
         ("ops/geometry.py", "from augrecipes.compiler.draws import Draws", "ops imports compiler"),
         ("recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
         ("recipe/steps.py", "from augrecipes.compiler.compile import plan", "recipe imports compiler"),
+        ("recipe/document.py", "from augrecipes.lint import run", "recipe imports lint"),
+        ("lint/sizes.py", "from augrecipes.compiler.compile import plan", "lint imports compiler"),
         ("recipe/steps.py", "from augrecipes.device.stage import DeviceStage", "recipe imports device"),
         ("compiler/compile.py", "from augrecipes.device.stage import DeviceStage", "compiler imports device"),
         ("sources/files.py", "from augrecipes.recipe.model import Recipe", "sources imports recipe"),

@@ -11,8 +11,8 @@ from typing import Any
 
 from augrecipes.cli.progress import progress
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.lint import run
 from augrecipes.recipe import gallery, loading, parse
-from augrecipes.recipe.lint import run
 from augrecipes.recipe.model import Recipe
 
 STDIN = "-"

@@ -9,8 +9,8 @@ from augrecipes.cli.terminal import width
 
 def known() -> tuple[str, ...]:
     """Every code: errors, then lints."""
+    from augrecipes.lint import lints
     from augrecipes.recipe.codes import CODES
-    from augrecipes.recipe.lint import lints
 
     return (*CODES, *lints())
 
@@ -21,8 +21,8 @@ def describe(code: str) -> str | None:
     >>> describe("E303").splitlines()[0]
     'E303 step that recipes cannot use (error)'
     """
+    from augrecipes.lint import lints
     from augrecipes.recipe.codes import CODES
-    from augrecipes.recipe.lint import lints
 
     wanted = code.strip()
     error = CODES.get(wanted.upper())

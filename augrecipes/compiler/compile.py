@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
+from augrecipes.lint import run as lint
 from augrecipes.ops.albumentations import albumentations
-from augrecipes.recipe.lint import run as lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:

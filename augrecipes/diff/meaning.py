@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.lint.arguments import chance, makes_draws
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.lint.arguments import chance, makes_draws
 from augrecipes.recipe.model import Recipe, Step
 
 

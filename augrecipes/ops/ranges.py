@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
 
 # How albumentations turns one number into a range, and the value at which nothing changes.
-# tests/recipe/lint/test_lint_arguments.py compares the table with albumentations' own objects.
+# tests/lint/test_lint_arguments.py compares the table with albumentations' own objects.
 RANGES: dict[str, dict[str, tuple[Meaning, float]]] = {
     "Affine": {
         "scale": ("exact", 1),

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
-from augrecipes.recipe.lint import random_in_eval
+from augrecipes.lint import random_in_eval
 
 logger = logging.getLogger("augrecipes")
 

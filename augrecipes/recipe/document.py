@@ -8,10 +8,10 @@ from typing import Any
 from augrecipes.ops import registry
 from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
 from augrecipes.recipe.context import Context
-from augrecipes.recipe.lint import diagnostic, group_defaults
+from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
 from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
-from augrecipes.recipe.problems import Problems
+from augrecipes.recipe.problems import Problems, noted
 from augrecipes.recipe.sites import label
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
@@ -71,9 +71,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     )
     if kind == "pair":
         pairs.check_steps(context, recipe)
-    if context.translated:
-        for finding in group_defaults.differing(recipe):
-            problems.note(diagnostic(group_defaults.LINT, finding, recipe.file))
+    if context.translated and (other := other_default(recipe)):
+        problems.note(noted(recipe.file, other[0].position, other[1], "L504", "group-defaults", "warning"))
     return recipe
 
 

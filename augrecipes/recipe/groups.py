@@ -8,8 +8,12 @@ from typing import Any
 from augrecipes.ops import registry
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_degrade
-from augrecipes.recipe.model import Step
+from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import Items, Place, Scalar, Table
+
+# The message of lint L504, which `document` notes beside old names.
+_P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
+_N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
 
 _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 
@@ -50,3 +54,13 @@ def _counts(context: Context, step: Step, body: Table, size: int) -> None:
             " without replace: true" if step.name == "SomeOf" else ""
         )
         context.problems.add("E310", count.place, message, f"{step.name}.n")
+
+
+def other_default(recipe: Recipe) -> tuple[Step, str] | None:
+    """The first group that does something else than the same group of albumentations, and how: it is said once."""
+    for step in recipe.walk():
+        if step.name in ("OneOf", "Sequential") and step.p is None:
+            return step, f"{step.name} {_P.format(step.name)}"
+        if step.name == "RandomOrder" and "n" not in step.args:
+            return step, f"{step.name} {_N.format(step.name)}"
+    return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import Diagnostic, RecipeError, Severity
+from augrecipes.recipe.model import Position
 from augrecipes.recipe.nodes import Place
 
 MOST = 100
@@ -14,6 +15,13 @@ class Stop(Exception):  # noqa: N818 - control flow, never seen outside
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def noted(file: str, place: Position, message: str, code: str, name: str, severity: Severity) -> Diagnostic:
+    """What a lint says of a place in the recipe `file`, which may extend the file that the place is in."""
+    if place.origin and place.origin[1]:
+        message += " (in {}:{}:{}, which this recipe extends)".format(*place.origin)
+    return Diagnostic(message, place.line or 1, place.col or 1, code, name, file, severity)
 
 
 class Problems:

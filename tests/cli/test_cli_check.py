@@ -5,9 +5,9 @@ import json
 import pytest
 from recipe_texts import BROKEN, GOOD, LINTS, WARNS
 
+from augrecipes.lint import lints
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import names
-from augrecipes.recipe.lint import lints
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, re
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
+from augrecipes.lint import run
+from augrecipes.lint.sizes import UNKNOWN, after
 from augrecipes.ops import evaluation
 from augrecipes.recipe.derive import derive, steps_of, unknown
-from augrecipes.recipe.lint import run
-from augrecipes.recipe.lint.sizes import UNKNOWN, after
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 

@@ -14,12 +14,12 @@ from recipe_strategies import CLASSES, arguments
 import augrecipes as ar
 from augrecipes.compiler.explain import explain
 from augrecipes.errors import RecipeError
+from augrecipes.lint import run
 from augrecipes.ops import judge, registry
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import construct
 from augrecipes.recipe import gallery
 from augrecipes.recipe.derive import derive, steps_of
-from augrecipes.recipe.lint import run
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from augrecipes.errors import LintError
+from augrecipes.lint import run
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.recipe import load
-from augrecipes.recipe.lint import run
 from augrecipes.recipe.parse import parse_text
 
 

@@ -14,8 +14,8 @@ sys.path.append(str(Path(__file__).parents[1] / "laws"))
 from doubling import growth
 
 from augrecipes.errors import RecipeError
+from augrecipes.lint import lints, run
 from augrecipes.recipe import context
-from augrecipes.recipe.lint import lints, run
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Problems

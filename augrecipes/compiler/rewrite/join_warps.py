@@ -5,10 +5,10 @@ from __future__ import annotations
 from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
+from augrecipes.lint.sizes import UNKNOWN, Size, after
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.lint.sizes import UNKNOWN, Size, after
 from augrecipes.recipe.model import Step
 
 _STILL = ("identity", "window", "dihedral")

@@ -7,10 +7,10 @@ from itertools import pairwise
 from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
 from augrecipes.flow import Flow
+from augrecipes.lint.sizes import UNKNOWN, Size, after
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.lint.sizes import UNKNOWN, Size, after
 from augrecipes.recipe.model import Step
 
 # Of what an output pixel is a mean of input pixels: nothing is weighed below zero, and nothing beyond the edge is seen.

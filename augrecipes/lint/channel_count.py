@@ -1,0 +1,56 @@
+"""L302: a step that does not take as many channels as the recipe declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import arguments, chance, sections
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Recipe
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
+    for _, steps in sections(recipe):
+        channels = recipe.inputs.channels
+        for top in steps:
+            for step in top.walk():
+                record = capability(step.name)
+                if channels is None or record is None or record.channels is None or chance(step) <= 0:
+                    continue
+                # Records list small counts; what takes 5 takes more.
+                if channels in record.channels or channels > max(record.channels) > 3:
+                    continue
+                takes = " or ".join(str(count) for count in record.channels)
+                extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
+                yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
+            if top.name == "ToRGB" and not top.target:
+                channels = int(arguments(top).get("num_output_channels", 3)) if chance(top) >= 1 else None
+
+
+LINT = Lint(
+    code="L302",
+    name="channel-count",
+    severity="error",
+    why="The step raises on every single image.",
+    fix="Declare the channels that decoding should deliver (`inputs: {image: {channels: 3}}` replicates grey), put "
+    "ToRGB before the step, or use a step that takes any number of channels.",
+    example="""
+version: 1
+recipe: example
+inputs: {image: {channels: 1}}
+steps:
+  - ISONoise
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+inputs: {image: {channels: 1}}
+steps:
+  - GaussNoise: {std_range: [0.01, 0.05]}
+eval: []
+""",
+    check=check,
+)

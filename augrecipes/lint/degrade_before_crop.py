@@ -1,0 +1,55 @@
+"""L402: a whole image that is degraded, and cropped afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.acting import acting
+from augrecipes.lint.arguments import chance
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Recipe
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Shared windows behind a Degrade."""
+    if recipe.kind != "pair":
+        return
+    for step, named, _, degrade in acting(recipe):
+        record = capability(step.name)
+        if degrade is None or record is None or record.kind != "window" or len(named) < 2 or chance(step) <= 0:
+            continue
+        where = f"line {degrade.position.line}"
+        message = f"{step.name} cuts what the Degrade in {where} has made of the whole image; put it before the Degrade"
+        yield Finding(message, step)
+
+
+LINT = Lint(
+    code="L402",
+    name="degrade-before-crop",
+    severity="warning",
+    why="The whole image is blurred, resized and compressed, and most of it is thrown away: a window of 256 px is a "
+    "fiftieth of a photograph.",
+    fix="Put the crop before the Degrade: windows are cut at the same place on every grid, those still to be made too.",
+    example="""
+version: 1
+recipe: example
+kind: pair
+scales: {lr: 1, hr: 4}
+steps:
+  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}
+  - RandomCrop: {height: 48, width: 48, at: lr}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+kind: pair
+scales: {lr: 1, hr: 4}
+steps:
+  - RandomCrop: {height: 48, width: 48, at: lr}
+  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}
+eval: []
+""",
+    check=check,
+)

@@ -1,0 +1,60 @@
+"""L702: things that evaluation makes wider or flatter than training ever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.aspect import Aspect, behind
+from augrecipes.lint.drift import both
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """The step that stretches pictures in evaluation, or leaves it out."""
+    if recipe.kind == "pair":
+        return
+    for training, evaluation in both(recipe):
+        (aspect, trained), (other, step) = behind(recipe, training), behind(recipe, evaluation)
+        if aspect is None or other is None or other.like(aspect):
+            continue
+        message = f"evaluation {_told(other)}, training {_told(aspect)}"
+        if trained is not None:
+            message += f" ({trained.name} in line {trained.position.line})"
+        yield Finding(f"{message}; treat both alike, or write `eval: derived`", step or evaluation[0])
+
+
+def _told(aspect: Aspect) -> str:
+    spread = f"{aspect.low:.2g}" if aspect.low == aspect.high else f"{aspect.low:.2g} to {aspect.high:.2g}"
+    if aspect.framed:
+        return f"brings whole pictures to width : height = {spread}, whatever theirs was"
+    return "keeps the proportions" if aspect.low == aspect.high == 1 else f"stretches widths by {spread}"
+
+
+LINT = Lint(
+    code="L702",
+    name="eval-aspect",
+    severity="warning",
+    why="A Resize to height and width squashes every picture that has other proportions; a crop keeps them. A network "
+    "that was trained on one and tested on the other meets shapes that it has never seen. Where all pictures have the "
+    "proportions of the frame nothing is squashed: silence it.",
+    fix="Use SmallestMaxSize and CenterCrop beside random crops, Resize beside Resize; `eval: derived` does.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64]}
+eval:
+  - Resize: {height: 64, width: 64}
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64]}
+eval:
+  - SmallestMaxSize: {max_size: 73}
+  - CenterCrop: {height: 64, width: 64}
+""",
+    check=check,
+)

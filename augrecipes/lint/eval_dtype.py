@@ -1,0 +1,59 @@
+"""L704: a change of dtype that stands in one section only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.drift import acting
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.derive import derive, steps_of
+from augrecipes.recipe.model import Recipe, Step
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """FromFloat and its like; `eval: []` is compared too."""
+    if recipe.eval is None or recipe.derived:
+        return
+    training, evaluation = _changers(recipe.steps), _changers(recipe.eval)
+    # Of training what acts on every picture: some pictures without it are what evaluation may be like.
+    certain = _changers(steps_of(derive(recipe.steps, recipe.scales.plain())))
+    for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
+        if here and not there:
+            message = f"{here[0].name} changes the dtype, and {where} has no such step; put it into both"
+            yield Finding(message, here[0])
+
+
+def _changers(steps: tuple[Step, ...]) -> list[Step]:
+    found = [(step, capability(step.name)) for step in acting(steps)]
+    return [step for step, record in found if record is not None and record.changes_dtype]
+
+
+LINT = Lint(
+    code="L704",
+    name="eval-dtype",
+    severity="warning",
+    why="Float pictures that become uint8 are rounded to 256 levels, and later steps draw and clip differently on "
+    "them. (What leaves the recipe, its dtype, layout and normalisation, stands once, in `output`, for both sections.)",
+    fix="Put the step into both sections; `eval: derived` does.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - FromFloat: {dtype: uint8}
+  - RandomCrop: {height: 64, width: 64}
+eval:
+  - CenterCrop: {height: 64, width: 64}
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - FromFloat: {dtype: uint8}
+  - RandomCrop: {height: 64, width: 64}
+eval:
+  - FromFloat: {dtype: uint8}
+  - CenterCrop: {height: 64, width: 64}
+""",
+    check=check,
+)

@@ -1,0 +1,65 @@
+"""L703: a resize in evaluation with an interpolation that training does not use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import arguments
+from augrecipes.lint.drift import acting, both
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe, Step
+
+_RESIZES = frozenset(
+    {
+        "Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", "RandomResizedCrop", "RandomSizedCrop",
+        "RandomSizedBBoxSafeCrop",
+    }
+)  # fmt: skip
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Resizes of evaluation; where training resizes nothing, there is nothing to compare."""
+    for training, evaluation in both(recipe):
+        known = {name for step in acting(training) if step.name in _RESIZES for name in _ways(step)}
+        for step in acting(evaluation):
+            ways = _ways(step) if step.name in _RESIZES else set()
+            if known and not ways <= known:
+                here, there = " and ".join(sorted(ways - known)), " and ".join(sorted(known))
+                message = f"{step.name} resizes with {here}, and training with {there}; use one of them in both"
+                yield Finding(message, step, "interpolation")
+
+
+def _ways(step: Step) -> set[str]:
+    """The interpolations that a resize uses, to smaller and to larger."""
+    values = arguments(step)
+    own = {str(values.get("interpolation"))}
+    return own | {"area"} if values.get("area_for_downscale") else own
+
+
+LINT = Lint(
+    code="L703",
+    name="eval-interpolation",
+    severity="warning",
+    why="Interpolations differ in sharpness and aliasing, and networks read both: another one in evaluation costs "
+    "accuracy for no reason.",
+    fix="Give both sections the same `interpolation`; `eval: derived` keeps training's.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64], interpolation: cubic}
+eval:
+  - SmallestMaxSize: {max_size: 73}
+  - CenterCrop: {height: 64, width: 64}
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64], interpolation: cubic}
+eval:
+  - SmallestMaxSize: {max_size: 73, interpolation: cubic}
+  - CenterCrop: {height: 64, width: 64}
+""",
+    check=check,
+)

@@ -1,0 +1,65 @@
+"""L701: pictures of one size in training, of another one in evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.drift import both
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.sizes import Size, after, arriving
+from augrecipes.recipe.model import Recipe, Step
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """The step that gives evaluation its size; where a network takes any size (pairs, masks, boxes), nothing."""
+    inputs = recipe.inputs
+    if recipe.kind == "pair" or inputs.mask == "required" or inputs.boxes or inputs.keypoints:
+        return
+    for training, evaluation in both(recipe):
+        (size, _), (other, step) = _final(recipe, training), _final(recipe, evaluation)
+        if size.exact and other.exact and size.low != other.low and step is not None:
+            message = f"evaluation ends at {_shown(other)} px, training at {_shown(size)}"
+            yield Finding(f"{message}; end both at one size, or write `eval: derived`", step)
+
+
+def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Size, Step | None]:
+    """The size behind the steps, and the step that decides it."""
+    size, decides = arriving(recipe), None
+    for step in steps:
+        then = after(step, size)
+        if then != size:
+            decides = step
+        size = then
+    return size, decides
+
+
+def _shown(size: Size) -> str:
+    return f"{size.low[0]:g} × {size.low[1]:g}"
+
+
+LINT = Lint(
+    code="L701",
+    name="eval-size",
+    severity="warning",
+    why="A classifier sees things at another scale, or with more around them, than it was trained for. Where that is "
+    "meant (a larger test size is a published technique), silence it. Pairs, and recipes that ask for masks, boxes or "
+    "keypoints, are not held to it: their networks take any size.",
+    fix="End both sections at one size; `eval: derived` does.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomCrop: {height: 64, width: 64}
+eval:
+  - CenterCrop: {height: 96, width: 96}
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomCrop: {height: 64, width: 64}
+eval:
+  - CenterCrop: {height: 64, width: 64}
+""",
+    check=check,
+)

@@ -1,0 +1,45 @@
+"""L303: a ColorJitter that names some of its four ranges and leaves the hue to its wide default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import chance
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """ColorJitter without `hue`."""
+    for step in recipe.walk():
+        if step.name == "ColorJitter" and "hue" not in step.args and chance(step) > 0:
+            message = (
+                "without `hue` albumentations draws from the whole colour circle (-0.5 .. 0.5); "
+                "write `hue: 0` for torchvision's default"
+            )
+            yield Finding(message, step)
+
+
+LINT = Lint(
+    code="L303",
+    name="jitter-defaults",
+    severity="warning",
+    why="In torchvision what ColorJitter does not name stays as it is. In albumentations it is jittered all the same, "
+    "the hue by half the colour circle either way: faces turn green, tissue turns blue.",
+    fix="Name all four: brightness, contrast, saturation and hue; 0 switches one off.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - ColorJitter: {brightness: 0.2}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - ColorJitter: {brightness: 0.2, contrast: 0, saturation: 0, hue: 0}
+eval: []
+""",
+    check=check,
+)

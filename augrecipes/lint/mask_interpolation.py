@@ -1,0 +1,49 @@
+"""L602: an interpolation that blends the class ids of a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.ops.constants import to_name
+from augrecipes.recipe.model import Recipe
+
+_KEEPS_IDS = frozenset({"nearest", "nearest_exact"})
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """`mask_interpolation` other than nearest."""
+    if recipe.inputs.mask == "absent" or recipe.kind != "image":
+        return
+    for step in recipe.walk():
+        value = step.args.get("mask_interpolation")
+        if value is not None and to_name("mask_interpolation", value) not in _KEEPS_IDS:
+            name = to_name("mask_interpolation", value)
+            message = f"`{name}` blends the ids of a mask into classes that are not there; leave it at `nearest`"
+            yield Finding(message, step, "mask_interpolation")
+
+
+LINT = Lint(
+    code="L602",
+    name="mask-interpolation",
+    severity="warning",
+    why="Between class 1 and class 3 a linear interpolation writes class 2.",
+    fix="Leave `mask_interpolation` out, or write `nearest`.",
+    example="""
+version: 1
+recipe: example
+inputs: {mask: required}
+steps:
+  - RandomResizedCrop: {size: [64, 64], mask_interpolation: linear}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+inputs: {mask: required}
+steps:
+  - RandomResizedCrop: {size: [64, 64]}
+eval: []
+""",
+    check=check,
+)

@@ -1,0 +1,40 @@
+"""L102: no `eval:` section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """The first step, where the recipe says nothing of evaluation."""
+    if recipe.eval is None:
+        first = recipe.steps[0] if recipe.steps else None
+        yield Finding("no `eval:`, so mode='eval' cannot run; `eval: derived` takes the draws out of the steps", first)
+
+
+LINT = Lint(
+    code="L102",
+    name="missing-eval",
+    severity="warning",
+    why="Without `eval:` nobody can validate with this recipe, and a second, different recipe is how training and "
+    "validation drift apart.",
+    fix="Write `eval: derived` for the training steps without their draws (`explain` shows them), the fixed steps that "
+    "validation needs, or `eval: []` for whole images. To silence it, put the comment on the line of the first step.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomCrop: {height: 64, width: 64}
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomCrop: {height: 64, width: 64}
+eval: derived
+""",
+    check=check,
+)

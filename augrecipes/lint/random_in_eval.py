@@ -1,0 +1,83 @@
+"""L101: a step of `eval` that makes draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import chance, makes_draws
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.model import Recipe, Step
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Steps and groups that decide something at random, the innermost ones."""
+    for step in recipe.eval or ():
+        yield from _inside(step, weighted=False)
+
+
+def _inside(step: Step, weighted: bool) -> Iterator[Finding]:
+    p = chance(step)
+    if p <= 0:
+        return
+    # In OneOf `p` is a weight, not a gate.
+    if p < 1 and not weighted:
+        given = "" if step.p is not None or step.is_group else " by default"
+        yield Finding(f"{step.name} acts with p = {p:g}{given}; in eval write `p: 1.0` or leave it out", step, "p")
+        return
+    if step.is_group:
+        able = [child for child in step.steps if chance(child) > 0]
+        if step.name == "OneOf" and len(able) > 1:
+            yield Finding(f"OneOf picks one of {len(able)} steps at random; in eval name the one step", step)
+        elif step.name == "RandomOrder" and len(able) > 1:
+            yield Finding("RandomOrder draws the order of its steps; in eval use Sequential", step)
+        elif step.name == "SomeOf" and _some(step):
+            yield Finding("SomeOf picks its steps at random; in eval use Sequential", step)
+        else:
+            for child in able:
+                yield from _inside(child, weighted=step.name == "OneOf")
+    elif step.name == "Degrade":
+        for child in step.steps:
+            yield from _inside(child, weighted=False)
+    elif makes_draws(step):
+        steady = _STEADY.get(step.name)
+        hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
+        yield Finding(f"{step.name} draws at random, so two evaluations differ{hint}", step)
+
+
+def _some(step: Step) -> bool:
+    count = step.args.get("n")
+    return bool(step.args.get("replace")) or count is None or count != len(step.steps)
+
+
+_STEADY = {
+    "RandomCrop": "CenterCrop",
+    "RandomResizedCrop": "SmallestMaxSize and CenterCrop",
+    "RandomSizedCrop": "SmallestMaxSize and CenterCrop",
+    "RandomScale": "Resize",
+    "D4": "no step at all",
+    "RandomRotate90": "no step at all",
+}
+
+LINT = Lint(
+    code="L101",
+    name="random-in-eval",
+    severity="error",
+    why="Validation and test numbers are compared between runs and models; a random step makes them noise.",
+    fix="Use the step's fixed counterpart (CenterCrop, SmallestMaxSize), give every range one value, or set `p: 1.0`. "
+    "`eval: derived` does it for all steps.",
+    example="""
+version: 1
+recipe: example
+steps: [HorizontalFlip]
+eval:
+  - RandomCrop: {height: 64, width: 64}
+""",
+    good="""
+version: 1
+recipe: example
+steps: [HorizontalFlip]
+eval:
+  - CenterCrop: {height: 64, width: 64}
+""",
+    check=check,
+)

@@ -1,0 +1,58 @@
+"""What a lint is, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from augrecipes.errors import Severity
+from augrecipes.recipe.model import NOWHERE, Position, Recipe, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a lint has to say.
+
+    Attributes:
+        message: what is wrong, and how to mend it.
+        step: the step that it speaks of; None where it speaks of the recipe.
+        argument: the argument that it speaks of, if it is one.
+    """
+
+    message: str
+    step: Step | None = None
+    argument: str | None = None
+
+    @property
+    def place(self) -> Position:
+        """Where the finding stands in the recipe's file."""
+        if self.step is None:
+            return NOWHERE
+        place = self.step.places.get(self.argument) if self.argument else None
+        # What the caller set has no line; its step has.
+        return place if isinstance(place, Position) and place.line else self.step.position
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """One rule of taste or sense.
+
+    Attributes:
+        code: stable, such as `L101`.
+        name: stable, such as `random-in-eval`.
+        severity: `error` stops `compile`; `warning` is logged.
+        why: why it matters.
+        fix: how to mend it.
+        example: a recipe that the lint speaks of.
+        good: the recipe mended; no lint speaks of it.
+        check: finds it.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    why: str
+    fix: str
+    example: str
+    good: str
+    check: Callable[[Recipe], Iterator[Finding]]

@@ -1,0 +1,59 @@
+"""L201: a resize right after a crop that resizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import chance, sections
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.ops.capabilities import capability
+from augrecipes.recipe.model import Recipe
+
+_RESIZED_CROPS = frozenset({"RandomResizedCrop", "RandomSizedCrop", "RandomSizedBBoxSafeCrop"})
+_RESIZES = frozenset({"Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", *_RESIZED_CROPS})
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
+    for _, section in sections(recipe):
+        lists = [section, *(group.steps for step in section for group in step.walk() if group.name == "Sequential")]
+        for steps in lists:
+            crop = None
+            for step in steps:
+                if crop is not None and step.name in _RESIZES:
+                    yield Finding(
+                        f"{step.name} resamples what {crop.name} has just resampled; "
+                        f"give {crop.name} the final size instead",
+                        step,
+                    )
+                record = capability(step.name)
+                if step.name in _RESIZED_CROPS and chance(step) >= 1:
+                    crop = step
+                elif record is None or record.kind not in {"dihedral", "identity"}:
+                    crop = None
+
+
+LINT = Lint(
+    code="L201",
+    name="resize-after-resized-crop",
+    severity="warning",
+    why="Each resampling blurs and costs time; two in a row are never sharper than one, and the plan must keep both "
+    "because their result differs from one resampling.",
+    fix="Give the crop the final size.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [256, 256]}
+  - Resize: {height: 224, width: 224}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [224, 224]}
+eval: []
+""",
+    check=check,
+)

@@ -1,0 +1,75 @@
+"""L104: a step to which an earlier one leaves nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from augrecipes.lint.arguments import arguments, chance
+from augrecipes.lint.grids import on_one_grid
+from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.sizes import acting, after, arriving
+from augrecipes.recipe.model import Recipe, Step
+
+_TO_SIZE = frozenset({"Resize", "RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "PadIfNeeded"})
+# What grey pixels of three equal channels do not show.
+_COLOURED = frozenset({"ToGray", "ChannelShuffle"})
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Steps to a size that the image has already, and steps of colour where there is none left."""
+    for _, steps in on_one_grid(recipe):
+        yield from _sizes(recipe, steps)
+        yield from _colours(steps)
+
+
+def _sizes(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[Finding]:
+    size, maker = arriving(recipe), ""
+    for step in steps:
+        after_step = after(step, size)
+        if step.name in _TO_SIZE and size.exact and acting(step, size) == size:
+            shape = f"{size.low[0]:g} × {size.low[1]:g}"
+            yield Finding(f"{step.name} has nothing to do: after {maker} every image is {shape}", step)
+        elif after_step != size:
+            maker = step.name
+        size = after_step
+
+
+def _colours(steps: tuple[Step, ...]) -> Iterator[Finding]:
+    grey: Step | None = None
+    for step in steps:
+        if grey is not None:
+            if step.name in _COLOURED:
+                yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step)
+            elif step.name == "HueSaturationValue" and _only_colour(step):
+                yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step)
+        elif step.name == "ToGray" and chance(step) >= 1:
+            grey = step
+
+
+def _only_colour(step: Step) -> bool:
+    return arguments(step).get("val_shift_limit") in (0, [0, 0])
+
+
+LINT = Lint(
+    code="L104",
+    name="unreachable",
+    severity="warning",
+    why="The step never changes an image, so either it or the step before it is not what was meant.",
+    fix="Delete it, or change the earlier step.",
+    example="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64]}
+  - CenterCrop: {height: 64, width: 64}
+eval: []
+""",
+    good="""
+version: 1
+recipe: example
+steps:
+  - RandomResizedCrop: {size: [64, 64]}
+eval: []
+""",
+    check=check,
+)
