@@ -35,8 +35,10 @@ WRITTEN = {
     "noise": "steps: [GaussNoise: {p: 1.0}, ISONoise, ImageCompression, CoarseDropout: {p: 1.0}, Downscale]",
     "fields": "steps: [ElasticTransform: {p: 1.0}, GridDistortion, Perspective: {p: 1.0}, OpticalDistortion]",
     "sequence": "steps: [Sequential: {p: 0.7, steps: [RandomResizedCrop: {size: [64, 96]}, PlanckianJitter, NoOp]}]",
-    "grey": "inputs: {image: {channels: 1}}\nsteps: [ShiftScaleRotate, RandomGamma, Equalize, RandomCrop: {height: 64, width: 64}]",
-    "mask": "inputs: {mask: required}\nsteps: [RandomScale, PadIfNeeded: {min_height: 320, min_width: 350}, Rotate: {p: 1.0}]",
+    "grey": "inputs: {image: {channels: 1}}\n"
+    "steps: [ShiftScaleRotate, RandomGamma, Equalize, RandomCrop: {height: 64, width: 64}]",
+    "mask": "inputs: {mask: required}\n"
+    "steps: [RandomScale, PadIfNeeded: {min_height: 320, min_width: 350}, Rotate: {p: 1.0}]",
     "points": (
         "inputs: {keypoints: {format: xy}}\nsteps: [HorizontalFlip: {p: 1.0}, Affine: {rotate: [-30, 30], p: 1.0}]\n"
         "output: {dtype: uint8, layout: hwc}"
