@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from augrecipes.demo import photos, tissue
-from augrecipes.demo.encoding import palette_png, write_bytes, write_picture
-from augrecipes.demo.fields import Size
+from augrecipes.demo.brushes import Size
+from augrecipes.demo.files import (
+    Progress,
+    random_of,
+    remove_drawings,
+    shrunk,
+    write_indices,
+    write_picture,
+    write_table,
+)
+from augrecipes.demo.photos import CLASSES as SCENES
+from augrecipes.demo.photos import draw_photo
+from augrecipes.demo.tissue import CLASSES as TISSUES
+from augrecipes.demo.tissue import LABORATORIES, draw_tile
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
 PHOTO_SIZES: tuple[Size, ...] = ((375, 500), (333, 500), (500, 375), (360, 480), (427, 640), (300, 400))
 _PALETTE = ((0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115))  # Okabe and Ito's: told apart by everyone
-_OURS = re.compile(r"(tile|photo)-\d{3}\.(png|jpg)")
-
-Progress = Callable[[int, int], None]  # images done, images in all
+_COLUMNS = ("image", "mask", "label", "split", "group", "boxes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ def draw_dataset(
     photo_count: int = 24,
     seed: int = 0,
     shrink: int = 1,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> DemoData:
     """Draw the data set into `out`; the same arguments write the same bytes (with the same OpenCV and numpy).
 
@@ -75,62 +82,40 @@ def draw_dataset(
     """
     data = DemoData(out / "tissue", out / "tissue-masks", out / "tissue-nuclei", out / "tissue.csv", out / "photos")
     for folder in (data.tissue, data.masks, data.nuclei, data.photos):
-        for path in folder.glob("*/*"):
-            if _OURS.fullmatch(path.name):
-                path.unlink()
-    seed &= (1 << 64) - 1  # numpy takes no negative seeds
-    rows: list[dict[str, str]] = []
-    total = tiles + photo_count
-    for done, row in enumerate(_tiles(data, tiles, seed, shrink), start=1):
-        rows.append(row)
-        if progress:
-            progress(done, total)
-    with data.table.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ["image", "mask", "label", "split", "group", "boxes"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    for done, _ in enumerate(_photos(data, photo_count, seed, shrink), start=tiles + 1):
-        if progress:
-            progress(done, total)
+        remove_drawings(folder, "*/*", r"(tile|photo)-\d{3}\.(png|jpg)")
+    out.mkdir(parents=True, exist_ok=True)
+    rows: list[Sequence[str]] = [_COLUMNS]
+    for k in range(tiles):
+        rows.append(_draw_tile(data, k, seed, shrink))
+        progress(k + 1, tiles + photo_count)
+    write_table(data.table, rows)
+    for k in range(photo_count):
+        _draw_photo(data, k, seed, shrink)
+        progress(tiles + k + 1, tiles + photo_count)
     return data
 
 
-def _tiles(data: DemoData, count: int, seed: int, shrink: int) -> Iterator[dict[str, str]]:
-    """Draw the tiles one by one; yields each one's row of the table."""
-    for k in range(count):
-        kind = tissue.CLASSES[k % len(tissue.CLASSES)]
-        turn = k // len(tissue.CLASSES)
-        laboratory = tissue.LABORATORIES[turn % len(tissue.LABORATORIES)]
-        size = _shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink)
-        tile = tissue.draw_tile(kind, size, laboratory, np.random.default_rng((seed, 1, k)))
-        name = f"tile-{k:03d}.{'png' if k % 4 == 3 else 'jpg'}"
-        image = write_picture(data.tissue / kind / name, tile.image)
-        mask = write_bytes((data.masks / kind / name).with_suffix(".png"), palette_png(tile.types, _PALETTE))
-        write_picture((data.nuclei / kind / name).with_suffix(".png"), tile.ids)
-        yield {
-            "image": image.relative_to(data.table.parent).as_posix(),
-            "mask": mask.relative_to(data.table.parent).as_posix(),
-            "label": kind,
-            # Every class and every laboratory is in both splits.
-            "split": "val" if turn % 5 == 3 else "train",
-            "group": laboratory.name,
-            "boxes": json.dumps([[*box, label] for box, label in zip(tile.boxes, tile.labels, strict=True)]),
-        }
+def _draw_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
+    """Draw the k-th tile with its masks; returns its row of the table."""
+    turn, place = divmod(k, len(TISSUES))
+    kind, laboratory = TISSUES[place], LABORATORIES[turn % len(LABORATORIES)]
+    tile = draw_tile(kind, shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink), laboratory, random_of(seed, 1, k))
+    name = Path(kind, f"tile-{k:03d}.png")
+    image = write_picture(data.tissue / name.with_suffix(".png" if k % 4 == 3 else ".jpg"), tile.image)
+    mask = write_indices(data.masks / name, tile.types, _PALETTE)
+    write_picture(data.nuclei / name, tile.ids)
+    boxes = json.dumps([[*box, label] for box, label in zip(tile.boxes, tile.labels, strict=True)])
+    files = (path.relative_to(data.table.parent).as_posix() for path in (image, mask))
+    # Every class and every laboratory is in both splits.
+    return (*files, kind, "val" if turn % 5 == 3 else "train", laboratory.name, boxes)
 
 
-def _photos(data: DemoData, count: int, seed: int, shrink: int) -> Iterator[Path]:
-    for k in range(count):
-        kind = photos.CLASSES[k % len(photos.CLASSES)]
-        size = _shrunk(PHOTO_SIZES[(k // len(photos.CLASSES)) % len(PHOTO_SIZES)], shrink)
-        image = photos.draw_photo(kind, size, np.random.default_rng((seed, 2, k)))
-        path = data.photos / kind / f"photo-{k:03d}.jpg"
-        if k == 1:  # as a phone held upright writes it
-            yield write_picture(path, np.rot90(image), orientation=6)
-        elif k == 2:
-            yield write_picture(path, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
-        else:
-            yield write_picture(path, image)
-
-
-def _shrunk(size: Size, shrink: int) -> Size:
-    return max(size[0] // shrink, 64), max(size[1] // shrink, 64)
+def _draw_photo(data: DemoData, k: int, seed: int, shrink: int) -> None:
+    turn, place = divmod(k, len(SCENES))
+    size = shrunk(PHOTO_SIZES[turn % len(PHOTO_SIZES)], shrink)
+    image = draw_photo(SCENES[place], size, random_of(seed, 2, k))
+    path = data.photos / SCENES[place] / f"photo-{k:03d}.jpg"
+    if k == 1:  # as a phone held upright writes it
+        write_picture(path, np.rot90(image), orientation=6)
+    else:
+        write_picture(path, cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if k == 2 else image)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from augrecipes.demo import photos
-from augrecipes.demo.encoding import write_picture
-from augrecipes.demo.fields import Size
+from augrecipes.demo.brushes import Size
+from augrecipes.demo.files import Progress, random_of, remove_drawings, shrunk, write_picture
+from augrecipes.demo.photos import CLASSES, draw_photo
 from augrecipes.ops.matlab_bicubic import imresize
 
 # The third does not divide by 4: its last rows and columns have no partner in the LR pictures.
 SIZES: tuple[Size, ...] = ((384, 512), (416, 416), (386, 515), (512, 384))
 FACTORS = (2, 4)
-_OURS = re.compile(r"\d{4}(x\d)?\.png")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ def draw_scenes(
     count: int = 8,
     seed: int = 0,
     shrink: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> Scenes:
     """Draw the pairs into `out`; the same arguments write the same bytes (with the same OpenCV and numpy).
 
@@ -75,14 +70,10 @@ def draw_scenes(
     """
     drawn = Scenes(out / "HR", *(out / "LR_bicubic" / f"X{factor}" for factor in FACTORS))
     for folder in (drawn.hr, drawn.x2, drawn.lr):
-        for path in folder.glob("*.png"):
-            if _OURS.fullmatch(path.name):
-                path.unlink()
+        remove_drawings(folder, "*", r"\d{4}(x\d)?\.png")
     for k in range(count):
-        kind = photos.CLASSES[k % len(photos.CLASSES)]
-        height, width = SIZES[k % len(SIZES)]
-        size = max(height // shrink, 64), max(width // shrink, 64)
-        image = photos.draw_photo(kind, size, np.random.default_rng((seed & (1 << 64) - 1, 3, k)))
+        size = shrunk(SIZES[k % len(SIZES)], shrink)
+        image = draw_photo(CLASSES[k % len(CLASSES)], size, random_of(seed, 3, k))
         write_picture(drawn.hr / f"{k + 1:04d}.png", image)
         for factor, folder in zip(FACTORS, (drawn.x2, drawn.lr), strict=True):
             rows, columns = size[0] // factor, size[1] // factor

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from augrecipes.demo import tissue
-from augrecipes.demo.encoding import write_picture
-from augrecipes.demo.fields import smooth_noise
+from augrecipes.demo.brushes import Random, noise
+from augrecipes.demo.files import Progress, random_of, remove_drawings, shrunk, write_picture, write_table
+from augrecipes.demo.tissue import CLASSES, LABORATORIES, draw_tile
 
 # Tiles and side (px) of each slide; bags of a real study differ as much.
 BAGS: tuple[tuple[int, int], ...] = ((96, 128), (12, 192), (16, 160), (40, 128), (14, 160), (24, 160))
-_OURS = re.compile(r"x\d{5}_y\d{5}\.jpg")
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Which cells of a grid hold tissue: (row, column) of each tile, and the size of the grid."""
-
-    cells: list[tuple[int, int]]
-    rows: int
-    columns: int
 
 
 def draw_slides(
@@ -34,7 +20,7 @@ def draw_slides(
     bags: int = len(BAGS),
     seed: int = 0,
     shrink: int = 1,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> Path:
     """Draw the slides into `out`; the same arguments write the same bytes (with the same OpenCV and numpy).
 
@@ -61,40 +47,35 @@ def draw_slides(
     ...     [len(list((root / f"slide-{k}").iterdir())) for k in (1, 2)]
     [8, 1]
     """
-    for path in out.glob("slide-*/*.jpg"):
-        if _OURS.fullmatch(path.name):
-            path.unlink()
+    remove_drawings(out, "slide-*/*", r"x\d{5}_y\d{5}\.jpg")
     for folder in out.glob("slide-*/"):
         if not any(folder.iterdir()):  # a bag without tiles would have no label
             folder.rmdir()
     out.mkdir(parents=True, exist_ok=True)
-    labels: list[tuple[str, str]] = []
+    labels = [("bag", "label")]
     for k in range(bags):
-        rng = np.random.default_rng((seed & (1 << 64) - 1, 4, k))
+        rng, name = random_of(seed, 4, k), f"slide-{k + 1}"
         count, side = BAGS[k % len(BAGS)]
-        count, side = max(count // shrink, 1), max(side // shrink, 64)
-        kind = tissue.CLASSES[-1 - k % len(tissue.CLASSES)]
-        name = f"slide-{k + 1}"
-        piece = _piece(rng, count)
-        laboratory = tissue.LABORATORIES[k % len(tissue.LABORATORIES)]
-        image = tissue.draw_tile(kind, (piece.rows * side, piece.columns * side), laboratory, rng).image
+        cells = _piece(rng, max(count // shrink, 1))
+        side, _ = shrunk((side, side), shrink)
+        rows, columns = (1 + max(places) for places in zip(*cells, strict=True))
+        kind, laboratory = CLASSES[-1 - k % len(CLASSES)], LABORATORIES[k % len(LABORATORIES)]
+        image = draw_tile(kind, (rows * side, columns * side), laboratory, rng).image
         left, top = (int(v) * side for v in rng.integers(8, 40, 2))
-        for row, column in piece.cells:
+        for row, column in cells:
             y, x = row * side, column * side
             write_picture(out / name / f"x{left + x:05d}_y{top + y:05d}.jpg", image[y : y + side, x : x + side])
         labels.append((name, kind))
         progress(k + 1, bags)
-    with (out / "labels.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([("bag", "label"), *labels])
+    write_table(out / "labels.csv", labels)
     return out
 
 
-def _piece(rng: np.random.Generator, count: int) -> _Piece:
-    """A ragged piece of tissue: the `count` cells of a grid that are nearest to its middle, with some chance."""
+def _piece(rng: Random, count: int) -> list[tuple[int, int]]:
+    """A ragged piece of tissue: the `count` cells (row, column) nearest to the middle of a grid, with some chance."""
     columns = max(round((1.45 * count) ** 0.5), 1)
     rows = -(-round(1.3 * count) // columns)
     y, x = np.mgrid[:rows, :columns]
-    away = np.hypot((y + 0.5) / rows - 0.5, (x + 0.5) / columns - 0.5)
-    away += 0.09 * smooth_noise(rng, (max(rows, 2), max(columns, 2)), 1.5)[:rows, :columns]
+    away = np.hypot((y + 0.5) / rows - 0.5, (x + 0.5) / columns - 0.5) + 0.09 * noise(rng, (rows, columns), 1.5)
     order = np.argsort(away, axis=None, kind="stable")[:count]
-    return _Piece(sorted((int(k) // columns, int(k) % columns) for k in order), rows, columns)
+    return sorted((int(k) // columns, int(k) % columns) for k in order)

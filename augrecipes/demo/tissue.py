@@ -9,16 +9,51 @@ Laboratories differ in stains, thickness, white balance, magnification and focus
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.demo.fields import Field, Size, blur, fibres, fractal, grid, quantile_level, ramp, smooth_noise
-from augrecipes.demo.nuclei import FIBROBLAST, LYMPHOCYTE, TUMOUR, NucleusKind, draw_nuclei, place_nuclei
+from augrecipes.demo.brushes import Field, Random, Size, blur, grid, noise, ramp, stamp, streaks
 
 CLASSES = ("lymphocytes", "stroma", "tumour")
-CELL_TYPES = (TUMOUR.name, FIBROBLAST.name, LYMPHOCYTE.name)
+
+
+class _Cell(NamedTuple):
+    """What nuclei of one cell type look like; lengths in px of a 20× scan, strengths relative to `darkness`.
+
+    Attributes:
+        name: label of the nucleus's box.
+        radius_px: mean radius, which varies by the share `spread`.
+        stretch: least and largest ratio of the long to the short axis.
+        darkness: mean haematoxylin concentration inside.
+        grain: of the chromatin.
+        rim: of the membrane.
+        nucleoli: how many, on average.
+        wobble: how far the outline leaves the ellipse, in radii.
+        spacing: distance to the next nucleus, in units of the two radii's sum.
+    """
+
+    name: str
+    radius_px: float
+    spread: float
+    stretch: tuple[float, float]
+    darkness: float
+    grain: float
+    rim: float
+    nucleoli: float
+    wobble: float
+    spacing: float
+
+
+_CELLS = (
+    _Cell("tumour", 9.6, 0.17, (1.05, 1.6), 0.52, 0.46, 0.5, 1.1, 0.055, 1.03),
+    _Cell("fibroblast", 5.4, 0.16, (2.6, 5.0), 0.74, 0.22, 0.15, 0.0, 0.05, 1.7),
+    _Cell("lymphocyte", 5.6, 0.09, (1.0, 1.18), 0.86, 0.34, 0.2, 0.0, 0.03, 1.02),
+)
+_NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # one more than the place in `_CELLS`
+CELL_TYPES = tuple(cell.name for cell in _CELLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +108,7 @@ class Tile:
     labels: tuple[str, ...]
 
 
-def draw_tile(kind: str, size: Size, laboratory: Laboratory, rng: np.random.Generator) -> Tile:
+def draw_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> Tile:
     """Draw one tile; the same generator state draws the same tile.
 
     Args:
@@ -92,131 +127,191 @@ def draw_tile(kind: str, size: Size, laboratory: Laboratory, rng: np.random.Gene
     if kind not in CLASSES:
         raise ValueError(f"unknown tissue {kind!r}; it is one of {', '.join(CLASSES)}")
     scale = laboratory.magnification
-    flow = _flow(rng, size, scale)
-    nest, crowd, gap = _compartments(kind, rng, size, flow, scale)
-    angle = flow.angle
-
-    def choose(x: float, y: float) -> tuple[NucleusKind | None, float, float]:
-        row, col = min(max(int(y), 0), size[0] - 1), min(max(int(x), 0), size[1] - 1)
-        if gap[row, col] > 0.25:
-            return None, 0.0, 0.0
-        direction = float(angle[row, col])
-        if nest[row, col] > 0.5:
-            return TUMOUR, direction, 0.0
-        if crowd[row, col] > 0.5:
-            return LYMPHOCYTE, direction, 0.0
-        # Stroma is sparse: most candidates find nothing there, and now and then a lymphocyte.
-        luck = rng.random()
-        kinds = LYMPHOCYTE if luck > 0.985 else FIBROBLAST if luck > 0.89 else None
-        return kinds, direction, 0.93
-
-    tries = int(size[0] * size[1] / 90 / scale**2)
-    nuclei = place_nuclei(rng, size, choose, tries=tries, magnification=scale)
-    stain, ids, boxes = draw_nuclei(rng, size, nuclei)
-    eosin, haze = _eosin(rng, flow, (nest, crowd), [(n.x, n.y) for n in nuclei], scale)
-    tissue = 1 - gap
-    haematoxylin = stain + haze * tissue * (stain < 0.1)
-    eosin = eosin * tissue * (1 - 0.55 * np.minimum(stain, 1))
-    image = _expose(rng, haematoxylin, eosin, laboratory)
-    seen = [k for k, box in enumerate(boxes) if (box[2] - box[0]) * (box[3] - box[1]) >= 12]
-    numbers = np.array([0, *(1 + CELL_TYPES.index(n.kind.name) for n in nuclei)], np.uint8)
-    return Tile(image, ids, numbers[ids], tuple(boxes[k] for k in seen), tuple(nuclei[k].kind.name for k in seen))
+    along, across = _grain(rng, size, scale)
+    nest, crowd, gap = _compartments(kind, rng, along, across, scale)
+    # Stroma is sparse: most candidates find nothing there, and now and then a lymphocyte.
+    home = np.select([gap > 0.25, nest > 0.5, crowd > 0.5], [_NONE, _TUMOUR, _LYMPHOCYTE], -1)
+    nuclei = _place(rng, home, across, scale)
+    stain, ids = _nuclei(rng, size, nuclei)
+    eosin, haze = _eosin(rng, along, across, (nest, crowd), nuclei, scale)
+    eosin *= (1 - gap) * (1 - 0.55 * np.minimum(stain, 1))
+    image = _expose(rng, stain + haze * (1 - gap) * (stain < 0.1), eosin, laboratory)
+    types = np.array([_NONE, *(1 + CELL_TYPES.index(one.cell.name) for one in nuclei)], np.uint8)[ids]
+    found = [(box, one.cell.name) for one, box in zip(nuclei, _boxes(ids, len(nuclei)), strict=True) if box]
+    return Tile(image, ids, types, tuple(box for box, _ in found), tuple(name for _, name in found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Flow:
-    """The tissue's grain: coordinates along and across its fibres (px), and their direction (radians)."""
-
-    along: Field
-    across: Field
-    angle: Field
-
-
-def _flow(rng: np.random.Generator, size: Size, scale: float) -> _Flow:
+def _grain(rng: Random, size: Size, scale: float) -> tuple[Field, Field]:
+    """Coordinates along and across the tissue's fibres, px of a 20× scan."""
     y, x = grid(size)
-    direction = np.float32(rng.random() * np.pi)
-    cos, sin = np.cos(direction), np.sin(direction)
-    along = (x * cos + y * sin) / np.float32(scale)
-    across = (y * cos - x * sin) / np.float32(scale)
+    turn = rng.random() * np.pi
+    cos, sin = np.float32(np.cos(turn) / scale), np.float32(np.sin(turn) / scale)
+    along, across = x * cos + y * sin, y * cos - x * sin
     # Collagen lies in waves: a slow bend of the whole, and a crimp whose phase drifts.
-    bend = 46 * smooth_noise(rng, size, 150 * scale) + 9 * smooth_noise(rng, size, 45 * scale)
-    phase = 1.6 * smooth_noise(rng, size, 110 * scale)
-    bent = across + bend + np.float32(rng.uniform(1.5, 5.0)) * np.sin(along / np.float32(rng.uniform(9, 15)) + phase)
-    gy, gx = np.gradient(cv2.GaussianBlur(bent, (0, 0), 3.0))
-    return _Flow(along, bent, np.arctan2(-gx, gy).astype(np.float32))
+    across += 46 * noise(rng, size, 150 * scale) + 9 * noise(rng, size, 45 * scale)
+    phase = 1.6 * noise(rng, size, 110 * scale)
+    across += np.float32(rng.uniform(1.5, 5.0)) * np.sin(along / np.float32(rng.uniform(9, 15)) + phase)
+    return along, across
 
 
-def _compartments(
-    kind: str, rng: np.random.Generator, size: Size, flow: _Flow, scale: float
-) -> tuple[Field, Field, Field]:
+def _compartments(kind: str, rng: Random, along: Field, across: Field, scale: float) -> tuple[Field, Field, Field]:
     """How far each pixel belongs to tumour nests, to crowds of lymphocytes, and to bare glass (each 0..1)."""
-    nest_share, crowd_share, gap_share = {
+    nests, crowds, gaps = {
         "tumour": (rng.uniform(0.62, 0.88), 0.03, rng.uniform(0.01, 0.06)),
         "stroma": (0.0, rng.uniform(0, 0.05), rng.uniform(0.02, 0.13)),
         "lymphocytes": (0.0, rng.uniform(0.72, 0.92), rng.uniform(0.0, 0.03)),
     }[kind]
-    nests = smooth_noise(rng, size, 95 * scale) + 0.25 * smooth_noise(rng, size, 30 * scale)
-    nest = ramp(nests, *_around(quantile_level(nests, nest_share), 0.05)) if nest_share else np.zeros(size, np.float32)
-    crowds = smooth_noise(rng, size, 80 * scale) + 0.5 * smooth_noise(rng, size, 26 * scale)
-    crowd = ramp(crowds, *_around(quantile_level(crowds, crowd_share), 0.2)) * (1 - nest)
+    size: Size = (along.shape[0], along.shape[1])
+    nest = _share(noise(rng, size, 95 * scale, 2, 0.3), nests, 0.05)
+    crowd = _share(noise(rng, size, 80 * scale, 2, 0.5), crowds, 0.2) * (1 - nest)
     # Clefts open along the fibres and around nests; lumens and vessels are round.
-    clefts = fibres(rng, flow.along, flow.across, 5.0, 7.0) + 0.15 * fractal(rng, size, 8 * scale, 2)
-    rounds = 1.2 * smooth_noise(rng, size, 60 * scale) + 0.3 * fractal(rng, size, 20 * scale, 4, 0.6)
-    holes = np.where(crowd + nest > 0.5, rounds, np.maximum(1.05 * clefts, rounds))
-    gap = ramp(holes, *_around(quantile_level(holes, gap_share), 0.07))
-    return nest, crowd, gap
+    clefts = streaks(rng, along, across, 5.0, 7.0) + 0.15 * noise(rng, size, 8 * scale, 2)
+    holes = 1.3 * noise(rng, size, 60 * scale, 5, 0.4)
+    return nest, crowd, _share(np.where(crowd + nest > 0.5, holes, np.maximum(clefts, holes)), gaps, 0.07)
 
 
-def _around(level: float, half_width: float) -> tuple[float, float]:
-    return level - half_width, level + half_width
+def _share(field: Field, share: float, soft: float) -> Field:
+    """1 in the highest `share` of a field, 0 elsewhere, with soft edges."""
+    level = np.quantile(field, 1 - share) if share else field.max() + soft
+    return ramp(field, level - soft, level + soft)
+
+
+class _Nucleus(NamedTuple):
+    """One placed nucleus: centre and half axes in px, direction of the long axis in radians."""
+
+    cell: _Cell
+    x: float
+    y: float
+    long_px: float
+    short_px: float
+    angle: float
+
+
+def _place(rng: Random, home: NDArray[np.intp], across: Field, scale: float) -> list[_Nucleus]:
+    """Throw nuclei at a tile and keep those that find room.
+
+    Args:
+        rng: decides everything.
+        home: the cell type that lives at each pixel; -1 where it is stroma.
+        across: coordinate across the fibres, along which fibroblasts lie.
+        scale: magnification.
+    """
+    height, width = home.shape
+    down, right = np.gradient(blur(across, 3.0))
+    direction = np.arctan2(-right, down)
+    tries = int(height * width / 90 / scale**2)
+    kept: list[_Nucleus] = []
+    discs = np.empty((tries, 3))  # x, y, radius of those that are kept
+    for x, y, luck in rng.random((tries, 3)) * (width + 16, height + 16, 1) - (8, 8, 0):
+        at = min(max(int(y), 0), height - 1), min(max(int(x), 0), width - 1)
+        found = home[at]
+        stroma = found < 0
+        if stroma:
+            found = _LYMPHOCYTE if luck > 0.985 else _FIBROBLAST if luck > 0.89 else _NONE
+        if found == _NONE:
+            continue
+        cell = _CELLS[found - 1]
+        a, b, c, d = rng.standard_normal(4)
+        radius = cell.radius_px * scale * min(max(1 + cell.spread * a, 0.55), 1.6)
+        # The room that a nucleus needs is that of its mean radius: long ones may lie side by side.
+        near = discs[: len(kept)]
+        if np.any(np.hypot(near[:, 0] - x, near[:, 1] - y) < cell.spacing * (near[:, 2] + radius)):
+            continue
+        discs[len(kept)] = x, y, radius
+        low, high = cell.stretch
+        stretch = (low + (high - low) / (1 + np.exp(-1.3 * b))) ** 0.5
+        angle = direction[at] + (0.1 if stroma else 1.5) * c + 0.18 * d
+        kept.append(_Nucleus(cell, x, y, radius * stretch, radius / stretch, angle))
+    return kept
+
+
+def _nuclei(rng: Random, size: Size, nuclei: list[_Nucleus]) -> tuple[Field, NDArray[np.uint16]]:
+    """Haematoxylin of the nuclei, 0 outside, and their numbers: 1 is the first, later ones lie on top.
+
+    A nucleus is a wobbly ellipse: a membrane darker than the inside, grains of chromatin, sometimes a nucleolus. Some
+    lie above or below the plane of focus and are paler, with soft edges.
+    """
+    stain, ids = np.zeros(size, np.float32), np.zeros(size, np.uint16)
+    chromatin = noise(rng, size, 4.5, 2, 0.9)
+    for number, one in enumerate(nuclei, start=1):
+        found = stamp(size, one.x, one.y, one.long_px, one.short_px, one.angle)
+        if found is None:
+            continue
+        cell, (window, u, v) = one.cell, found
+        rho, phi = cv2.cartToPolar(u, v)
+        radius = np.float32((one.long_px * one.short_px) ** 0.5)
+        outline = 1 + sum(
+            np.float32(cell.wobble * rng.standard_normal()) * np.cos(wave * phi + np.float32(6.3 * rng.random()))
+            for wave in (2, 3, 5)
+        )
+        depth_px = (outline - rho) * radius
+        unfocused = max(rng.standard_normal() - 0.9, 0.0)
+        sharp = np.float32(1 / (1 + 2 * unfocused))
+        cover = ramp(depth_px, -0.9 - 1.6 * unfocused, 0.9 + 1.6 * unfocused)
+        rim = np.exp(-np.square((depth_px - 0.8) / 1.1))
+        inner = 1 + sharp * (cell.grain * chromatin[window] + cell.rim * rim)
+        for _ in range(rng.poisson(cell.nucleoli)):
+            away, turn, grow = rng.random(3) * (0.55, 6.3, 1)
+            far = np.hypot((u - away * np.cos(turn)) * one.long_px, (v - away * np.sin(turn)) * one.short_px)
+            inner += 0.75 * sharp * np.exp(-np.square(far / (1.2 + grow)))
+        pale = min(max(1 + 0.16 * rng.standard_normal() - 0.25 * unfocused, 0.4), 1.35)
+        value = np.float32(cell.darkness * pale) * cover * np.clip(inner, 0.25, 2.2)
+        stain[window] = np.maximum(stain[window], value) + 0.3 * np.minimum(stain[window], value)
+        ids[window][cover > 0.5] = number
+    return stain, ids
+
+
+def _boxes(ids: NDArray[np.uint16], count: int) -> list[tuple[int, int, int, int] | None]:
+    """The tightest box of every number from 1 to `count`; None for what can hardly be seen."""
+    rows, columns = np.nonzero(ids)
+    low, high = np.full((count + 1, 2), ids.size), np.zeros((count + 1, 2), int)
+    np.minimum.at(low, ids[rows, columns], np.column_stack([columns, rows]))
+    np.maximum.at(high, ids[rows, columns], np.column_stack([columns, rows]) + 1)
+    boxes = np.hstack([low, high])[1:].tolist()
+    return [(a, b, c, d) if c > a and (c - a) * (d - b) >= 12 else None for a, b, c, d in boxes]
 
 
 def _eosin(
-    rng: np.random.Generator, flow: _Flow, where: tuple[Field, Field], centres: list[tuple[float, float]], scale: float
+    rng: Random, along: Field, across: Field, where: tuple[Field, Field], nuclei: list[_Nucleus], scale: float
 ) -> tuple[Field, Field]:
     """Eosin everywhere, and the pale haematoxylin of cytoplasm."""
     nest, crowd = where
-    size = (nest.shape[0], nest.shape[1])
-    bundles = fibres(rng, flow.along, flow.across, 2.6, 9.0)
+    size: Size = (nest.shape[0], nest.shape[1])
+    bundles = streaks(rng, along, across, 2.6, 9.0)
     # Single fibrils fray: shorter, thinner, each a little off the bundle's course.
-    fray = flow.across + 1.6 * smooth_noise(rng, size, 9 * scale)
-    fibrils = fibres(rng, flow.along, fray, 1.15, 7.0)
-    grains = fractal(rng, size, 5.0, 2, 0.8)
-    ground = 0.35 + 0.09 * bundles + 0.075 * fibrils + 0.03 * grains + 0.09 * fractal(rng, size, 70 * scale, 3)
+    fibrils = streaks(rng, along, across + 1.6 * noise(rng, size, 9 * scale), 1.15, 7.0)
+    grains = noise(rng, size, 5.0, 2, 0.8)
+    ground = 0.35 + 0.09 * bundles + 0.075 * fibrils + 0.03 * grains + 0.09 * noise(rng, size, 70 * scale, 3)
     ground -= 0.22 * ramp(bundles + 0.5 * fibrils, -1.0, -2.0)  # the slits between bundles
     ground += 0.1 * ramp(fibrils + 0.4 * bundles, 1.0, 2.2)  # fibres seen edge on
     # Every cell owns the ground nearest to its nucleus; membranes run where owners meet.
-    seeds = np.full(size, 255, np.uint8)
-    for x, y in centres:
-        if 0 <= x < size[1] - 0.5 and 0 <= y < size[0] - 0.5:
-            seeds[int(y), int(x)] = 0
-    if not seeds.all():
-        _, owner = cv2.distanceTransformWithLabels(seeds, cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL)
-    else:
-        owner = np.zeros(size, np.int32)
-    jitter = rng.standard_normal(int(owner.max()) + 1).astype(np.float32)
-    wall = np.zeros(size, np.float32)
-    wall[1:, 1:] = (owner[1:, 1:] != owner[:-1, 1:]) | (owner[1:, 1:] != owner[1:, :-1])
-    bubbles = ramp(fractal(rng, size, 9.0 * scale, 2), 1.2, 2.2)
-    cytoplasm = 0.27 + 0.05 * blur(jitter[owner], 1.2) + 0.045 * grains + 0.13 * blur(wall, 0.8) - 0.22 * bubbles
+    free = np.full(size, 255, np.uint8)
+    free[0, 0] = 0  # somebody owns it where no nucleus is seen
+    for one in nuclei:
+        if 0 <= one.x < size[1] and 0 <= one.y < size[0]:
+            free[int(one.y), int(one.x)] = 0
+    _, owner = cv2.distanceTransformWithLabels(free, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+    shade = rng.standard_normal(int(owner.max()) + 1).astype(np.float32)[owner]
+    wall = cv2.morphologyEx(owner.astype(np.float32), cv2.MORPH_GRADIENT, np.ones((2, 2), np.uint8)) > 0
+    bubbles = ramp(noise(rng, size, 9.0 * scale, 2), 1.2, 2.2)
+    membranes = blur(wall.astype(np.float32), 0.8)
+    cytoplasm = 0.27 + 0.05 * blur(shade, 1.2) + 0.045 * grains + 0.13 * membranes - 0.22 * bubbles
     between = 0.26 + 0.04 * grains + 0.06 * bundles + 0.04 * fibrils
     eosin = ground * (1 - nest) * (1 - crowd) + cytoplasm * nest + between * crowd
-    haze = 0.105 * nest * (1 + 0.22 * grains + 0.25 * blur(jitter[owner], 1.5)) + 0.06 * crowd + 0.012
+    haze = 0.105 * nest * (1 + 0.22 * grains + 0.25 * blur(shade, 1.5)) + 0.06 * crowd + 0.012
     return np.maximum(eosin, 0.04), np.maximum(haze, 0)
 
 
-def _expose(rng: np.random.Generator, haematoxylin: Field, eosin: Field, laboratory: Laboratory) -> NDArray[np.uint8]:
+def _expose(rng: Random, haematoxylin: Field, eosin: Field, laboratory: Laboratory) -> NDArray[np.uint8]:
     """Beer–Lambert, blur, noise: concentrations become a photograph."""
-    size = (haematoxylin.shape[0], haematoxylin.shape[1])
-    thickness = np.float32(1) + np.float32(0.06) * smooth_noise(rng, size, 180)
+    thickness = 1 + 0.06 * noise(rng, (eosin.shape[0], eosin.shape[1]), 180)
     strength = np.array(laboratory.strength) * (1 + 0.07 * rng.standard_normal(2))
     stains = np.array([laboratory.haematoxylin, laboratory.eosin]) * strength[:, None]
     stains *= 1 + 0.03 * rng.standard_normal((2, 3))
-    concentrations = cv2.merge([haematoxylin * thickness, eosin * thickness])
-    density = cv2.transform(concentrations, stains.T.astype(np.float32)) + np.float32(0.012)
-    light: Field = cv2.GaussianBlur(cv2.exp(density * np.float32(-np.log(10))), (0, 0), laboratory.blur_px)
-    light *= np.array(laboratory.white, np.float32)
+    density = cv2.transform(np.dstack([haematoxylin, eosin]) * thickness[..., None], stains.T) + np.float32(0.012)
+    light = blur(cv2.exp(density * np.float32(-np.log(10))), laboratory.blur_px) * np.array(
+        laboratory.white, np.float32
+    )
     # Photon noise grows with the square root of the light.
-    noise = rng.standard_normal(light.shape, dtype=np.float32)
-    light += noise * np.sqrt(np.maximum(light, 1)) * np.float32(laboratory.noise / 128**0.5)
-    return np.clip(np.rint(light), 0, 255).astype(np.uint8)
+    shot = rng.standard_normal(light.shape, dtype=np.float32) * np.float32(laboratory.noise / 128**0.5)
+    return np.clip(np.rint(light + shot * np.sqrt(np.maximum(light, 1))), 0, 255).astype(np.uint8)

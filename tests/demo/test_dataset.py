@@ -11,9 +11,10 @@ import pytest
 
 from augrecipes.demo import photos, tissue
 from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.encoding import palette_png
+from augrecipes.demo.files import write_indices
 from augrecipes.demo.photos import draw_photo
 from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, draw_tile
+from augrecipes.sources.files import read_mask
 
 
 def digest(root: Path) -> str:
@@ -162,8 +163,9 @@ def test_unknown_kinds_are_named() -> None:
         draw_photo("city", (64, 64), np.random.default_rng(0))
 
 
-def test_palette_png_shows_the_palettes_colours() -> None:
+def test_palette_png_shows_the_palettes_colours(tmp_path: Path) -> None:
     indices = np.array([[0, 1, 2], [2, 1, 0]], np.uint8)
     palette = ((0, 0, 0), (255, 0, 0), (10, 20, 30))
-    decoded = cv2.imdecode(np.frombuffer(palette_png(indices, palette), np.uint8), cv2.IMREAD_COLOR)
-    np.testing.assert_array_equal(decoded[..., ::-1], np.array(palette, np.uint8)[indices])
+    path = write_indices(tmp_path / "a" / "mask.png", indices, palette)
+    np.testing.assert_array_equal(cv2.imread(str(path))[..., ::-1], np.array(palette, np.uint8)[indices])
+    np.testing.assert_array_equal(read_mask(path), indices)

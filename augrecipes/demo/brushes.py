@@ -1,0 +1,115 @@
+"""What drawn pictures are made of: smooth noise, soft edges, streaks, and stamps that lie at any angle."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Field = NDArray[Any]  # float32 H×W, or H×W×3 RGB; Any, because numpy's stubs widen every mixed expression
+Size = tuple[int, int]  # height, width in px
+Random = np.random.Generator
+
+
+def grid(size: Size) -> tuple[Field, Field]:
+    """Pixel coordinates (y, x), each float32 H×W.
+
+    >>> y, x = grid((2, 3))
+    >>> y[1, 0], x[1, 2]
+    (np.float32(1.0), np.float32(2.0))
+    """
+    y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
+    return y, x
+
+
+def noise(rng: Random, size: Size, bump_px: float, octaves: int = 1, gain: float = 0.5) -> Field:
+    """Noise of mean 0 and spread about 1: bumps `bump_px` wide, then ever finer ones, each `gain` times as strong.
+
+    >>> noise(np.random.default_rng(0), (40, 60), 8, octaves=3).shape
+    (40, 60)
+    """
+    total, power = np.zeros(size, np.float32), 0.0
+    for octave in range(octaves):
+        step = max(bump_px / 2**octave, 1.0)
+        # A coarse grid enlarged costs far less than blurring at full size. Its lines fall on other pixels each time.
+        coarse = rng.standard_normal([int(side / step) + 3 for side in size], dtype=np.float32)
+        top, left = (rng.random(2) * 2 * step).astype(int)
+        fine = cv2.resize(coarse, None, fx=step, fy=step, interpolation=cv2.INTER_CUBIC)
+        total += np.float32(1.4 * gain**octave) * fine[top : top + size[0], left : left + size[1]]
+        power += gain ** (2 * octave)
+    return total / np.float32(power**0.5)
+
+
+def streaks(rng: Random, along: Field, across: Field, width_px: float, stretch: float) -> Field:
+    """Noise that runs along `across` = constant, `width_px` wide at its finest and `stretch` times as long."""
+    texture = cv2.GaussianBlur(rng.standard_normal((512, 512), dtype=np.float32), (0, 0), 0.8) * np.float32(2.8)
+    total = np.zeros_like(along)
+    for octave, weight in enumerate((1.0, 0.8, 0.5)):
+        span = np.float32(width_px * 2.2 ** (2 - octave))
+        v, u = (rng.random(2) * 512).astype(np.float32)
+        total += np.float32(weight / 1.4) * lookup(texture, across / span + v, along / (span * np.float32(stretch)) + u)
+    return total
+
+
+def lookup(texture: Field, v: Field, u: Field) -> Field:
+    """The texture at row `v`, column `u`; beyond its edges it is mirrored, without end."""
+    return cv2.remap(
+        texture, u.astype(np.float32), v.astype(np.float32), cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
+    )
+
+
+def ramp(field: Field, low: float, high: float) -> Field:
+    """0 below `low`, 1 above `high`, smooth between (`low` may exceed `high`: then it falls).
+
+    >>> ramp(np.array([0.0, 0.5, 1.0], np.float32), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    t: Field = np.clip((field - np.float32(low)) / np.float32(high - low), 0, 1)
+    smooth: Field = t * t * (3 - 2 * t)
+    return smooth
+
+
+def over(below: Field, above: Field, cover: Field) -> Field:
+    """`above` painted on `below` where `cover`, H×W, is 1."""
+    painted: Field = (below + (above - below) * cover[..., None]).astype(np.float32)
+    return painted
+
+
+def blur(field: Field, sigma_px: float) -> Field:
+    """A Gaussian blur."""
+    return cv2.GaussianBlur(field, (0, 0), sigma_px)
+
+
+class Stamp(NamedTuple):
+    """An ellipse somewhere on a picture.
+
+    Attributes:
+        window: of the picture, with some room around it.
+        u: in the window, the place along the long half axis; -1 and 1 are its ends.
+        v: across it.
+    """
+
+    window: tuple[slice, slice]
+    u: Field
+    v: Field
+
+
+def stamp(size: Size, x: float, y: float, long_px: float, short_px: float, angle: float) -> Stamp | None:
+    """Where an ellipse of these half axes lies, or None: outside of the picture.
+
+    >>> found = stamp((50, 80), 40.0, 25.0, 10.0, 5.0, 0.0)
+    >>> bool(found.u.max() > 1), bool(found.v.max() > 1), found.window[0].start > 0
+    (True, True, True)
+    """
+    reach = int(1.25 * max(long_px, short_px)) + 3
+    left, right = max(int(x) - reach, 0), min(int(x) + reach + 1, size[1])
+    top, bottom = max(int(y) - reach, 0), min(int(y) + reach + 1, size[0])
+    if right <= left or bottom <= top:
+        return None
+    dx = np.arange(left, right, dtype=np.float32)[None, :] - np.float32(x)
+    dy = np.arange(top, bottom, dtype=np.float32)[:, None] - np.float32(y)
+    cos, sin = np.float32(np.cos(angle)), np.float32(np.sin(angle))
+    window = slice(top, bottom), slice(left, right)
+    return Stamp(window, (dx * cos + dy * sin) / np.float32(long_px), (dy * cos - dx * sin) / np.float32(short_px))
