@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 import logging
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from augrecipes.compat import stay_offline
 from augrecipes.errors import harmless_record
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# albumentations would ask the network for a newer release whenever it is imported, and augrecipes takes one alone.
-os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"
+stay_offline()
 
 # Where each public name lives. Imported on first use: torch and albumentations take over a second.
 _HOMES = {

@@ -10,6 +10,8 @@
     ├── DecoderError       the decoder that the environment names cannot be used
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
+and warns with UnprovenWarning where a library is of a version that was never tried.
+
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
 message alone, because a DataLoader worker's error is rebuilt that way in the parent process.
 
@@ -161,6 +163,10 @@ class DecoderError(AugrecipesError):
 
 class LoaderError(AugrecipesError):
     """The loader cannot go on: a worker died, or a saved state belongs to another loader."""
+
+
+class UnprovenWarning(UserWarning):
+    """A library is installed in a version that nobody has tried augrecipes with."""
 
 
 class BenchError(AugrecipesError):

@@ -16,11 +16,12 @@ import augrecipes
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "augrecipes"
 LONGEST = 320
+STILL = ("data/views.py", "data/keys.py", "data/loading/passes.py", "bench/sides.py")
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack",
-    "data", "device", "compiler", "lint", "recipe", "ops", "flow", "errors",
+    "data", "device", "compiler", "lint", "recipe", "ops", "compat", "flow", "errors",
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
@@ -30,13 +31,17 @@ READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 DOORS = frozenset({("recipe/model.py", "compiler"), ("recipe/model.py", "device")})
 # Who may import what is heavy, or what must have a single place: paths that must begin so.
 OUTSIDE = {
+    "albumentations": ("compat/",),
     "yaml": ("recipe/parse.py", "recipe/write.py"),
-    "torch": ("bench/", "data/", "demo/", "device/"),
+    "torch": ("bench/", "compat/torch.py", "data/", "demo/", "device/"),
     "typer": ("cli/",),
     "rich": ("cli/", "demo/"),
     "jinja2": ("bench/report/",),
     "matplotlib": ("bench/report/plots.py",),
 }
+# What is private to others is compat's, whatever it is called.
+INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
+PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
 
 
@@ -84,6 +89,41 @@ def faults_of(path: str, text: str) -> list[str]:
     return found
 
 
+def _made_in(tree: ast.AST) -> set[str]:
+    """Names that a file defines: functions, classes, variables and attributes."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return found
+
+
+def hooks_of(path: str, text: str, ours: frozenset[str] | set[str] = frozenset()) -> list[str]:
+    """Private parts of others that a file takes hold of: of `self` also what the package, `ours`, does not define."""
+    tree = ast.parse(text)
+    here, found = _made_in(tree), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [*str(node.module).split("."), *(alias.name for alias in node.names)]
+            top = names[0]
+        elif isinstance(node, ast.Import):
+            names = [part for alias in node.names for part in alias.name.split(".")]
+            top = names[0]
+        elif isinstance(node, ast.Attribute):
+            value = node.value.func if isinstance(node.value, ast.Call) else node.value
+            mine = isinstance(value, ast.Name) and value.id in ("self", "cls", "super")
+            names = [] if node.attr in (ours if mine else here) else [node.attr]
+            top = ""
+        else:
+            continue
+        private = [n for n in names if n in INNARDS or (n.startswith("_") and not n.endswith("__") and n not in PUBLIC)]
+        if private and top not in ("augrecipes", "__future__"):
+            found.append(f"{path}:{node.lineno}: takes hold of {private[0]}")
+    return found
+
+
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
@@ -124,9 +164,38 @@ def test_imports_point_one_way(file: Path) -> None:
     assert faults_of(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
 
 
+def test_only_compat_takes_hold_of_what_is_private() -> None:
+    texts = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in _files()}
+    ours = set().union(*(_made_in(ast.parse(text)) for text in texts.values()))
+    found = [fault for path, text in texts.items() for fault in hooks_of(path, text, ours)]
+    assert [fault for fault in found if not fault.startswith("compat/") and fault.split(":")[0] not in STILL] == []
+    assert any("_shutdown_workers" in fault for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "private"),
+    [
+        ("from torch._C._autograd import profiler", "_C"),
+        ("from torch.utils.data.dataloader import _BaseDataLoaderIter", "_BaseDataLoaderIter"),
+        ("import albumentations.core._x", "_x"),
+        ("loader._iterator", "_iterator"),
+        ("class A:\n    def f(self):\n        self._available_keys", "_available_keys"),
+        ("trace.tb_frame.f_locals", "f_locals"),
+        ("sys._getframe(1)", "_getframe"),
+        ("f.__globals__", "__globals__"),
+    ],
+)
+def test_a_planted_hook_is_found(text: str, private: str) -> None:
+    assert hooks_of("data/a.py", text) == [f"data/a.py:{text.count(chr(10)) + 1}: takes hold of {private}"]
+    assert hooks_of("data/a.py", "class A:\n    def _f(self, other):\n        self._f() or other._f()", {"_f"}) == []
+
+
 @pytest.mark.parametrize(
     ("path", "text", "fault"),
     [
+        ("compiler/lower.py", "import albumentations as A", "imports albumentations"),
+        ("ops/stain.py", "def f():\n    from albumentations.core import pydantic", "imports albumentations"),
+        ("compat/guard.py", "import torch", "imports torch"),
         ("ops/geometry.py", "from augrecipes.compiler.draws import Draws", "ops imports compiler"),
         ("recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
         ("recipe/steps.py", "from augrecipes.compiler.compile import plan", "recipe imports compiler"),

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import albumentations as A
 import numpy as np
-from albumentations.pytorch import ToTensorV2
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.bag import Bag
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import group, lower
@@ -114,7 +113,7 @@ def plain_compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> tuple[
     True
     """
     transforms, sites = lower(recipe.section(mode) or ())
-    last = [ToTensorV2()] if recipe.output.layout == "chw" else []
+    last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
     made = A.Compose([*transforms, *_last(recipe.output), *last], **_processors(recipe.inputs), seed=seed)
     draws = Draws(seed)
     for step, site, shared in sites:

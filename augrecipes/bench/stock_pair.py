@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import albumentations as A
 import numpy as np
 
 from augrecipes.bench.stock import compose, made_of
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.grid import unit
 from augrecipes.compiler.rewrite.rule import kind_of
 from augrecipes.errors import BenchError

@@ -60,7 +60,7 @@ def check(
     changes = overrides(set_)
     from augrecipes.cli import report
     from augrecipes.cli.checking import check_all
-    from augrecipes.ops.albumentations import without_torch
+    from augrecipes.compat.guard import without_torch
 
     # This process looks at recipes and at no pixels.
     without_torch()

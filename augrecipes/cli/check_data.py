@@ -69,7 +69,7 @@ def check_data(
     if files is not None:
         renamed("--files CSV", "--data CSV")
     given = sources(recipe, words, data, None if files is None else [files])
-    from augrecipes.ops.albumentations import without_torch
+    from augrecipes.compat.guard import without_torch
 
     without_torch()
     from augrecipes.recipe import load

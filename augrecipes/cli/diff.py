@@ -64,7 +64,7 @@ def diff(
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
     a, b, sources = _given(words, data or [])
-    from augrecipes.ops.albumentations import without_torch
+    from augrecipes.compat.guard import without_torch
 
     if sources is None:
         without_torch()  # this process looks at recipes and at no pixels

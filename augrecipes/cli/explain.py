@@ -54,7 +54,7 @@ def explain(
     if image:
         renamed("--image", "--data")
     picture = sources_or_none(recipe, words, data, image)
-    from augrecipes.ops.albumentations import without_torch
+    from augrecipes.compat.guard import without_torch
     from augrecipes.recipe import load
 
     if picture is None:

@@ -76,7 +76,7 @@ def pack(
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
     given = sources(recipe, words, data)
-    from augrecipes.ops.albumentations import albumentations, without_torch
+    from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()
     albumentations()  # before anything else imports it

@@ -13,7 +13,6 @@ from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
 from augrecipes.lint import run as lint
-from augrecipes.ops.albumentations import albumentations
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ def build(
     **part: Any,
 ) -> Pipeline:
     """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
-    albumentations()  # says what is wrong with the one that is installed, before modules that need it are imported
     from augrecipes.compiler.kinds import KINDS
 
     optimize = recipe.optimize if optimize is None else optimize

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import albumentations as A
-
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import with_channels
 from augrecipes.compiler.scene import Scene
 from augrecipes.errors import DataError

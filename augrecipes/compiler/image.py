@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from albumentations.core.label_manager import LabelManager
 
+from augrecipes.compat.albumentations import as_they_are, as_they_come, forget_labels, with_quick_check
 from augrecipes.compiler.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.joined import Joined
@@ -20,7 +20,7 @@ from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.points import as_they_are, as_they_come, processors, take_points, with_quick_check
+from augrecipes.compiler.points import processors, take_points
 from augrecipes.compiler.targets import arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -62,11 +62,6 @@ class ImagePipeline(Pipeline):
                 as_they_come(processor)
             if compiled.pauses:
                 as_they_are(processor)
-
-    def _set_keys(self) -> None:
-        # Albumentations warns of boxes that no step moves. Here a recipe, or a part of one, may well have no steps.
-        self._available_keys.update(self.processors)
-        super()._set_keys()
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -214,7 +209,7 @@ class ImagePipeline(Pipeline):
         """Albumentations' own loop."""
         try:
             for processor in self.processors.values():
-                processor.label_manager = LabelManager()  # it remembers the labels of the sample before
+                forget_labels(processor)
             first = data["image"]
             if isinstance(first, Undecoded):
                 data["image"] = Moved(first).stand_in()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import albumentations as A
-
+from augrecipes.compat.albumentations import A
+from augrecipes.compat.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.made_size import guard

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import albumentations as A
 import cv2
 
+from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import Sites
 from augrecipes.compiler.plan import Compiled
@@ -203,10 +203,9 @@ class Pipeline(Whole):
 
     def _culprit(self, error: BaseException) -> str | None:
         """The label of the innermost step that was running when `error` was raised."""
-        label, trace = None, error.__traceback__
-        while trace is not None:
-            label = self._labels.get(id(trace.tb_frame.f_locals.get("self")), label)
-            trace = trace.tb_next
+        label = None
+        for one in running(error):
+            label = self._labels.get(id(one), label)
         return label
 
     def applied(self) -> list[tuple[str, str, dict[str, Any]]]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import albumentations as A
 import numpy as np
-from albumentations.core.bbox_utils import BboxProcessor
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
@@ -35,43 +34,6 @@ def processors(inputs: Inputs) -> dict[str, Any]:
             remove_invisible=points.remove_invisible,
         )
     return made
-
-
-def with_quick_check(processor: Any) -> None:
-    """Let albumentations' own check see no boxes but those that are not plainly valid.
-
-    It asks twice a sample which coordinates are nearly 0 or 1, in 30 µs; next to no box needs that.
-    """
-    if not isinstance(processor, BboxProcessor):
-        return
-    check = processor.check
-
-    def quick(data: np.ndarray, shape: Any) -> None:
-        if data.ndim != 2 or not _plainly_valid(data):
-            check(data, shape)
-
-    processor.check = quick
-
-
-def _plainly_valid(boxes: np.ndarray) -> bool:
-    """Whether all boxes lie within the picture and have an area; albumentations' own terms, so 0..1."""
-    low, high = boxes[:, :2], boxes[:, 2:4]
-    return bool(((low >= 0) & (low < high) & (high <= 1)).all())
-
-
-def as_they_come(processor: Any) -> None:
-    """Let an albumentations processor take what other steps have left, in its own terms, instead of a sample's."""
-    convert = processor.check_and_convert
-
-    def only_back(data: np.ndarray, shape: Any, direction: str = "to") -> Any:
-        return data if direction == "to" else convert(data, shape, direction)
-
-    processor.check_and_convert = only_back
-
-
-def as_they_are(processor: Any) -> None:
-    """Let an albumentations processor leave what the steps have left: not filtered once more, not converted."""
-    processor._process_single_field = lambda name, data, shape: data
 
 
 def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str] | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import albumentations.augmentations.geometric.functional as geometric
 import cv2
 import numpy as np
+
+from augrecipes.compat.albumentations import geometric
 
 _CELLS = ("x_min", "x_max", "y_min", "y_max")
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import albumentations as A
-
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.resampled import resample

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-import albumentations as A
 import numpy as np
 
+from augrecipes.compat.albumentations import Compose
 from augrecipes.compiler.lower import Sites, lower_step
 from augrecipes.compiler.plan import Compiled
 
@@ -27,7 +27,7 @@ _STEPS = (
 )
 
 
-class Whole(A.Compose):  # type: ignore[misc]
+class Whole(Compose):
     """An albumentations Compose that is no part of another, and that nothing can be added to.
 
     `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
@@ -39,7 +39,7 @@ class Whole(A.Compose):  # type: ignore[misc]
     <ImagePipeline folder-128, train, exact, seed 0: SmallestMaxSize#1, RandomCrop#1, HorizontalFlip#1>
     >>> [type(step).__name__ for step in pipeline]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip']
-    >>> pipeline + A.HorizontalFlip()
+    >>> pipeline + pipeline[0]
     Traceback (most recent call last):
     TypeError: nothing can be added to a compiled pipeline, or taken away; write the steps into the recipe (OneOf ...
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from augrecipes.compat.torch import asked_by_torch
 from augrecipes.data.batches.epoch import check_epoch, current
-from augrecipes.data.batches.visits import asked_by_torch
 from augrecipes.data.checks import as_index
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
+from augrecipes.compat.torch import with_batch_sampler
 from augrecipes.data.batches.skips import Skipped, told
 from augrecipes.data.checks import count
 from augrecipes.data.loading.arguments import choose_collate, choose_pinned, choose_weights, length, start_method
@@ -149,8 +150,7 @@ class Loader(DataLoader[Any]):
             **options,
         )
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        # Past torch, which lets nobody set it.
-        self.__dict__["batch_sampler"] = LoaderBatches(self._sampler, plan.batch_size, plan.drop_last)
+        with_batch_sampler(self, LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
 
     @property
     def epoch(self) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.ops.albumentations import installed_version
+from augrecipes.compat.guard import installed_version
 
 _log = logging.getLogger("augrecipes")
 # Measured: with AVX-512 the bits are those of AVX2.

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import ConcatDataset
 
+from augrecipes.compat.torch import asked_by_torch
 from augrecipes.data.batches.epoch import Reading, clocks, current, leaves, reading
 from augrecipes.data.batches.order import Indices
-from augrecipes.data.batches.visits import Visits, asked_by_torch
+from augrecipes.data.batches.visits import Visits
 from augrecipes.data.dataset import SampleDataset
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change
 from augrecipes.errors import RecipeError
-from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Step
 

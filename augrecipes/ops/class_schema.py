@@ -14,9 +14,11 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from augrecipes.compat.init_schema import closure_bounds, constructor_of, is_validated, judged_by_hand
+from augrecipes.compat.init_schema import fields as fields_of
 from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 
 Schema = dict[str, Any]
@@ -45,7 +47,7 @@ def class_schema(cls: type) -> Schema:
     A class without an InitSchema is described by its constructor: names and defaults, types where they are annotated
     with plain types.
 
-    >>> from augrecipes.ops.albumentations import albumentations
+    >>> from augrecipes.compat.guard import albumentations
     >>> schema = class_schema(albumentations().RandomCrop)
     >>> schema["required"], schema["properties"]["height"]["minimum"]
     (['height', 'width'], 1)
@@ -55,8 +57,8 @@ def class_schema(cls: type) -> Schema:
         for name, parameter in list(inspect.signature(constructor_of(cls)).parameters.items())[1:]
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) and name != "strict"
     }
-    validated = constructor_of(cls).__name__ == "custom_init"
-    fields = _fields(cls)
+    validated = is_validated(cls)
+    fields = fields_of(cls)
     about, texts = _docstring(cls)
     properties: dict[str, Schema] = {}
     judged: list[str] = []
@@ -78,7 +80,8 @@ def class_schema(cls: type) -> Schema:
         properties[name] = schema
         if not sure:
             judged.append(name)
-    judged = _judge(cls, judged)
+    by_hand = judged_by_hand(cls)
+    judged = ["*"] if "*" in by_hand else sorted({*judged, *by_hand})
     required = [name for name in properties if parameters[name].default is inspect.Parameter.empty]
     properties = {name: properties[name] for name in sorted(properties, key=lambda name: name != "p")}
     schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
@@ -86,22 +89,6 @@ def class_schema(cls: type) -> Schema:
         if value:
             schema[key] = value
     return schema
-
-
-def constructor_of(cls: type) -> Callable[..., Any]:
-    """The constructor that a class has or inherits; albumentations' validated ones are named `custom_init`."""
-    return vars(next(base for base in cls.__mro__ if "__init__" in vars(base)))["__init__"]
-
-
-def _fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
-    """Annotation and metadata of each field of the InitSchema that a class has or inherits.
-
-    A constructor without an InitSchema of its own hands what it shares with its parent on to the parent's.
-    """
-    init_schema = getattr(cls, "InitSchema", None)
-    if init_schema is None or not hasattr(init_schema, "model_fields"):
-        return {}
-    return {name: (field.annotation, field.metadata) for name, field in init_schema.model_fields.items()}
 
 
 def _plain_annotation(parameter: inspect.Parameter) -> Any:
@@ -169,7 +156,7 @@ def _apply(schema: Schema, validator: Any) -> bool:
     if function is None:
         return False
     if function.__qualname__.startswith("check_range_bounds."):
-        _bound(schema, _closure_bounds(function), scalars="x-pair" in schema)
+        _bound(schema, closure_bounds(function), scalars="x-pair" in schema)
     elif name == "process_non_negative_range":
         _bound(schema, {"minimum": 0}, scalars=True)
     elif name == "nondecreasing":
@@ -177,16 +164,6 @@ def _apply(schema: Schema, validator: Any) -> bool:
     elif name not in _PAIR_MAKERS and name != "float2int":
         return False
     return True
-
-
-def _closure_bounds(function: Callable[..., Any]) -> dict[str, Any]:
-    seen = inspect.getclosurevars(function).nonlocals
-    bounds = {}
-    if seen.get("min_val") is not None:
-        bounds["minimum" if seen.get("min_inclusive", True) else "exclusiveMinimum"] = seen["min_val"]
-    if seen.get("max_val") is not None:
-        bounds["maximum" if seen.get("max_inclusive", True) else "exclusiveMaximum"] = seen["max_val"]
-    return bounds
 
 
 def _bound(schema: Schema, bounds: Mapping[str, Any], *, scalars: bool) -> None:
@@ -218,19 +195,6 @@ def _named_constants(name: str, schema: Schema) -> Schema:
     numbers = schema.get("enum", [])
     order = BORDER if table is BORDER else INTERPOLATION
     return {"enum": [label for label, number in order.items() if number in numbers] + sorted(numbers)}
-
-
-def _judge(cls: type, judged: list[str]) -> list[str]:
-    """Add the arguments that hand-written validators read."""
-    if not hasattr(cls, "InitSchema"):
-        return ["*"]
-    decorators = cls.InitSchema.__pydantic_decorators__
-    if decorators.model_validators or decorators.root_validators:
-        return ["*"]
-    names = set(judged)
-    for validator in (*decorators.field_validators.values(), *decorators.validators.values()):
-        names.update(validator.info.fields)
-    return sorted(names)
 
 
 def _docstring(cls: type) -> tuple[str, dict[str, str]]:

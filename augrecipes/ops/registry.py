@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from augrecipes.compat.guard import albumentations
+from augrecipes.compat.init_schema import is_validated
+from augrecipes.compat.warned import collected
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
-from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.class_schema import Schema, class_schema, constructor_of
+from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.own import GROUPS, OWN, PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
-from augrecipes.ops.warned import collected
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
@@ -199,17 +200,14 @@ def construct(step: Step) -> Any:
         made = build(cls, keywords)
     except readable.Refusal as refusal:
         raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
+    from augrecipes.compat.albumentations import wrap_apply
+
     record = capability(step.name)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
-        _wrap(made, _on_a_copy)
+        wrap_apply(made, _on_a_copy)
     if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
-        _wrap(made, _of_channels, channels)
+        wrap_apply(made, _of_channels, channels)
     return made
-
-
-def _wrap(made: Any, by: Callable[..., Any], *more: Any) -> None:
-    made.apply = partial(by, *more, made.apply)
-    made._set_keys()  # albumentations keeps the functions that it calls
 
 
 def _of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
@@ -227,7 +225,7 @@ def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -
 
 def build(cls: type, keywords: Mapping[str, Any]) -> Any:
     """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
-    strict = {"strict": True} if constructor_of(cls).__name__ == "custom_init" else {}
+    strict = {"strict": True} if is_validated(cls) else {}
     with collected() as messages:
         try:
             made = cls(**keywords, **strict)

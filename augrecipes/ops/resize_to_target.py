@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import albumentations as A
 import cv2
 import numpy as np
-from albumentations.augmentations.geometric.functional import resize
-from albumentations.core.transforms_interface import BaseTransformInitSchema
 
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema, geometric
 from augrecipes.ops.matlab_bicubic import imresize
 
 _OPENCV = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
@@ -61,5 +59,5 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
             return img.copy()
         if self.method == "matlab_bicubic":
             return imresize(img, height, width, round_between=self.round_between)
-        out = resize(img, (height, width), _OPENCV[self.method])
+        out = geometric.resize(img, (height, width), _OPENCV[self.method])
         return np.clip(out, 0, 1) if out.dtype == np.float32 else out

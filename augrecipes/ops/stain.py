@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import albumentations as A
 import cv2
 import numpy as np
-from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
-from albumentations.core.transforms_interface import BaseTransformInitSchema
 from pydantic import AfterValidator
+
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema, SymmetricRangeType, nondecreasing
 
 # Optical density of haematoxylin, eosin and DAB in R, G, B (Ruifrok and Johnston 2001, table 1), to unit length below.
 _STAINS = np.array([[0.65, 0.70, 0.29], [0.07, 0.99, 0.11], [0.27, 0.57, 0.78]])

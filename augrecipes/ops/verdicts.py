@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from augrecipes import __version__
-from augrecipes.ops.albumentations import installed_version
+from augrecipes.compat.guard import installed_version
 from augrecipes.ops.readable import Refusal
 
 MOST = 2000

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from multiprocessing import get_context, resource_tracker
 from typing import TYPE_CHECKING
 
+from augrecipes.compat.guard import albumentations, without_torch
 from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import AugrecipesError
-from augrecipes.ops.albumentations import albumentations, without_torch
 
 if TYPE_CHECKING:
     from augrecipes.pack.bake import Baked, Baker

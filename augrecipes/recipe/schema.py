@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from augrecipes.ops.albumentations import VERSION, albumentations
+from augrecipes.compat.guard import VERSION, albumentations
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.own import OWN

@@ -32,7 +32,7 @@ def moves_pixels(step: Step) -> bool:
     record = capability(step.name)
     if record is not None:
         return "mask" in record.targets and step.name not in _IN_PLACE
-    import albumentations as A
+    from augrecipes.compat.albumentations import A
 
     return issubclass(get_class(step.name), A.DualTransform)
 

@@ -8,8 +8,8 @@ import albumentations as A
 import numpy as np
 import pytest
 
-from augrecipes.compiler.kernels import samplers
-from augrecipes.compiler.kernels.samplers import with_quick_matrix
+from augrecipes.compat import samplers
+from augrecipes.compat.samplers import with_quick_matrix
 
 STEPS: list[tuple[type, dict[str, Any]]] = [
     (A.Rotate, {"limit": 200}),

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recipe_strategies import CLASSES, arguments, recipes
 
+from augrecipes.compat.guard import albumentations
 from augrecipes.ops import registry
-from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.constants import to_number
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.readable import Refusal

@@ -11,9 +11,9 @@ from pathlib import Path
 import cv2
 import pytest
 
+from augrecipes.compat.guard import albumentations
 from augrecipes.errors import RecipeError
 from augrecipes.ops import catalog, judge, registry, verdicts
-from augrecipes.ops.albumentations import albumentations
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.refused import REFUSED
@@ -248,7 +248,7 @@ print([name for name in ("albumentations", "torch", "cv2", "numpy", "pydantic") 
 def test_albumentations_without_torch_and_scipy_still_transforms() -> None:
     code = """
 import sys
-from augrecipes.ops.albumentations import albumentations, without_torch
+from augrecipes.compat.guard import albumentations, without_torch
 without_torch()
 A = albumentations()
 assert "torch" not in sys.modules

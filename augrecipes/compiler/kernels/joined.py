@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import albumentations as A
 import cv2
 import numpy as np
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
 from augrecipes.compiler.kernels.undecoded import decoded

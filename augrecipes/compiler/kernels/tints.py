@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import albumentations as A
 import cv2
 import numpy as np
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import albumentations as A
 import numpy as np
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.grids import enlarges
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of

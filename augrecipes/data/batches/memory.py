@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
+from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.data.batches.epoch import current
 from augrecipes.errors import LoaderError
@@ -34,11 +35,8 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """
     if get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
-    nothing = torch.empty(0, dtype=dtype)
-    _wait_for_room(prod(shape) * nothing.element_size())
-    # As torch's own collate does: one copy less than moving the batch there afterwards.
-    storage = nothing._typed_storage()._new_shared(prod(shape), device=nothing.device)  # type: ignore[no-untyped-call]
-    return nothing.new(storage).resize_(shape)
+    _wait_for_room(prod(shape) * dtype.itemsize)
+    return empty_shared(shape, dtype)  # one copy less than moving the batch there afterwards
 
 
 def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

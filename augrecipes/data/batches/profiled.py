@@ -23,9 +23,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from torch._C._autograd import _profiler_enabled
 from torch.autograd import profiler
 
+from augrecipes.compat.torch import profiler_records, profiler_runs
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.surround import SINK, surrounded
 from augrecipes.sources import watch
@@ -50,19 +50,19 @@ def span(name: str) -> AbstractContextManager[object]:
     >>> [event.key for event in seen.key_averages()]
     ['augrecipes: decode']
     """
-    return profiler.record_function(f"augrecipes: {name}") if _running() and _profiler_enabled() else _NOBODY
+    return profiler.record_function(f"augrecipes: {name}") if _running() and profiler_records() else _NOBODY
 
 
 def named(dataset: Dataset) -> Dataset:
     """The dataset, or where a profiler records this thread a copy of it whose stages and steps show there."""
     global _watching  # noqa: PLW0603  what `watch` was told last
-    if not (profiler._is_profiler_enabled or _watching):
+    if not (profiler_runs() or _watching):
         return dataset  # nearly always, and so first
     on = _running()
     if on is not _watching:
         watch.unless_watched(span if on else None)
         _watching = on
-    if not on or not _profiler_enabled() or not isinstance(dataset.pipeline, Pipeline):
+    if not on or not profiler_records() or not isinstance(dataset.pipeline, Pipeline):
         return dataset
     seen = copy.copy(dataset)
     seen.pipeline = _seen(dataset.pipeline)
@@ -70,8 +70,8 @@ def named(dataset: Dataset) -> Dataset:
 
 
 def _running() -> bool:
-    """Whether a profiler of torch runs in this process: a flag that torch keeps for quick checks, without a lock."""
-    return profiler._is_profiler_enabled and not _inherited
+    """Whether a profiler of torch runs that was started in this very process."""
+    return profiler_runs() and not _inherited
 
 
 def _seen(pipeline: Pipeline) -> Pipeline:
@@ -88,7 +88,7 @@ def _spanning(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwarg
 
 def _forked() -> None:
     global _inherited  # noqa: PLW0603  a fact of the process
-    _inherited = profiler._is_profiler_enabled
+    _inherited = profiler_runs()
 
 
 if hasattr(os, "register_at_fork"):

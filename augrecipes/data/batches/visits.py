@@ -11,34 +11,18 @@ Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same pi
 from __future__ import annotations
 
 import logging
-import sys
-import threading
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import get_worker_info
-from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 
 from augrecipes.data.batches.epoch import Clock
 from augrecipes.data.batches.memory import free_shared
 
 _log = logging.getLogger("augrecipes")
 
-# Where every DataLoader of torch asks its dataset, in a worker or without, whatever wraps what in between.
-_FETCHES = frozenset(kind.fetch.__code__ for kind in (_MapDatasetFetcher, _IterableDatasetFetcher))
 _COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts, the upper half says since which `set_epoch`
-
-
-def asked_by_torch() -> bool:
-    """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in _FETCHES:
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    # Threads that a user's own dataset reads with begin with an empty stack.
-    return get_worker_info() is not None and threading.current_thread() is not threading.main_thread()
 
 
 class Visits:

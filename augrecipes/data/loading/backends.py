@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
+from augrecipes.compat.torch import end_workers, kept_pass
 from augrecipes.compiler.seeds import mix
 from augrecipes.data.batches.pool import Pool
 from augrecipes.data.loading import allocator
@@ -16,7 +17,7 @@ from augrecipes.data.loading.choice import Choice
 from augrecipes.data.loading.fetch import Reader, as_it_is
 from augrecipes.data.loading.in_process import InProcess
 from augrecipes.data.loading.passes import Deliveries
-from augrecipes.data.loading.processes import Orders, Processes, end_workers
+from augrecipes.data.loading.processes import Orders, Processes
 from augrecipes.data.loading.sampler import Order, Plan
 from augrecipes.data.loading.threads import Threads
 
@@ -87,7 +88,7 @@ class Readers:
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""
         kept, self._processes = self._processes, None
-        if kept is not None and (passing := kept[0]._iterator) is not None:
+        if kept is not None and (passing := kept_pass(kept[0])) is not None:
             end_workers(passing)
 
     def _started(self) -> tuple[DataLoader[Any], Orders]:

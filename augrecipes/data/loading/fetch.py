@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from torch.utils.data import ConcatDataset, Dataset, Subset
-from torch.utils.data._utils.pin_memory import pin_memory
 
+from augrecipes.compat.torch import pin_memory
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.epoch import Reading, Room, clocks, reading, tell_epoch
 from augrecipes.data.batches.memory import Empty, empty, empty_pinned

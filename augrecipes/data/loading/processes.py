@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from torch.utils.data import DataLoader, Sampler
 
+from augrecipes.compat.torch import ask_for_more, end_workers, is_over, kept_pass
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery
 from augrecipes.data.loading.orphan import Leash
@@ -78,16 +78,16 @@ class Processes(Iterator[Delivery]):
     """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler is `orders`."""
 
     def __init__(self, inner: DataLoader[Any], orders: Orders) -> None:
-        self._inner: Any = iter(inner) if inner._iterator else _begun(inner)
+        self._inner: Any = iter(inner) if kept_pass(inner) else _begun(inner)
         self._orders = orders
 
     def __next__(self) -> Delivery:
-        if self._inner._shutdown:  # torch would wait for them for ever
+        if is_over(self._inner):
             raise LoaderError("the loader was closed, and its workers are gone; begin another pass")
         try:
             delivery: Delivery = next(self._inner)
             self._orders.arrived(delivery)
-            self._orders.hand_out(self._inner._try_put_index)
+            self._orders.hand_out(lambda: ask_for_more(self._inner))
         except (RuntimeError, EOFError, OSError) as error:
             known = dead_worker(error)
             if known is None:
@@ -107,14 +107,3 @@ def _begun(inner: DataLoader[Any]) -> Any:
     passing = iter(inner)
     leash.tie(passing)
     return passing
-
-
-def end_workers(passing: Any) -> None:
-    """End the workers of an iterator of torch's DataLoader now, not when the garbage collector gets to them.
-
-    An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any later
-    moment, because the collector has closed their queues.
-    """
-    # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
-    with suppress(RuntimeError):
-        passing._shutdown_workers()

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
+from augrecipes.compat.torch import end_workers
 from augrecipes.data.loading.choice import Backend, Choice, best, cores, from_environment, named
 from augrecipes.data.loading.fetch import Draft, Reader, as_it_is
-from augrecipes.data.loading.processes import end_workers
 from augrecipes.data.loading.sampler import Plan, orders
 from augrecipes.data.loading.worker import WorkerInit, one_thread
 

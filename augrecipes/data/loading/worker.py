@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +11,10 @@ from multiprocessing.connection import Connection
 import cv2
 import torch
 
+from augrecipes.compat.torch import end_feeders, from_worker, says_dead_worker, says_timeout
 from augrecipes.data.loading.allocator import tune
 from augrecipes.data.loading.orphan import end_with_parent
 from augrecipes.errors import LoaderError
-
-_FEEDER = "QueueFeederThread"  # as multiprocessing calls it
-_DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
 
 @dataclass(frozen=True)
@@ -50,17 +46,6 @@ class WorkerInit:
             self.then(worker)
 
 
-def end_feeders(seconds: float = 1.0) -> None:
-    """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
-
-    A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
-    the process aborts: "terminate called without an active exception". Forked workers do not shut Python down.
-    """
-    for thread in threading.enumerate():
-        if thread.name == _FEEDER:
-            thread.join(seconds)
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """OpenCV's and torch's threads are off inside the block, as in a worker.
@@ -85,14 +70,14 @@ def one_thread() -> Iterator[None]:
 def dead_worker(error: Exception) -> LoaderError | None:
     """What torch's error about a lost worker means, or None where the error is about something else."""
     text = str(error)
-    if text.startswith("Caught "):  # raised by the user's own code in a worker, and handed on by torch
+    if from_worker(text):  # raised by the user's own code in a worker, and handed on by torch
         return None
-    if text.startswith("DataLoader timed out"):
+    if says_timeout(text):
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
     if isinstance(error, EOFError | ConnectionError | FileNotFoundError):
         # It died before its last batch was fetched from it.
         text = "the connection to it was lost"
-    elif not _DEAD.match(text):
+    elif not says_dead_worker(text):
         return None
     return LoaderError(
         f"a worker died: {text.splitlines()[0]}\n"

@@ -1,0 +1,159 @@
+"""Every private part of torch that augrecipes takes hold of, and the versions in which these hooks are proven.
+
+Another version may still have them: a warning says once that nobody has tried. Where one is gone, an error says so.
+Relied on without being private: a DataLoader takes StopIteration from its batch sampler for "not now" as long as some
+batch is under way (`data.loading.processes`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import warnings
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import torch
+from torch.autograd import profiler
+from torch.utils.data import DataLoader, get_worker_info
+
+from augrecipes.errors import AugrecipesError, UnprovenWarning
+
+# The first and the last release, as pyproject.toml has them.
+PROVEN = ((2, 6), (2, 13))
+_ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{PROVEN[1][1] + 1}"
+
+try:
+    from torch._C._autograd import _profiler_enabled
+    from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+    from torch.utils.data._utils.pin_memory import pin_memory
+
+    # Where every DataLoader of torch asks its dataset, in a worker or without, whatever wraps what in between.
+    _FETCHES = frozenset(vars(kind)["fetch"].__code__ for kind in (_MapDatasetFetcher, _IterableDatasetFetcher))
+except (ImportError, AttributeError, KeyError) as error:
+    raise AugrecipesError(
+        f"torch {torch.__version__} lacks something that augrecipes needs ({error}): pip install '{_ALLOWED}'"
+    ) from error
+
+__all__ = ["pin_memory"]
+
+_FEEDER = "QueueFeederThread"  # as multiprocessing calls it
+_DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
+
+
+def proven(version: str) -> bool:
+    """Whether the hooks were tried with this version of torch.
+
+    >>> proven("2.13.0+cpu"), proven("2.5.1"), proven("3.0")
+    (True, False, False)
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return numbers is not None and PROVEN[0] <= (int(numbers[1]), int(numbers[2])) <= PROVEN[1]
+
+
+if not proven(torch.__version__):
+    warnings.warn(
+        f"torch {torch.__version__} is installed, and augrecipes is not proven against it: pip install '{_ALLOWED}'",
+        UnprovenWarning,
+        stacklevel=2,
+    )
+
+
+# Datasets.
+
+
+def asked_by_torch() -> bool:
+    """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code in _FETCHES:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    # Threads that a user's own dataset reads with begin with an empty stack.
+    return get_worker_info() is not None and threading.current_thread() is not threading.main_thread()
+
+
+def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor that is not filled yet, in shared memory, as torch's own collate makes them in a worker."""
+    nothing = torch.empty(0, dtype=dtype)
+    storage = nothing._typed_storage()._new_shared(prod(shape), device=nothing.device)  # type: ignore[no-untyped-call]
+    return nothing.new(storage).resize_(shape)
+
+
+# The profiler.
+
+
+def profiler_runs() -> bool:
+    """Whether a profiler of torch runs in this process: a flag that torch keeps for quick checks, without a lock."""
+    return profiler._is_profiler_enabled
+
+
+def profiler_records() -> bool:
+    """Whether a profiler records this thread."""
+    return _profiler_enabled()
+
+
+# DataLoaders, and their iterators with workers.
+
+
+def with_batch_sampler(loader: DataLoader[Any], sampler: Any) -> None:
+    """Give a DataLoader that was made with a sampler a batch sampler too, which torch lets nobody do."""
+    loader.__dict__["batch_sampler"] = sampler
+
+
+def kept_pass(loader: DataLoader[Any]) -> Any | None:
+    """The iterator whose workers stay from pass to pass, once there is one."""
+    return loader._iterator
+
+
+def is_over(passing: Any) -> bool:
+    """Whether the workers of an iterator are gone: torch would wait for them for ever."""
+    return bool(passing._shutdown)
+
+
+def ask_for_more(passing: Any) -> None:
+    """Let an iterator take one more order from its batch sampler, and hand it to the next worker."""
+    passing._try_put_index()
+
+
+def end_workers(passing: Any) -> None:
+    """End the workers of an iterator of torch's DataLoader now, not when the garbage collector gets to them.
+
+    An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any later
+    moment, because the collector has closed their queues.
+    """
+    # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
+    with suppress(RuntimeError):
+        passing._shutdown_workers()
+
+
+def end_feeders(seconds: float = 1.0) -> None:
+    """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
+
+    A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
+    the process aborts: "terminate called without an active exception". Forked workers do not shut Python down.
+    """
+    for thread in threading.enumerate():
+        if thread.name == _FEEDER:
+            thread.join(seconds)
+
+
+def says_dead_worker(text: str) -> bool:
+    """Whether a message of torch's is about a worker that died.
+
+    >>> says_dead_worker("DataLoader worker (pid(s) 7, 8) exited unexpectedly")
+    True
+    """
+    return _DEAD.match(text) is not None
+
+
+def says_timeout(text: str) -> bool:
+    """Whether a message of torch's is about a worker that was waited for too long."""
+    return text.startswith("DataLoader timed out")
+
+
+def from_worker(text: str) -> bool:
+    """Whether a message of torch's hands on what a worker's own code raised."""
+    return text.startswith("Caught ")

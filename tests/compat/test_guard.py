@@ -1,0 +1,108 @@
+"""albumentations comes in by one door: the proven version, its stand-in, and nothing else that bears the name."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import augrecipes
+from augrecipes.compat.guard import PROVEN, refuse_others
+from augrecipes.errors import AugrecipesError
+
+ROOT = Path(__file__).parents[2]
+# Every module, and the public names, in a process where importing albumentations would be seen.
+EVERY_MODULE = f"""
+import importlib, sys
+from augrecipes.errors import AugrecipesError
+refused = 0
+for name in {sorted(m.name for m in pkgutil.walk_packages(augrecipes.__path__, "augrecipes."))!r}:
+    try:
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
+    except AugrecipesError as error:
+        assert "pip uninstall albumentationsx" in str(error), error
+        refused += 1
+assert "albumentations" not in sys.modules
+assert refused > 10, refused
+"""
+USES = [
+    "ar.Pipeline",
+    "ar.load('folder-128').compile()",
+    "ar.register(type('Own', (), {}))",
+    "import augrecipes.bench.stock",
+]
+# A machine on which the fork is installed instead.
+STAND_IN = """
+import importlib.metadata as metadata
+real = metadata.version
+def version(name):
+    if name == "albumentations":
+        raise metadata.PackageNotFoundError(name)
+    return "2.3.0" if name == "nrtk-albumentations" else real(name)
+metadata.version = version
+import augrecipes as ar
+ar.load("folder-128").compile()
+from augrecipes.data.made_with import differences, made_with
+print(made_with()["albumentations"], differences({"albumentations": "2.0.8"}), sep=";")
+"""
+
+
+def python(code: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(folder or ROOT), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+
+
+@pytest.fixture
+def with_x(tmp_path: Path) -> Path:
+    """A folder of packages in which AlbumentationsX is installed, as pip would do it."""
+    about = tmp_path / "albumentationsx-2.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: albumentationsx\nVersion: 2.1.0\n")
+    (tmp_path / "albumentations").mkdir()
+    (tmp_path / "albumentations" / "__init__.py").write_text("raise SystemExit('the wrong one was imported')\n")
+    return tmp_path
+
+
+def test_no_module_imports_albumentationsx(with_x: Path) -> None:
+    done = python(EVERY_MODULE, with_x)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("use", USES)
+def test_each_use_of_albumentationsx_is_refused_with_the_cure(with_x: Path, use: str) -> None:
+    done = python(f"import augrecipes as ar\n{use}", with_x)
+    assert "AlbumentationsX 2.1.0 is installed" in done.stderr
+    assert "pip uninstall albumentationsx; pip install albumentations==2.0.8" in done.stderr
+
+
+def test_a_plain_import_would_be_caught(with_x: Path) -> None:
+    assert "the wrong one was imported" in python("import albumentations", with_x).stderr
+
+
+def test_the_fork_stands_in_and_records_name_it() -> None:
+    done = python(STAND_IN)
+    assert done.returncode == 0, done.stderr
+    made, told = done.stdout.strip().split(";")
+    assert made == "nrtk-albumentations 2.3.0"
+    assert told == "['albumentations 2.0.8 (here nrtk-albumentations 2.3.0)']"
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_only_the_proven_version_of_each(name: str) -> None:
+    refuse_others({name: PROVEN[name]}, None)
+    with pytest.raises(AugrecipesError, match=f"pip install {name}=={PROVEN[name]}"):
+        refuse_others({name: "1.0.0"}, None)
+
+
+def test_both_at_once_and_none_are_refused() -> None:
+    with pytest.raises(AugrecipesError, match="pip uninstall albumentations nrtk-albumentations"):
+        refuse_others(dict(PROVEN), None)
+    with pytest.raises(AugrecipesError, match=r"not installed.*pip install albumentations==2\.0\.8"):
+        refuse_others({}, None)
