@@ -19,9 +19,9 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from albumentations import __version__ as albumentations_version
 
 import augrecipes as ar
+from augrecipes.compat.guard import installed_version
 
 GOLDEN = Path(__file__).parent / "golden" / "samples.json"
 GALLERY = sorted((Path(__file__).parent.parent / "recipes").glob("*.yaml"))
@@ -116,7 +116,7 @@ def here() -> str:
     """What decides bits beside the recipe: versions, and which kernels OpenCV has for this processor."""
     words = re.sub(r"[*]", "", cv2.getCPUFeaturesLine()).split()
     kernels = [word for word in ("AVX2", "AVX512-SKX", "NEON") if word in words] + ["IPP"] * cv2.ipp.useIPP()
-    return " ".join([albumentations_version, cv2.__version__, np.__version__, *kernels])
+    return " ".join([installed_version(), cv2.__version__, np.__version__, *kernels])
 
 
 def recipes(folder: Path) -> dict[str, ar.Recipe]:
