@@ -1,0 +1,140 @@
+"""What the sink makes of a picture is said by arithmetic alone: however the picture, and what it is written to, lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augrecipes.compiler.kernels import sink as sinks
+from augrecipes.compiler.kernels.formulas import scales_and_shifts
+from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.recipe.model import Normalize, Output
+
+OUTPUTS = st.builds(
+    Output,
+    dtype=st.sampled_from(["uint8", "float32", "float16"]),
+    layout=st.sampled_from(["chw", "hwc"]),
+    color=st.sampled_from(["rgb", "bgr", "gray", "y"]),
+    normalize=st.sampled_from([None, Normalize((0.25,), (0.5,)), Normalize((0.0,), (1.0,))]),
+    range=st.sampled_from([(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0)]),
+)
+# 8×8 and 16×64: planes side by side begin at the same place of a 64-byte line; 7×9: they do not.
+SIZES = st.sampled_from([(1, 1), (7, 9), (8, 8), (16, 64), (33, 31)])
+Lying = Callable[[np.ndarray], np.ndarray]
+
+
+def _window(image: np.ndarray) -> np.ndarray:
+    around = np.pad(image, ((2, 3), (5, 1), (0, 0)), constant_values=7)
+    return around[2:-3, 5:-1]
+
+
+def _every_other(image: np.ndarray) -> np.ndarray:
+    return np.repeat(np.repeat(image, 2, axis=0), 2, axis=1)[::2, ::2]
+
+
+def _channels_of_more(image: np.ndarray) -> np.ndarray:
+    return np.concatenate([image, image[..., :1]], axis=2)[..., :-1]
+
+
+def _columns_first(image: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(image.swapaxes(0, 1)).swapaxes(0, 1)
+
+
+def _backwards(image: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(image[::-1, ::-1])[::-1, ::-1]
+
+
+LYING: list[Lying] = [np.array, _window, _every_other, _channels_of_more, _columns_first, _backwards]
+
+
+def said(output: Output, image: np.ndarray) -> np.ndarray:
+    """The sample by the formulas, channel by channel."""
+    full = 255.0 if image.dtype == np.uint8 else 1.0
+    if output.color in ("gray", "y"):
+        # One channel out of three has a law of its own (tests/device): here only where it lies must not matter.
+        return Sink(output)(np.ascontiguousarray(image))
+    planes = [image[..., c] for c in range(image.shape[2])]
+    planes = planes[::-1] if output.color == "bgr" else planes
+    if output.dtype == "uint8":
+        made = [p if full == 255 else np.rint(np.clip(p * np.float32(255), 0, 255)).astype(np.uint8) for p in planes]
+    else:
+        made = []
+        for plane, (scale, shift) in zip(planes, scales_and_shifts(output, len(planes), full), strict=True):
+            made.append((plane.astype(np.float32) * np.float32(scale) + np.float32(shift)).astype(output.dtype))
+    return np.stack(made, axis=0 if output.layout == "chw" else -1)
+
+
+def check(output: Output, image: np.ndarray, lying: Lying, symmetry: Symmetry = IDENTITY) -> None:
+    """Holds a sink to `said`, for one picture that lies somehow, in memory of the sink's choice and of the caller's."""
+    given = lying(image)
+    np.testing.assert_array_equal(given, image)
+    before, expected = given.copy(), said(output, np.ascontiguousarray(symmetry.view(image)))
+    sink = Sink(output)
+    made = sink(Moved(given, symmetry))
+    assert made.dtype == expected.dtype
+    assert made.flags.c_contiguous
+    assert not np.shares_memory(made, given)
+    np.testing.assert_array_equal(made, expected)
+    for step, start in ((1, 1), (2, 0)):  # a row of a batch that begins anywhere; a row whose values lie apart
+        room = np.full(step * expected.size + 9, 99, expected.dtype)
+        row = room[start : start + step * expected.size : step].reshape(expected.shape)
+        assert sink(Moved(given, symmetry), lambda shape, dtype, row=row: row) is row
+        np.testing.assert_array_equal(row, expected)
+        assert (np.delete(room, np.s_[start : start + step * expected.size : step]) == 99).all()
+    np.testing.assert_array_equal(made, expected)  # still
+    np.testing.assert_array_equal(given, before)
+
+
+@given(
+    output=OUTPUTS,
+    size=SIZES,
+    channels=st.integers(1, 5),
+    floats=st.booleans(),
+    lying=st.sampled_from(LYING),
+    symmetry=st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()),
+    seed=st.integers(0, 9),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_sample_is_what_the_formulas_say_however_its_picture_lies(
+    output: Output, size: tuple[int, int], channels: int, floats: bool, lying: Lying, symmetry: Symmetry, seed: int
+) -> None:
+    channels = channels if output.color == "rgb" else 3
+    image: Any = np.random.default_rng(seed).integers(0, 256, (*size, channels), np.uint8)
+    check(output, image.astype(np.float32) / np.float32(255) if floats else image, lying, symmetry)
+
+
+IMAGE = np.random.default_rng(0).integers(0, 99, (16, 64, 3), np.uint8)
+
+
+def test_the_law_sees_planes_that_share_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = np.empty(IMAGE.shape[:2], np.uint8)
+    monkeypatch.setattr(sinks, "_plane", lambda *_: block)
+    with pytest.raises(AssertionError):
+        check(Output(), IMAGE, np.array)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_the_law_sees_a_window_taken_for_the_whole(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = sinks.cv2.split
+
+    def careless(image: np.ndarray, into: Any) -> Any:
+        whole = image if image.base is None else image.base
+        return split(np.ndarray(image.shape, image.dtype, np.ascontiguousarray(whole)), into)
+
+    monkeypatch.setattr(sinks.cv2, "split", careless)
+    check(Output(dtype=dtype), IMAGE, np.array)
+    with pytest.raises(AssertionError):
+        check(Output(dtype=dtype), IMAGE, _window)
+
+
+def test_the_law_sees_a_plane_that_stays_in_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = sinks.cv2.split
+    monkeypatch.setattr(sinks.cv2, "split", lambda image, into: split(image, [*into[:-1], np.empty_like(into[-1])]))
+    with pytest.raises(AssertionError):
+        check(Output(dtype="uint8"), IMAGE, _window)
