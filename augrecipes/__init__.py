@@ -9,13 +9,17 @@
 from __future__ import annotations
 
 import logging
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compat import stay_offline
 from augrecipes.errors import harmless_record
 
 if TYPE_CHECKING:
+    from augrecipes.bench.run import bench as bench
+    from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.pipeline import Pipeline as Pipeline
     from augrecipes.data.bags import TileBags as TileBags
     from augrecipes.data.folder import ImageFolder as ImageFolder
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
     from augrecipes.data.packed import Packed as Packed
     from augrecipes.data.pairs import PairedImages as PairedImages
     from augrecipes.data.views import concat as concat
+    from augrecipes.demo.dataset import draw_dataset as draw_dataset
+    from augrecipes.demo.scenes import draw_scenes as draw_scenes
+    from augrecipes.demo.slides import draw_slides as draw_slides
+    from augrecipes.diff.recipes import diff as diff
     from augrecipes.errors import AugrecipesError as AugrecipesError
     from augrecipes.errors import BenchError as BenchError
     from augrecipes.errors import CollateError as CollateError
@@ -34,39 +42,65 @@ if TYPE_CHECKING:
     from augrecipes.errors import LoaderError as LoaderError
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
+    from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
+    from augrecipes.pack.run import pack as pack
+    from augrecipes.preview.grid import preview as preview
+    from augrecipes.preview.grid import sample_grid as sample_grid
     from augrecipes.recipe import load as load
+    from augrecipes.recipe.gallery import gallery_names as gallery_names
     from augrecipes.recipe.model import Recipe as Recipe
     from augrecipes.recipe.model import Step as Step
+    from augrecipes.sources.encoded import open_encoded as open_encoded
+    from augrecipes.sources.files import read_image as read_image
+    from augrecipes.sources.files import read_mask as read_mask
+    from augrecipes.sources.store.verify import verify_store as verify_store
+    from augrecipes.verify.run import verify as verify
 
 __version__ = "0.1.0"
 
 stay_offline()
 
-# Where each public name lives. Imported on first use: torch and albumentations take over a second.
+# Where each public name lives: module:name. Imported on first use: torch and albumentations take over a second.
 _HOMES = {
-    "AugrecipesError": "augrecipes.errors",
-    "BenchError": "augrecipes.errors",
-    "CollateError": "augrecipes.errors",
-    "DataError": "augrecipes.errors",
-    "DecoderError": "augrecipes.errors",
-    "Diagnostic": "augrecipes.errors",
-    "ImageFolder": "augrecipes.data.folder",
-    "LintError": "augrecipes.errors",
-    "Loader": "augrecipes.data.loader",
-    "LoaderError": "augrecipes.errors",
-    "Packed": "augrecipes.data.packed",
-    "PairedImages": "augrecipes.data.pairs",
-    "Pipeline": "augrecipes.compiler.pipeline",
-    "Recipe": "augrecipes.recipe.model",
-    "RecipeError": "augrecipes.errors",
-    "Step": "augrecipes.recipe.model",
-    "StoreError": "augrecipes.errors",
-    "TileBags": "augrecipes.data.bags",
-    "concat": "augrecipes.data.views",
-    "load": "augrecipes.recipe",
-    "loader": "augrecipes.data.loader",
-    "register": "augrecipes.ops.registry",
+    "AugrecipesError": "errors:AugrecipesError",
+    "BenchError": "errors:BenchError",
+    "CollateError": "errors:CollateError",
+    "DataError": "errors:DataError",
+    "DecoderError": "errors:DecoderError",
+    "Diagnostic": "errors:Diagnostic",
+    "ImageFolder": "data.folder:ImageFolder",
+    "LintError": "errors:LintError",
+    "Loader": "data.loader:Loader",
+    "LoaderError": "errors:LoaderError",
+    "Packed": "data.packed:Packed",
+    "PairedImages": "data.pairs:PairedImages",
+    "Pipeline": "compiler.pipeline:Pipeline",
+    "Recipe": "recipe.model:Recipe",
+    "RecipeError": "errors:RecipeError",
+    "Step": "recipe.model:Step",
+    "StoreError": "errors:StoreError",
+    "TileBags": "data.bags:TileBags",
+    "bench": "bench.run:bench",
+    "concat": "data.views:concat",
+    "diff": "diff.recipes:diff",
+    "draw_dataset": "demo.dataset:draw_dataset",
+    "draw_scenes": "demo.scenes:draw_scenes",
+    "draw_slides": "demo.slides:draw_slides",
+    "explain": "compiler.explain:explain",
+    "gallery_names": "recipe.gallery:gallery_names",
+    "lint": "lint:lint",
+    "load": "recipe:load",
+    "loader": "data.loader:loader",
+    "open_encoded": "sources.encoded:open_encoded",
+    "pack": "pack.run:pack",
+    "preview": "preview.grid:preview",
+    "read_image": "sources.files:read_image",
+    "read_mask": "sources.files:read_mask",
+    "register": "ops.registry:register",
+    "sample_grid": "preview.grid:sample_grid",
+    "verify": "verify.run:verify",
+    "verify_store": "sources.store.verify:verify_store",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
@@ -77,10 +111,36 @@ logging.getLogger(__name__).addFilter(harmless_record)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'augrecipes' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
+    home, _, own = _HOMES[name].partition(":")
+    if home.partition(".")[0] == name:
+        return import_module(f"augrecipes.{name}")  # a folder of that name, which can be called, see below
+    value = globals()[name] = getattr(import_module(f"augrecipes.{home}"), own)
     return value
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Folder(ModuleType):
+    """A folder of the package that does, when it is called, what the function of its name does: `ar.pack(...)`."""
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        return self.__wrapped__(*args, **more)
+
+    @property
+    def __wrapped__(self) -> Any:
+        home, _, own = _HOMES[self.__name__.rpartition(".")[2]].partition(":")
+        return getattr(import_module(f"augrecipes.{home}"), own)
+
+
+class _Package(ModuleType):
+    """This package: a folder that is imported becomes its attribute, and hides the function of the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            value.__class__ = _Folder
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -68,7 +68,7 @@ def _gallery(turns: int) -> Iterator[Row]:
         "detection": {"boxes": boxes, "box_labels": list(range(6))},
         "segmentation": {"mask": draw.integers(0, 20, (375, 500), np.uint8)},
     }
-    for name in sorted(gallery.names()):
+    for name in sorted(gallery.gallery_names()):
         recipe = ar.load(name)
         if recipe.kind != "image":
             continue

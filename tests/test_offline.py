@@ -31,8 +31,8 @@ for name in ("a/1.png", "a/2.png", "b/3.png", "b/4.png"):
 """
 GALLERY = """
 import augrecipes as ar
-from augrecipes.recipe.gallery import names
-for name in names():
+from augrecipes.recipe.gallery import gallery_names
+for name in gallery_names():
     for optimize in ("none", "exact", "fast"):
         ar.load(name).compile(optimize=optimize)
 """

@@ -56,7 +56,7 @@ def _labels(stage: str) -> set[str]:
 
 def _named(recipe: Recipe) -> str:
     """The recipe as the command line takes it."""
-    return recipe.name if recipe.name in gallery.names() else recipe.file or recipe.name
+    return recipe.name if recipe.name in gallery.gallery_names() else recipe.file or recipe.name
 
 
 def _data(setting: Setting) -> str:

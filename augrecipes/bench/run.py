@@ -25,6 +25,7 @@ from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data.loading import allocator
 from augrecipes.errors import BenchError
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.write import to_yaml
 
@@ -92,13 +93,16 @@ class _Run:
 
 
 def bench(
-    recipes: Mapping[str, Recipe], setting: Setting, options: Options | None = None, advance: Advance | None = None
+    recipes: Mapping[str, Recipe | Source],
+    setting: Setting | Any,
+    options: Options | None = None,
+    advance: Advance | None = None,
 ) -> Bench:
     """Compare recipes.
 
     Args:
-        recipes: of one kind, by the name that they are shown under.
-        setting: data, section, seed.
+        recipes: of one kind, by the name that they are shown under: Recipes, or what `augrecipes.load` takes.
+        setting: data, section, seed; or the data alone.
         options: how much.
         advance: called with (what is under way, done, of how much).
 
@@ -109,19 +113,21 @@ def bench(
         CollateError: a recipe's samples do not fit into one batch.
         LintError, RecipeError: as `Recipe.compile`.
     """
+    loaded = {name: as_recipe(recipe) for name, recipe in recipes.items()}
+    setting = setting if isinstance(setting, Setting) else Setting(setting)
     options = options or Options()
     if options.cold and setting.stored:
         raise BenchError(f"{setting.data}: a packed store is mapped into memory, and cannot be dropped from its cache")
     step = None if options.train_step is None else load_step(options.train_step, options.device)
     about = machine()  # its load, before this run adds to it
     allocator.tune()  # as the loader does, and stock gains as much
-    kind = next(iter(recipes.values())).kind
+    kind = next(iter(loaded.values())).kind
     batch_size = options.batch_size or (1 if kind == "bag" else min(_BATCH, options.samples))
-    sides = sides_of(recipes, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
+    sides = sides_of(loaded, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
     clocked = {k: staged(side, setting) for k, side in enumerate(sides)}
     if options.stock:
         first = {side.recipe: side for side in reversed(sides)}
-        sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in recipes]
+        sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in loaded]
     run = _Run(setting, options, sides, clocked, batch_size, advance or _ignore, Evicted() if options.cold else None)
     scope = Scope(options.workers, batch_size, options.sizes, options.seconds, setting.seed, run.cold)
     fed = feeding(sides, setting, scope, step, run.advance)
@@ -140,7 +146,7 @@ def bench(
         rounds=run.times.wall.shape[1],
         confidence=CONFIDENCE,
         cold=None if run.cold is None else str(run.cold),
-        recipes=tuple(_recipe(run, name, recipe, records) for name, recipe in recipes.items()),
+        recipes=tuple(_recipe(run, name, recipe, records) for name, recipe in loaded.items()),
         sides=tuple(records),
         verdicts=tuple(_verdicts(run, busy=bool(crowded))),
         sweep=fed.sweep,

@@ -47,7 +47,9 @@ def _is_old_file(word: str) -> bool:
         with path.open("rb") as file:
             found = file.read(1) == b"{"
     else:
-        found = not (word in gallery.names() or path.suffix in (".yaml", ".yml") or is_data(word) or path.exists())
+        found = not (
+            word in gallery.gallery_names() or path.suffix in (".yaml", ".yml") or is_data(word) or path.exists()
+        )
     if found:
         renamed(f"{_JSON} {word}", f"{_JSON}={word}")
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from augrecipes.cli.progress import progress
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.recipe import gallery, loading, parse
 from augrecipes.recipe.model import Recipe
 
@@ -60,7 +60,7 @@ def _files(name: str) -> Iterator[str]:
     path = Path(name)
     if name in (STDIN, ""):
         yield from [name] * bool(name)
-    elif name not in gallery.names() and path.is_dir():
+    elif name not in gallery.gallery_names() and path.is_dir():
         for folder, folders, names in os.walk(path):
             folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
             for file in sorted(names):
@@ -83,7 +83,7 @@ def _check(file: str, changes: Mapping[str, Any], without: Sequence[str]) -> tup
         recipe, problems = _read(file, changes, without)
     except RecipeError as error:
         return error.problems or (Diagnostic(str(error), 1, 1, file=file),)
-    return problems if recipe is None else (*problems, *run(recipe))
+    return problems if recipe is None else (*problems, *lint(recipe))
 
 
 def _read(

@@ -73,7 +73,7 @@ def is_data(word: str) -> bool:
     from augrecipes.recipe import gallery
 
     path = Path(word)
-    if not word or word in gallery.names() or path.suffix.lower() in (".yaml", ".yml"):
+    if not word or word in gallery.gallery_names() or path.suffix.lower() in (".yaml", ".yml"):
         return False
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES

@@ -36,7 +36,7 @@ def _rows() -> list[dict[str, str]]:
     from augrecipes.recipe.problems import Problems
 
     rows = []
-    for name in gallery.names():
+    for name in gallery.gallery_names():
         path = gallery.path(name)
         # The head of the file only: checking every step would take longer than listing them.
         node, _ = parse.read_nodes(path.read_bytes(), str(path), Problems())

@@ -43,12 +43,12 @@ def verify_store(
         raise typer.BadParameter(f"{stores[0]}: {told}; a store is a folder that `augrecipes pack` has made",
                                  param_hint="STORE")  # fmt: skip
     from augrecipes.errors import StoreError
-    from augrecipes.pack.check import remains, verify
+    from augrecipes.pack import check
 
-    if not remains(store):
+    if not check.remains(store):
         raise StoreError("this is no store; a store is a folder that `augrecipes pack` has made", stores[0])
     with progress("verifying") as advance:
-        faults = verify(store, advance)
+        faults = check.verify_store(store, advance)
     found = {"store": str(store), "faults": [asdict(fault) for fault in faults]}
     answer(found, json_, lambda: _tell(faults))
     if faults:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
-from augrecipes.lint import run as lint
+from augrecipes.lint import lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:
@@ -191,17 +192,17 @@ class Explanation:
 
 
 def explain(
-    recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, arrival: Arrival = "encoded"
+    recipe: Recipe | Source, mode: Mode = "train", optimize: Optimize | None = None, arrival: Arrival = "encoded"
 ) -> Explanation:
-    """What the compiler would do with `recipe` for images that come as files, or as arrays of a dtype.
+    """What the compiler would do with a recipe for images that come as files, or as arrays of a dtype.
 
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
 
-    >>> import augrecipes as ar
-    >>> [rule.rule for rule in explain(ar.load("stained-tissue"), optimize="exact", arrival="uint8").rules]
+    >>> [rule.rule for rule in explain("stained-tissue", optimize="exact", arrival="uint8").rules]
     ['join_flips']
     """
+    recipe = as_recipe(recipe)
     level: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     check(recipe)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ _DATASETS: dict[Kind, str] = {"image": "ImageFolder", "pair": "PairedImages", "b
 
 def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
     """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
-    if isinstance(recipe, str | os.PathLike):
+    if isinstance(recipe, str | os.PathLike | Mapping):
         from augrecipes.recipe import load
 
         recipe = load(recipe)

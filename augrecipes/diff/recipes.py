@@ -10,6 +10,7 @@ from augrecipes.diff.differences import Change, Difference, Draws, Placed, Side,
 from augrecipes.diff.matching import match, pair_off
 from augrecipes.diff.meaning import Meaning, equal, meanings, plain
 from augrecipes.diff.spelling import respelt
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 
 _BOTH: tuple[Mode, ...] = ("train", "eval")
@@ -27,23 +28,23 @@ class _Pair:
         return _Pair(self.b, self.a, self.moved)
 
 
-def diff(a: Recipe, b: Recipe, modes: Sequence[Mode] = _BOTH) -> Difference:
+def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) -> Difference:
     """What tells two recipes apart in effect.
 
     Defaults are merged, so that what is written and what is left out are the same where they mean the same. Steps are
     paired by likeness, site and order; a step that stands elsewhere is moved, not removed and added.
 
     Args:
-        a: the first, the one that was.
+        a: the first, the one that was: a Recipe, or what `augrecipes.load` takes.
         b: the second, the one that is.
         modes: the sections to compare, `train`, `eval` or both.
 
     >>> import augrecipes as ar
-    >>> a, b = ar.load("folder-128"), ar.load("folder-128", overrides={"HorizontalFlip.p": 0.2})
-    >>> found = diff(a, b)
+    >>> found = diff("folder-128", ar.load("folder-128", overrides={"HorizontalFlip.p": 0.2}))
     >>> found.same, found.steps[0].site, found.steps[0].changes, found.steps[0].draws
     (False, 'HorizontalFlip#1', (Change(key='p', a=0.5, b=0.2),), 'kept')
     """
+    a, b = as_recipe(a), as_recipe(b)
     chosen = tuple(mode for mode in _BOTH if mode in modes)
     steps: list[StepDifference] = []
     hints: list[str] = []

@@ -14,10 +14,11 @@ from importlib import import_module
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint.record import Finding, Lint
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.problems import noted
 
-__all__ = ["Finding", "Lint", "lints", "run"]
+__all__ = ["Finding", "Lint", "lint", "lints"]
 
 
 @cache
@@ -32,25 +33,25 @@ def lints() -> dict[str, Lint]:
     return {record.code: record for record in sorted(records, key=lambda record: record.code)}
 
 
-def run(recipe: Recipe) -> tuple[Diagnostic, ...]:
+def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     """Everything the lints say of a recipe, in file order, without what the recipe silences.
 
     What a variant inherits is told at its `extends:`, and the message names the place. A finding is silenced by
     `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Imports no albumentations.
 
-    >>> from augrecipes.recipe.parse import parse_text
-    >>> found = run(parse_text("version: 1\\nrecipe: tiny\\nsteps: [{Rotate: {limit: 0}}]\\neval: []"))
+    >>> found = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
     >>> [problem.code for problem in found]
     ['L103']
     """
-    return tuple(sorted(_findings(recipe), key=lambda found: (found.file, found.line, found.col, found.code)))
+    findings = _findings(as_recipe(recipe))
+    return tuple(sorted(findings, key=lambda found: (found.file, found.line, found.col, found.code)))
 
 
 def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
     if recipe.derived:  # of its steps nobody has written a line; what they inherit is told at the training steps
         recipe = replace(recipe, eval=())
-    for lint in lints().values():
-        for finding in lint.check(recipe):
-            if finding.step is not None and lint.code in finding.step.ignored:
+    for record in lints().values():
+        for finding in record.check(recipe):
+            if finding.step is not None and record.code in finding.step.ignored:
                 continue
-            yield noted(recipe.file, finding.place, finding.message, lint.code, lint.name, lint.severity)
+            yield noted(recipe.file, finding.place, finding.message, record.code, record.name, record.severity)

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from augrecipes.sources.store import index
-from augrecipes.sources.store.verify import Fault, verify
+from augrecipes.sources.store.verify import Fault, verify_store
 
-__all__ = ["Fault", "remains", "verify"]
+__all__ = ["Fault", "remains", "verify_store"]
 
 
 def remains(folder: Path) -> bool:

@@ -22,7 +22,7 @@ from augrecipes.pack.given import Data, Given, find_data
 from augrecipes.pack.plan import Plan, plan_pack
 from augrecipes.pack.size import Size, size_of
 from augrecipes.pack.workers import baked
-from augrecipes.recipe import load
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.store import StoreWriter
@@ -54,7 +54,7 @@ class Packing:
 
 
 def prepare(
-    recipe: Recipe | str | os.PathLike[str],
+    recipe: Recipe | Source,
     data: Data,
     out: str | os.PathLike[str],
     *,
@@ -74,7 +74,7 @@ def prepare(
     """Look at everything and write nothing; arguments as in `pack`."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    parsed = recipe if isinstance(recipe, Recipe) else load(recipe)
+    parsed = as_recipe(recipe)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     given = find_data(
@@ -98,7 +98,7 @@ def prepare(
 
 
 def pack(
-    recipe: Recipe | str | os.PathLike[str],
+    recipe: Recipe | Source,
     data: Data,
     out: str | os.PathLike[str],
     *,
@@ -114,7 +114,7 @@ def pack(
     depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
 
     Args:
-        recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of any kind.
+        recipe: of any kind, a Recipe or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file.
         out: the store, a folder that does not exist yet.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;

@@ -20,7 +20,7 @@ from augrecipes.preview.pairs import pair_sheet
 from augrecipes.preview.rows import Progress, facts, show_rows, told_draws
 from augrecipes.preview.samples import TABLES, Sample, open_samples, targets_of
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
-from augrecipes.recipe import load
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.pair_roots import Roots
 
@@ -41,7 +41,7 @@ class _Drawn:
 
 
 def preview(
-    recipe: Recipe | StrPath,
+    recipe: Recipe | Source,
     data: Data,
     out: StrPath,
     *,
@@ -58,7 +58,7 @@ def preview(
     """Draw what a recipe does to some pictures, and write it as a picture.
 
     Args:
-        recipe: a Recipe, a gallery name or a path.
+        recipe: a Recipe, or what `augrecipes.load` takes.
         data: a folder (class folders or flat), one image, or a CSV file as `ImageFolder(files=...)` reads it. For a
             recipe of kind pair: a folder, or a list of them, for each target, `{"hr": ..., "lr": ...}`, or a CSV file
             as `PairedImages(files=...)` reads it. For one of kind bag: a folder of bags, or a CSV file as
@@ -109,7 +109,7 @@ def preview(
 
 
 def sample_grid(
-    recipe: Recipe | StrPath,
+    recipe: Recipe | Source,
     data: Data,
     *,
     rows: int = 4,
@@ -125,7 +125,7 @@ def sample_grid(
     """The sheet that `preview` writes, uint8 H×W×3 RGB; arguments and errors are the same."""
     if rows < 1 or (columns is not None and columns < 1):
         raise DataError(f"a preview needs at least one row and one column, got {rows} and {columns}")
-    recipe = recipe if isinstance(recipe, Recipe) else load(recipe)
+    recipe = as_recipe(recipe)
     if masks is not None and recipe.kind != "image":
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
     columns = _COLUMNS[recipe.kind] if columns is None else columns

@@ -20,10 +20,10 @@ def folder() -> Path:
 
 
 @cache
-def names() -> tuple[str, ...]:
+def gallery_names() -> tuple[str, ...]:
     """Names of the gallery's recipes, sorted.
 
-    >>> "folder-128" in names()
+    >>> "folder-128" in gallery_names()
     True
     """
     return tuple(sorted(path.stem for path in folder().glob(f"*{SUFFIX}")))
@@ -38,8 +38,7 @@ def path(name: str) -> Path:
     >>> path("folder-128").name
     'folder-128.yaml'
     """
-    if name not in names():
-        raise RecipeError(
-            f"no recipe {name!r} in the gallery{spelling.hint(name, names())}; it has {', '.join(names())}"
-        )
+    if name not in gallery_names():
+        known = gallery_names()
+        raise RecipeError(f"no recipe {name!r} in the gallery{spelling.hint(name, known)}; it has {', '.join(known)}")
     return folder() / f"{name}{SUFFIX}"

@@ -147,12 +147,12 @@ class Variants:
     def _locate(self, name: str, place: Place, source: Source) -> Source:
         """The file that `extends: name` means."""
         problems = self._problems
-        if name in gallery.names():
+        if name in gallery.gallery_names():
             path = gallery.path(name).resolve()
             return Source(str(path), path, path.parent)
         if source.root is None or source.path is None:
             message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
-            raise problems.stop("E501", place, message + spelling.hint(name, gallery.names()), "extends")
+            raise problems.stop("E501", place, message + spelling.hint(name, gallery.gallery_names()), "extends")
         try:
             path = (source.path.parent / name).resolve()
             if not path.exists() and not path.suffix:
@@ -164,7 +164,7 @@ class Variants:
             message = f"{name!r} leads out of {source.root.name or source.root}/; only files inside it can be extended"
             raise problems.stop("E502", place, message, "extends")
         if not there:
-            hint = spelling.hint(name, gallery.names())
+            hint = spelling.hint(name, gallery.gallery_names())
             message = f"{name!r} is neither a recipe of the gallery nor a file beside this one{hint}"
             raise problems.stop("E501", place, message, "extends")
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 import yaml
 
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import derive
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
+from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.scalars import NumberError, resolve
 
@@ -117,6 +120,32 @@ def _output(output: Output) -> dict[str, Any]:
     return found
 
 
+def text_of(document: Mapping[str, Any]) -> str:
+    """A document of Python values as YAML text, with a line for each key and each step.
+
+    Raises:
+        RecipeError: a value that no recipe can hold.
+
+    >>> print(text_of({"recipe": "tiny", "steps": ["D4", {"Blur": {"p": 0.5}}]}), end="")
+    recipe: tiny
+    steps:
+      - D4
+      - Blur: {p: 0.5}
+    """
+    try:
+        from_value(document, Place())
+    except (TypeError, RecursionError) as error:
+        what = "nested without end" if isinstance(error, RecursionError) else str(error)
+        raise RecipeError(problems=[Diagnostic(what, 1, 1, "E507", "recipe", "<recipe>")]) from None
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, list | tuple) and value:
+            lines += [f"{flow(str(key))}:", *(f"  - {flow(item)}" for item in value)]
+        else:
+            lines.append(f"{flow(str(key))}: {flow(value)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def flow(value: Any) -> str:
     """One value on one line, as YAML 1.2 reads it back.
 
@@ -128,13 +157,15 @@ def flow(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
-        case int() | float():
-            return repr(value)
+        case int():
+            return int.__repr__(value)
+        case float():
+            return float.__repr__(value)
         case str():
             return _text(value)
         case Arguments():
             return flow(value.plain())
-        case dict():
+        case Mapping():
             return "{" + ", ".join(f"{flow(key)}: {flow(item)}" for key, item in value.items()) + "}"
         case _:
             return "[" + ", ".join(flow(item) for item in value) + "]"

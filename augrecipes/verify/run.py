@@ -12,6 +12,7 @@ from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
@@ -92,7 +93,7 @@ class Replay:
 
 
 def verify(
-    recipe: Recipe,
+    recipe: Recipe | Source,
     data: Data,
     *,
     mode: Mode = "train",
@@ -116,7 +117,7 @@ def verify(
     float32 is the same picture in 0..1.
 
     Args:
-        recipe: of any kind; of bags each tile is a sample.
+        recipe: of any kind, a Recipe or what `augrecipes.load` takes; of bags each tile is a sample.
         data: a folder, a CSV file or one image; for pairs a folder by target, or a CSV file.
         mode: `train` or `eval`.
         optimize: the plan that is checked.
@@ -135,6 +136,7 @@ def verify(
         LintError: of the recipe.
         RecipeError: it has no such section.
     """
+    recipe = as_recipe(recipe)
     pipeline = recipe.compile(mode, optimize, seed)
     reader = open_data(recipe, pipeline, data, masks)
     keys = places(len(reader), samples, epochs, mode)

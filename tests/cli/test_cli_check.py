@@ -7,7 +7,7 @@ from recipe_texts import BROKEN, GOOD, LINTS, WARNS
 
 from augrecipes.lint import lints
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.gallery import names
+from augrecipes.recipe.gallery import gallery_names
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_folders_patterns_and_gallery_names(run, write):
 
 
 def test_gallery_is_clean(run):
-    result = run("check", "--strict", *names())
+    result = run("check", "--strict", *gallery_names())
     assert (result.exit_code, result.stdout) == (0, "")
-    assert len(names()) >= 6
+    assert len(gallery_names()) >= 6
 
 
 @pytest.mark.parametrize("given", ["missing.yaml", "missing", "no*.yaml", "empty"])

@@ -14,7 +14,7 @@ from recipe_texts import BROKEN, LINTS
 from augrecipes import __version__
 from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
-from augrecipes.recipe.gallery import names
+from augrecipes.recipe.gallery import gallery_names
 
 COMMANDS = (
     "list",
@@ -70,9 +70,9 @@ def test_list(run):
     result = run("list")
     assert result.exit_code == 0
     begun = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
-    assert begun == list(names())
+    assert begun == list(gallery_names())
     rows = json.loads(run("list", "--json").stdout)
-    assert [row["name"] for row in rows] == list(names())
+    assert [row["name"] for row in rows] == list(gallery_names())
     assert all(row["kind"] in {"image", "pair", "bag"} and row["about"] and Path(row["file"]).is_file() for row in rows)
 
 
@@ -248,7 +248,7 @@ def test_an_explanation_as_text():
 @pytest.mark.parametrize("columns", [80, 140])
 def test_an_explanation_keeps_to_the_terminal(run, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    for name in names():
+    for name in gallery_names():
         text = run("explain", name).stdout
         assert max(map(len, text.splitlines())) <= min(columns, 120)
         told = json.loads(run("explain", name, "--json").stdout)

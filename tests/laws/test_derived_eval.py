@@ -15,7 +15,7 @@ from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, re
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.lint.sizes import UNKNOWN, after
 from augrecipes.ops import evaluation
 from augrecipes.recipe.derive import derive, steps_of, unknown
@@ -144,9 +144,9 @@ def check(recipe: Recipe, channels: int = 3) -> None:
 def lints(recipe: Recipe) -> None:
     """Written out, evaluation brings no finding that training has not."""
     written = parse_text(replace(recipe, derived=False).to_yaml())
-    alone = {problem.code for problem in run(replace(written, eval=(), derived=True))}
+    alone = {problem.code for problem in lint(replace(written, eval=(), derived=True))}
     # L104: where draws are gone, a crop or resize behind them may have nothing left to do.
-    found = {problem.code for problem in run(written)} - {"L104"}
+    found = {problem.code for problem in lint(written)} - {"L104"}
     if any(step.steps for step in written.steps):  # some lints look into no group, and evaluation has none
         assert not {code for code in found if code == "L101" or code.startswith("L7")}
     else:

@@ -101,7 +101,7 @@ def test_a_reformatted_copy_is_the_same(recipe: Recipe, rng: random.Random, seed
     assert_samples_same(recipe, again, seed, samples=1)
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.gallery_names())
 def test_a_reformatted_copy_of_the_gallery_is_the_same(name: str) -> None:
     text = gallery.path(name).read_text(encoding="utf-8")
     for seed in range(3):

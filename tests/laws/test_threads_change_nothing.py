@@ -113,7 +113,7 @@ def in_threads(work: Callable[[], object], count: int = 4) -> list[BaseException
 
 
 def compile_everything() -> None:
-    for name in gallery.names():
+    for name in gallery.gallery_names():
         for optimize in ("none", "fast"):
             ar.load(name).compile(optimize=optimize)
     parse_text(RECIPE).compile()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.recipe.parse import parse_text
 
 CROP = "RandomResizedCrop: {size: [224, 224]}"
@@ -15,7 +15,7 @@ PAIR = "kind: pair\nscales: {lr: 1, hr: 4}\n"
 
 def drift(steps: str, evaluation: str, head: str = "") -> list[str]:
     text = f"version: 1\nrecipe: t\n{head}steps: [{steps}]\neval: [{evaluation}]\n"
-    return [problem.code for problem in run(parse_text(text)) if problem.code.startswith("L7")]
+    return [problem.code for problem in lint(parse_text(text)) if problem.code.startswith("L7")]
 
 
 # Training, evaluation, more of the recipe.
@@ -88,16 +88,16 @@ def test_what_is_told(steps, evaluation, expected):
 
 @pytest.mark.parametrize(("steps", "evaluation", "expected"), TOLD.values(), ids=TOLD)
 def test_derived_mends_it(steps, evaluation, expected):
-    assert not [found for found in run(parse_text(f"version: 1\nrecipe: t\nsteps: [{steps}]\neval: derived\n"))
+    assert not [found for found in lint(parse_text(f"version: 1\nrecipe: t\nsteps: [{steps}]\neval: derived\n"))
                 if found.code in expected]  # fmt: skip
 
 
 def test_messages_name_both_sides_and_stand_at_the_step():
     steps = f"steps:\n  - {CROP}\neval:\n  - Resize: {{height: 320, width: 640}}\n"
     text = f"version: 1\nrecipe: t\n{steps}"
-    size, aspect = run(parse_text(text))
+    size, aspect = lint(parse_text(text))
     assert (size.line, aspect.line) == (6, 6)
     assert "evaluation ends at 320 × 640 px, training at 224 × 224" in size.message
     assert "width : height = 2" in aspect.message
     assert "0.75 to 1.3 (RandomResizedCrop in line 4)" in aspect.message
-    assert run(parse_text(text.replace("640}", "640}  # augrecipes: ignore[L701, L702]"))) == ()
+    assert lint(parse_text(text.replace("640}", "640}  # augrecipes: ignore[L701, L702]"))) == ()

@@ -4,7 +4,7 @@ from textwrap import indent
 
 import pytest
 
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.recipe.parse import parse_text
 
 
@@ -14,7 +14,7 @@ def recipe(steps: str, evaluation: str = "eval: []", **keys: str):
 
 
 def codes(*args, **kwargs) -> list[str]:
-    return [problem.code for problem in run(recipe(*args, **kwargs))]
+    return [problem.code for problem in lint(recipe(*args, **kwargs))]
 
 
 DEGRADE = "- Degrade: {source: hr, target: lr, steps: [%s]}\n"
@@ -84,7 +84,7 @@ def test_declared_sizes_of_a_pair_count_on_the_coarsest_target():
     keys = {"kind": "pair", "scales": "{hr: 4, lr: 1}", "inputs": "{hr: {min_size: [253, 400]}}"}
     assert codes("- RandomCrop: {height: 64, width: 100}", **keys) == []
     assert codes("- RandomCrop: {height: 256, width: 400, at: hr}", **keys) == []
-    problems = run(recipe("- RandomCrop: {height: 260, width: 400, at: hr}", **keys))
+    problems = lint(recipe("- RandomCrop: {height: 260, width: 400, at: hr}", **keys))
     assert [problem.code for problem in problems] == ["L203"]
     assert "64 px of lr" in problems[0].message
     assert codes("- ISONoise: {target: lr}", kind="pair", scales="{lr: 1, hr: 4}", inputs="{image: {channels: 1}}") == [
@@ -101,7 +101,7 @@ def test_eval_of_a_pair_is_fixed_inside_degrade_too():
 
 def test_a_warp_that_no_grid_can_take_over_names_those_that_can():
     keys = {"kind": "pair", "scales": "{lr: 1, hr: 4}", "allow_resampling": "true"}
-    (problem,) = run(recipe("- ElasticTransform", **keys))
+    (problem,) = lint(recipe("- ElasticTransform", **keys))
     assert "what can: Affine, " in problem.message
     assert "Perspective" not in problem.message
 

@@ -8,11 +8,11 @@ from textwrap import indent
 import pytest
 
 from augrecipes.errors import Diagnostic
-from augrecipes.lint import lints, run
+from augrecipes.lint import lint, lints
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.parse import parse_text
 
-ALL = [pytest.param(lint, id=lint.code) for lint in lints().values()]
+ALL = [pytest.param(record, id=record.code) for record in lints().values()]
 
 
 def recipe(steps: str, evaluation: str = "eval: derived", **keys: str):
@@ -21,50 +21,50 @@ def recipe(steps: str, evaluation: str = "eval: derived", **keys: str):
 
 
 def found(*args, **kwargs) -> list[tuple[str, int]]:
-    return [(problem.code, problem.line) for problem in run(recipe(*args, **kwargs))]
+    return [(problem.code, problem.line) for problem in lint(recipe(*args, **kwargs))]
 
 
 def codes(*args, **kwargs) -> list[str]:
     return [code for code, _ in found(*args, **kwargs)]
 
 
-@pytest.mark.parametrize("lint", ALL)
-def test_fires_on_its_example_and_nothing_else_does(lint):
-    problems = run(parse_text(lint.example, file="x.yaml"))
-    assert {problem.code for problem in problems} == {lint.code}
+@pytest.mark.parametrize("record", ALL)
+def test_fires_on_its_example_and_nothing_else_does(record):
+    problems = lint(parse_text(record.example, file="x.yaml"))
+    assert {problem.code for problem in problems} == {record.code}
     for problem in problems:
-        assert problem.name == lint.name
-        assert problem.severity == lint.severity
+        assert problem.name == record.name
+        assert problem.severity == record.severity
         assert problem.file == "x.yaml"
         assert problem.line > 1
         assert problem.col > 1
         assert re.fullmatch(r"[^\n]{10,}", problem.message)
 
 
-@pytest.mark.parametrize("lint", ALL)
-def test_is_silent_on_the_mended_recipe(lint):
-    assert run(parse_text(lint.good)) == ()
+@pytest.mark.parametrize("record", ALL)
+def test_is_silent_on_the_mended_recipe(record):
+    assert lint(parse_text(record.good)) == ()
 
 
-@pytest.mark.parametrize("lint", ALL)
-def test_a_comment_on_the_line_silences_it(lint):
-    lines = lint.example.splitlines()
-    for problem in run(parse_text(lint.example)):
+@pytest.mark.parametrize("record", ALL)
+def test_a_comment_on_the_line_silences_it(record):
+    lines = record.example.splitlines()
+    for problem in lint(parse_text(record.example)):
         # The step's own line: where a finding stands at an argument, both share a line in the examples.
-        lines[problem.line - 1] += f"  # augrecipes: ignore[{lint.code}]"
-    assert run(parse_text("\n".join(lines))) == ()
+        lines[problem.line - 1] += f"  # augrecipes: ignore[{record.code}]"
+    assert lint(parse_text("\n".join(lines))) == ()
 
 
-@pytest.mark.parametrize("lint", ALL)
-def test_is_documented(lint):
-    assert re.fullmatch(r"L\d{3}", lint.code)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", lint.name)
-    assert len(lint.why) > 30
-    assert len(lint.fix) > 10
+@pytest.mark.parametrize("record", ALL)
+def test_is_documented(record):
+    assert re.fullmatch(r"L\d{3}", record.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", record.name)
+    assert len(record.why) > 30
+    assert len(record.fix) > 10
 
 
 def test_codes_and_names_are_unique_and_apart_from_errors():
-    names = [lint.name for lint in lints().values()]
+    names = [record.name for record in lints().values()]
     assert len(set(names)) == len(names)
     assert not set(lints()) & set(CODES)
     assert list(lints()) == sorted(lints())
@@ -76,11 +76,11 @@ def test_every_lint_of_the_language_page_is_there():
         "crop-too-large", "statistics-after-crop", "fast-blocked", "channel-count", "integer-constant",
         "implicit-weights", "missing-eval", "equal-steps",
     }  # fmt: skip
-    assert promised <= {lint.name for lint in lints().values()}
+    assert promised <= {record.name for record in lints().values()}
 
 
 def test_findings_come_in_file_order():
-    problems = run(recipe("- Rotate: {limit: 25, border_mode: 4}\n- VerticalFlip: {p: 0}\n- Affine", evaluation=""))
+    problems = lint(recipe("- Rotate: {limit: 25, border_mode: 4}\n- VerticalFlip: {p: 0}\n- Affine", evaluation=""))
     assert [p.line for p in problems] == sorted(p.line for p in problems)
     assert {p.code for p in problems} == {"L501", "L102", "L103"}
     assert all(isinstance(p, Diagnostic) for p in problems)
@@ -89,9 +89,9 @@ def test_findings_come_in_file_order():
 def test_linting_imports_no_albumentations():
     script = (
         "import sys\n"
-        "from augrecipes.lint import run\n"
+        "from augrecipes.lint import lint\n"
         "from augrecipes.recipe.model import Arguments, Recipe, Step\n"
-        "found = run(Recipe('t', steps=(Step('Rotate', Arguments({'limit': 0})), Step('ColorJitter')), eval=()))\n"
+        "found = lint(Recipe('t', steps=(Step('Rotate', Arguments({'limit': 0})), Step('ColorJitter')), eval=()))\n"
         "assert [p.code for p in found] == ['L103', 'L303'], found\n"
         "assert not {'albumentations', 'torch', 'cv2', 'numpy'} & set(sys.modules)\n"
     )
@@ -260,7 +260,7 @@ def test_fast(steps, expected):
 
 
 def test_why_fast_is_blocked():
-    problems = run(recipe("- HorizontalFlip\n- CLAHE\n- VerticalFlip", optimize="fast"))
+    problems = lint(recipe("- HorizontalFlip\n- CLAHE\n- VerticalFlip", optimize="fast"))
     assert "reads the histogram" in problems[0].message
 
 

@@ -14,7 +14,7 @@ from recipe_strategies import CLASSES, arguments
 import augrecipes as ar
 from augrecipes.compiler.explain import explain
 from augrecipes.errors import RecipeError
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.ops import judge, registry
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.registry import construct
@@ -191,12 +191,12 @@ def test_what_people_wrote_by_hand_is_what_is_derived(name):
     assert ar.load(name, overrides={"eval": "derived"}).eval == by_hand.eval
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", gallery.gallery_names())
 def test_the_gallery_can_be_derived_and_runs_without_a_word(name):
     made = ar.load(name, overrides={"eval": "derived"})
-    assert run(made) == ()
+    assert lint(made) == ()
     written = parse_text(replace(made, derived=False).to_yaml())  # its comments are gone
-    assert {problem.code for problem in run(written)} <= {problem.code for problem in run(replace(written, eval=()))}
+    assert {problem.code for problem in lint(written)} <= {problem.code for problem in lint(replace(written, eval=()))}
     made.compile(mode="eval")
 
 

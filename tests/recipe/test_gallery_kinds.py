@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from augrecipes.errors import LintError
-from augrecipes.lint import run
+from augrecipes.lint import lint
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.recipe import load
 from augrecipes.recipe.parse import parse_text
@@ -29,7 +29,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_pairs(name: str) -> None:
     recipe = load(name)
-    assert run(recipe) == ()
+    assert lint(recipe) == ()
     whole = scene(261, 300)
     for mode in ("train", "eval"):
         pipeline = recipe.compile(mode)
@@ -71,7 +71,7 @@ def test_real_esrgan_is_worse_than_bicubic_and_still_the_same_scene() -> None:
 
 def test_bags() -> None:
     recipe = load("stained-tissue-bag")
-    assert run(recipe) == ()
+    assert lint(recipe) == ()
     tiles = [scene(512, 512, 1)] * 3
     out = recipe.compile().at(0)(images=tiles)["image"]
     assert out.shape == (3, 3, 224, 224)

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "laws"))
 from doubling import growth
 
 from augrecipes.errors import RecipeError
-from augrecipes.lint import lints, run
+from augrecipes.lint import lint, lints
 from augrecipes.recipe import context
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.parse import parse_text
@@ -54,7 +54,7 @@ ADDRESSES = {
 def check(text: str) -> Callable[[], object]:
     def work() -> None:
         with contextlib.suppress(RecipeError):
-            run(parse_text(HEAD + text))
+            lint(parse_text(HEAD + text))
 
     lints()
     return work

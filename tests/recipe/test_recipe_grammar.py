@@ -185,8 +185,8 @@ def test_numbers_that_nothing_can_use(text: str) -> None:
 
 
 def test_the_gallery_loads_and_reads_back() -> None:
-    assert {"stained-tissue", "imagenet-train", "folder-128", "jpeg-crop-256"} <= set(gallery.names())
-    for name in gallery.names():
+    assert {"stained-tissue", "imagenet-train", "folder-128", "jpeg-crop-256"} <= set(gallery.gallery_names())
+    for name in gallery.gallery_names():
         recipe = load(name)
         assert recipe.name == name
         assert parse_text(recipe.to_yaml()) == recipe

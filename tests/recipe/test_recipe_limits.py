@@ -163,7 +163,7 @@ def test_any_yaml_like_text(text: str) -> None:
     only_recipe_errors((GOOD + text).encode())
 
 
-SEEDS = [gallery.path(name).read_bytes() for name in gallery.names()]
+SEEDS = [gallery.path(name).read_bytes() for name in gallery.gallery_names()]
 
 
 @settings(max_examples=300, deadline=None)

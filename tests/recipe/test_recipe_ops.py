@@ -238,7 +238,7 @@ def test_checking_the_gallery_imports_nothing_heavy() -> None:
 import sys
 from augrecipes.recipe import gallery
 from augrecipes.recipe.parse import parse_file
-for name in gallery.names():
+for name in gallery.gallery_names():
     assert parse_file(gallery.path(name))[1] == ()
 print([name for name in ("albumentations", "torch", "cv2", "numpy", "pydantic") if name in sys.modules])
 """

@@ -96,9 +96,9 @@ class Store:
         Args:
             progress: is told bytes and total.
         """
-        from augrecipes.sources.store.verify import verify
+        from augrecipes.sources.store.verify import verify_store
 
-        return verify(self.path, progress)
+        return verify_store(self.path, progress)
 
     def encoded(self, target: str, item: int) -> Any:
         """A picture that is not decoded yet, where the format is jpeg (an `Encoded`: parts of it are read by `region`).

@@ -39,7 +39,7 @@ class Fault:
     source: str | None = None
 
 
-def verify(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> list[Fault]:
+def verify_store(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> list[Fault]:
     """Everything in the store at `path` that is not as it was written; a store that cannot be opened is one fault.
 
     Args:

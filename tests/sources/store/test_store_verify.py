@@ -25,7 +25,7 @@ def flipped(path: Path, step: int, found: Callable[[Path, int, list[Fault]], Non
             for at in range(rng.randrange(min(step, len(data))), len(data), step):
                 handle.seek(at)
                 handle.write(bytes([data[at] ^ (1 << rng.randrange(8))]))
-                faults = verify.verify(path)
+                faults = verify.verify_store(path)
                 assert faults, f"{file.name} at {at}"
                 found(file, at, faults)
                 handle.seek(at)
