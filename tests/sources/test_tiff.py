@@ -43,8 +43,8 @@ def test_tiff_layouts() -> None:
     found = decode_image(tiff(2, 8, 4, four.tobytes()), name="x", channels=4)
     np.testing.assert_array_equal(found, four)
     deep = [(plane.astype(np.uint16) * 257).tobytes() for plane in planes]
-    with pytest.raises(DataError, match="misreads"):
-        decode_image(tiff(2, 16, 3, *deep, planar=2), name="x")
+    found = decode_image(tiff(2, 16, 3, *deep, planar=2), name="x", depth="8bit")
+    np.testing.assert_array_equal(found, pictures.RGB)
 
 
 def test_tiff_where_zero_is_white() -> None:
@@ -60,8 +60,7 @@ def test_tiff_masks_keep_their_ids_or_are_refused() -> None:
     ids = pictures.IDS.astype(np.uint32)
     assert decode_mask(tiff(1, 32, 1, ids.tobytes()), name="x").dtype == np.int32
     pair = np.dstack([pictures.DEEP, pictures.DEEP])
-    with pytest.raises(DataError, match="mask of 16-bit"):
-        decode_mask(tiff(1, 16, 2, pair.tobytes()), name="x")
+    np.testing.assert_array_equal(decode_mask(tiff(1, 16, 2, pair.tobytes()), name="x"), pictures.DEEP)
     packed = (pictures.IDS[:, ::2] << 4 | pictures.IDS[:, 1::2]).astype(np.uint8)
     np.testing.assert_array_equal(decode_mask(tiff(1, 4, 1, packed.tobytes()), name="x"), pictures.IDS)
     np.testing.assert_array_equal(decode_image(tiff(1, 4, 1, packed.tobytes()), name="x")[:, :, 0], pictures.IDS * 17)

@@ -1,4 +1,9 @@
-"""TIFF: the directory checked here, pixels by OpenCV's libtiff. Of several pages, the first."""
+"""TIFF: the directory checked here; of several pages, the first.
+
+Samples of the usual kinds are unpacked by `tiff_samples`, anything else (JPEG, fax codes, CIELAB, YCbCr, …) is decoded
+by OpenCV's libtiff. It tells of no damage to fax codes (CCITT), nor does any other reader: such a file may be read with
+rows that are wrong.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.formats import opencv, tiff_damage, tiff_small
+from augrecipes.sources.formats import opencv, tiff_samples
 from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
 from augrecipes.sources.formats.tiff_ifd import Directory, first_directory, pictures
+from augrecipes.sources.formats.tiff_samples import Layout
 
-_WIDTH, _HEIGHT, _BITS, _PACKING, _PHOTOMETRIC, _ORIENTATION = 256, 257, 258, 259, 262, 274
+_WIDTH, _HEIGHT, _BITS, _PACKING, _PHOTOMETRIC, _FILL, _ORIENTATION = 256, 257, 258, 259, 262, 266, 274
 _STRIPS, _SAMPLES, _ROWS, _STRIP_BYTES, _PLANAR = 273, 277, 278, 279, 284
+_PREDICTOR, _PALETTE = 317, 320
 _TILE_WIDTH, _TILE_HEIGHT, _TILES, _TILE_BYTES, _EXTRA, _FORMAT = 322, 323, 324, 325, 338, 339
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _INDICES = 0, 1, 3
 _COLORS: dict[int, Color] = {0: "grey", 1: "grey", 2: "rgb", 3: "palette", 5: "cmyk", 6: "rgb", 8: "lab"}
 _UNSIGNED, _SIGNED = 1, 2
 _ASSOCIATED = 1
 _YCBCR = 6
-_CHECKED = (tiff_damage.LZW, *tiff_damage.DEFLATES, tiff_damage.PACKBITS)
-_PLAIN, _SEPARATE = 1, 2
+_SEPARATE = 2
 
 
 def header(data: bytes) -> ImageHeader:
@@ -46,38 +52,35 @@ def header(data: bytes) -> ImageHeader:
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4. Raises UnreadableError for float and signed samples, and damage."""
-    page = checked(data, info)
+    page, layout = _checked(data, info)
     kind = page.first(data, _FORMAT, _UNSIGNED)
     if kind != _UNSIGNED or info.bits > 16:
         what = {2: "signed", 3: "float"}.get(kind, "unsigned" if kind == _UNSIGNED else "unusual")
         raise UnreadableError(
             f"a TIFF of {info.bits}-bit {what} samples, of unknown range; up to 16 bits unsigned are read"
         )
-    if info.bits < 8 and info.color in ("grey", "palette") and tiff_small.can(page, data):
-        stored = tiff_small.samples(page, data, info)
-        if info.color == "palette":
-            return tiff_small.colors(page, data, stored, info.bits)
-        most = 2**info.bits - 1
-        if page.first(data, _PHOTOMETRIC, _BLACK_IS_ZERO) == _WHITE_IS_ZERO:
-            stored = np.uint8(most) - stored
-        return stored * np.uint8(255 // most)
-    if info.bits > 8 and (info.color not in ("grey", "rgb") or _separate(page, data)):
+    if info.bits > 8 and info.color not in ("grey", "rgb"):
+        raise UnreadableError(f"a TIFF of {info.bits}-bit {info.color} samples in a layout that OpenCV misreads")
+    if _simple(layout, info):
+        return _colored(data, page, info, tiff_samples.samples(data, layout))
+    if info.bits > 8 and layout.planes > 1:
         raise UnreadableError(f"a TIFF of {info.bits}-bit {info.color} samples in a layout that OpenCV misreads")
     expand = info.bits <= 8 and info.color != "grey" and not (info.color == "rgb" and info.alpha)
-    out = _libtiff(data, page, info, color=expand)
+    out = _libtiff(data, page, layout, info, color=expand)
     # OpenCV inverts up to 8 bits only.
     white = page.first(data, _PHOTOMETRIC, _BLACK_IS_ZERO) == _WHITE_IS_ZERO
     return ~out if white and out.dtype == np.uint16 else out
 
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
-    """Label ids: palette indices or grey samples as stored, uint8, uint16 or int32. Raises UnreadableError."""
-    page = checked(data, info)
-    if info.bits < 8 and tiff_small.can(page, data):
-        return tiff_small.samples(page, data, info)
-    if info.bits > 8 and (info.bits not in (16, 32) or _separate(page, data)):
+    """Label ids: palette indices or grey samples as stored, uint8, uint16 or uint32. Raises UnreadableError."""
+    page, layout = _checked(data, info)
+    if page.first(data, _FORMAT, _UNSIGNED) == _UNSIGNED and _simple(layout, info):
+        stored = tiff_samples.samples(data, layout)
+        return _colored(data, page, info, stored) if info.color == "cmyk" else stored
+    if info.bits > 8 and (info.bits not in (16, 32) or layout.planes > 1):
         raise UnreadableError(f"a TIFF mask of {info.bits}-bit samples, which OpenCV would not give as stored")
-    out = _libtiff(data, page, info, color=False, ids=info.color in ("grey", "palette"))
+    out = _libtiff(data, page, layout, info, color=False, ids=info.color in ("grey", "palette"))
     if info.bits > 8 and out.dtype.itemsize * 8 != info.bits:
         raise UnreadableError(f"a TIFF mask of {info.bits}-bit samples, of which OpenCV gives {out.dtype}")
     if info.color in ("grey", "palette") and info.bits < 8:
@@ -85,69 +88,94 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     return np.asarray(out)
 
 
-def _libtiff(data: bytes, page: Directory, info: ImageHeader, *, color: bool, ids: bool = False) -> NDArray[Any]:
-    packing, photometric = page.first(data, _PACKING, _PLAIN), page.first(data, _PHOTOMETRIC, -1)
-    told = packing == tiff_damage.LZW and info.bits > 8  # by OpenCV itself
-    if packing in _CHECKED and photometric != _YCBCR and not told:
-        tiff_damage.check(data, _parts_of(page, data, info))
+def checked(data: bytes, info: ImageHeader) -> None:
+    """Raises UnreadableError where a tag, strip or tile lies outside of the file; pixels are not decoded."""
+    _checked(data, info)
+
+
+def _simple(layout: Layout, info: ImageHeader) -> bool:
+    """Whether its samples are read here, and understood."""
+    if not tiff_samples.can(layout):
+        return False
+    match info.color:
+        case "grey" | "palette":
+            return layout.samples <= 4
+        case "rgb":
+            return layout.samples in (3, 4) and info.bits in (8, 16, 32)
+        case "cmyk":
+            return layout.samples == 4 and info.bits == 8
+    return False
+
+
+def _colored(data: bytes, page: Directory, info: ImageHeader, stored: NDArray[Any]) -> NDArray[Any]:
+    """What samples mean: grey and colours of full range, as libtiff has them."""
+    if info.color == "rgb":
+        return stored
+    if info.color == "cmyk":
+        light = 255 - stored.astype(np.uint16)
+        return (light[:, :, :3] * light[:, :, 3:] // 255).astype(np.uint8)
+    first = stored[:, :, 0]
+    if info.color == "palette":
+        table = np.array(page.values(data, _PALETTE), np.uint16)
+        if len(table) != 3 * 2**info.bits:
+            raise UnreadableError("a TIFF with colour indices and no palette")
+        return (table.reshape(3, -1).T >> (8 if table.max() > 255 else 0)).astype(np.uint8)[first]
+    most = 2**info.bits - 1
+    if page.first(data, _PHOTOMETRIC, _BLACK_IS_ZERO) == _WHITE_IS_ZERO:
+        first = first.dtype.type(most) - first
+    return first * np.uint8(255 // most) if most < 255 else first
+
+
+def _libtiff(
+    data: bytes, page: Directory, layout: Layout, info: ImageHeader, *, color: bool, ids: bool = False
+) -> NDArray[Any]:
+    whole = page.first(data, _PHOTOMETRIC, -1) != _YCBCR  # whose rows may be shorter
+    if whole and tiff_samples.can(layout) and layout.packing != tiff_samples.PLAIN and info.bits <= 8:
+        tiff_samples.samples(data, layout)  # for the damage that OpenCV does not tell of
     copy = bytearray(data)
     page.patched(copy, _ORIENTATION, 1)
     # libtiff multiplies colours by unassociated alpha on the way; called associated, they come as stored.
     page.patched(copy, _EXTRA, _ASSOCIATED)
     if ids:
         page.patched(copy, _PHOTOMETRIC, _BLACK_IS_ZERO)
-    return opencv.imdecode(bytes(copy), info, color=color)
+    return opencv.imdecode(copy, info, color=color)
 
 
-def _separate(page: Directory, data: bytes) -> bool:
-    return page.first(data, _PLANAR, 1) == _SEPARATE and page.first(data, _SAMPLES, 1) > 1
-
-
-def _parts_of(page: Directory, data: bytes, info: ImageHeader) -> tiff_damage.Parts:
-    tiled, samples = _TILES in page.entries, page.first(data, _SAMPLES, 1)
-    planes = samples if _separate(page, data) else 1
-    wide, rows = info.width, min(info.height, page.first(data, _ROWS, info.height))
-    if tiled:
-        wide, rows = page.first(data, _TILE_WIDTH, 0), page.first(data, _TILE_HEIGHT, 0)
-    starts = page.values(data, _TILES if tiled else _STRIPS)
-    sizes = page.values(data, _TILE_BYTES if tiled else _STRIP_BYTES)
-    count = _parts(page, data, info, tiled=tiled)
-    row = (wide * (samples // planes) * page.first(data, _BITS, 1) + 7) // 8
-    short = rows if tiled else info.height - (count // planes - 1) * rows
-    places = tuple(zip(starts[:count], sizes[:count], strict=True))
-    return tiff_damage.Parts(page.first(data, _PACKING, _PLAIN), places, row, rows, short, planes)
-
-
-def checked(data: bytes, info: ImageHeader) -> Directory:
-    """The directory, once every tag, strip and tile is known to lie inside the file and to be large enough.
-
-    Pixels are not decoded. Raises UnreadableError.
-    """
+def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, Layout]:
+    """The directory, and where samples are, once each strip and tile is known to lie inside of the file."""
     page = first_directory(data)
     if page.end > len(data):
         raise UnreadableError("truncated: the values of a TIFF tag lie past the end")
     tiled = _TILES in page.entries
     starts = page.values(data, _TILES if tiled else _STRIPS)
     sizes = page.values(data, _TILE_BYTES if tiled else _STRIP_BYTES)
-    if not starts or len(starts) != len(sizes) or len(starts) < _parts(page, data, info, tiled=tiled):
+    width = page.first(data, _TILE_WIDTH, 0) if tiled else info.width
+    rows = page.first(data, _TILE_HEIGHT, 0) if tiled else min(info.height, page.first(data, _ROWS, info.height))
+    if width < 1 or rows < 1:
+        raise UnreadableError("damaged: a TIFF of strips or tiles without a size")
+    samples = page.first(data, _SAMPLES, 1)
+    planes = samples if page.first(data, _PLANAR, 1) == _SEPARATE and samples > 1 else 1
+    count = -(-info.width // width) * -(-info.height // rows) * planes
+    if not starts or len(starts) != len(sizes) or len(starts) < count:
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
     if any(start + size > len(data) for start, size in zip(starts, sizes, strict=True)):
         raise UnreadableError("truncated: its TIFF data ends before the picture does")
-    if page.first(data, _PACKING, _PLAIN) == _PLAIN and not tiled:
-        bits, samples = page.first(data, _BITS, 1), page.first(data, _SAMPLES, 1)
-        planes = samples if _separate(page, data) else 1
-        row = (info.width * (samples // planes) * bits + 7) // 8
-        # Subsampled YCbCr takes less; a half of the plain size is the least that it takes.
-        if 2 * sum(sizes) < row * info.height * planes:
-            raise UnreadableError(f"truncated: {sum(sizes)} of {row * info.height * planes} bytes of TIFF pixels")
-    return page
-
-
-def _parts(page: Directory, data: bytes, info: ImageHeader, *, tiled: bool) -> int:
-    """How many strips or tiles the picture needs."""
-    width = page.first(data, _TILE_WIDTH, 0) if tiled else info.width
-    height = page.first(data, _TILE_HEIGHT, 0) if tiled else min(info.height, page.first(data, _ROWS, info.height))
-    if width < 1 or height < 1:
-        raise UnreadableError("damaged: a TIFF of strips or tiles without a size")
-    planes = page.first(data, _SAMPLES, 1) if _separate(page, data) else 1
-    return -(-info.width // width) * -(-info.height // height) * planes
+    bits = page.values(data, _BITS, (1,))
+    layout = Layout(
+        packing=page.first(data, _PACKING, tiff_samples.PLAIN),
+        bits=bits[0] if len(set(bits)) == 1 else 0,
+        samples=samples,
+        planes=planes,
+        size=(info.height, info.width),
+        tiled=tiled,
+        part=(rows, width),
+        places=tuple(zip(starts[:count], sizes[:count], strict=True)),
+        predictor=page.first(data, _PREDICTOR, 1),
+        fill=page.first(data, _FILL, 1),
+        endian=page.endian,
+    )
+    # Subsampled YCbCr takes less; a half of the plain size is the least that it takes.
+    needed = layout.row * info.height * planes
+    if layout.packing == tiff_samples.PLAIN and not tiled and 2 * sum(sizes) < needed:
+        raise UnreadableError(f"truncated: {sum(sizes)} of {needed} bytes of TIFF pixels")
+    return page, layout
