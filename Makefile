@@ -45,8 +45,8 @@ clean:  ## remove .venv, caches and demo-out
 
 # torch goes first: whatever else asks for it then finds the pinned one.
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-		|| { echo 'augrecipes needs Python 3.10 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'augrecipes needs Python 3.11 or newer: make PYTHON=python3.12 ...' >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Setting up .venv, this once: torch, the large part, then the rest'
 	@$(BIN)/python .ci/install.py torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Machine:
 def machine() -> Machine:
     """This one, now."""
     return Machine(
-        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
         processor=_processor(),
         cores=all_cores(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,

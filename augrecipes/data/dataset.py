@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,6 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from augrecipes.compiler.pipeline import Pipeline
 
 

@@ -210,7 +210,7 @@ def _middle_sides(values: Arguments) -> dict[str, Any]:
     name = "percent" if values.get("px") is None else "px"
     amount = values[name]
     sides = amount if isinstance(amount, list | tuple) and len(amount) == 4 else [amount] * 4
-    settled = [_settle("exact", side, 0, whole=name == "px")[0] for side in sides]
+    settled = [(_settle("exact", side, 0, whole=name == "px") or [0])[0] for side in sides]
     fills = {key: _middle_of(values[key]) for key in ("fill", "fill_mask") if isinstance(values[key], list | tuple)}
     return {name: settled, **fills}
 

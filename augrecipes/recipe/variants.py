@@ -86,7 +86,7 @@ class Variants:
         for address, value in (overrides or {}).items():
             try:
                 values[str(address)] = (here, from_value(value, here))
-            except TypeError as error:  # noqa: PERF203 - every wrong value is reported
+            except TypeError as error:
                 self._problems.add("E507", here, str(error), str(address))
         self._change(top, values, [(str(address), here) for address in without])
         return Resolved(top, self._lines, source.shown, extends)

@@ -219,6 +219,20 @@ def test_the_twin_of_any_arguments_is_a_step_that_draws_nothing(name, data):
     assert steps_of(derive(made)) == made
 
 
+SIDES = st.one_of(st.integers(-9, 9), st.lists(st.integers(-9, 9), max_size=5))
+
+
+@settings(max_examples=40)
+@given(sides=st.lists(SIDES, min_size=4, max_size=4), name=st.sampled_from(["px", "percent"]))
+def test_sides_of_any_form_are_one_number_each(sides, name):
+    """CropAndPad takes a number, a range or a choice for each side; of an empty choice evaluation leaves nothing."""
+    if name == "percent":
+        sides = [[number / 10 for number in side] if isinstance(side, list) else side / 10 for side in sides]
+    step = Step("CropAndPad", Arguments({name: sides}), p=1.0)
+    for one in steps_of(derive([step])):
+        assert all(isinstance(side, int | float) for side in one.args[name])
+
+
 class KeptInEval(A.ImageOnlyTransform):
     in_eval = "keep"
 
