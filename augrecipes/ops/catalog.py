@@ -32,9 +32,10 @@ def shipped() -> dict[str, Schema]:
     ['height', 'width']
     """
     steps = document()["$defs"]["stepMapping"]["properties"]
-    return {name: _own_part(schema) for name, schema in steps.items() if "x-group" not in schema}
+    return {name: own_part(schema) for name, schema in steps.items() if "x-group" not in schema}
 
 
-def _own_part(schema: Schema) -> Schema:
+def own_part(schema: Schema) -> Schema:
+    """A step's schema without the keys of every step."""
     own = {name: part for name, part in schema.get("properties", {}).items() if name not in EVERY_STEP}
     return {**schema, "properties": own}

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from augrecipes.recipe import spelling
+from augrecipes.recipe.grammar import KEYS
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table
 from augrecipes.recipe.problems import Problems
 
 SECTIONS = ("steps", "eval")
-SETTABLE = ("recipe", "about", "kind", "optimize", "inputs", "output", "scales", "bag", "allow_resampling")
+SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "extends", "set", "without"})
 
 
 @dataclass(slots=True)

@@ -113,6 +113,10 @@ def _check_enum(schema: Schema, node: Node) -> list[Finding]:
     if isinstance(node, Scalar) and any(_same(choice, node.value) for choice in choices):
         return []
     texts = [choice for choice in choices if isinstance(choice, str)]
+    if isinstance(node, Items) and any(isinstance(choice, list) for choice in choices):
+        value = plain(node)
+        same = any(len(choice) == len(value) and all(map(_same, choice, value)) for choice in choices)
+        return [] if same else [Finding("E307", node.place, f"must be {expected(schema)}, got {value}")]
     if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
         hint = spelling.hint(node.value, texts)
         return [Finding("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
@@ -130,6 +134,8 @@ def _check_items(schema: Schema, node: Items) -> list[Finding]:
         return [_wrong_type(schema, node)]
     parts = schema.get("prefixItems") or [schema.get("items", {})] * len(node.items)
     found = [finding for part, item in zip(parts, node.items, strict=False) for finding in check_value(part, item)]
+    if "prefixItems" not in schema and all(finding.code == "E307" for finding in found):
+        found = found[:1]  # of things of one kind, one speaks for the rest
     if found or not schema.get("x-nondecreasing"):
         return found
     values = plain(node)
@@ -164,7 +170,8 @@ def _check_bounds(schema: Schema, node: Scalar) -> list[Finding]:
         and (high is None or value <= high)
         and (below is None or value < below)
     )
-    return [] if fine else [Finding("E307", node.place, f"must be {_bounds(schema)}, got {value!r}")]
+    hint = f"; {schema['x-hint']}" if "x-hint" in schema and value > schema["maximum"] else ""
+    return [] if fine else [Finding("E307", node.place, f"must be {_bounds(schema)}, got {value!r}{hint}")]
 
 
 def _bounds(schema: Schema) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.recipe import spelling
-from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Kind, Position
-from augrecipes.recipe.nodes import Node, Place, Table
+from augrecipes.recipe.nodes import Node, Place, Scalar, Table, describe, plain
 from augrecipes.recipe.problems import Problems
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
@@ -58,7 +58,7 @@ class Context:
         match = _IGNORE.search(lines[place.line - 1])
         return frozenset(code.strip() for code in match[1].split(",") if code.strip()) if match else frozenset()
 
-    def value(self, node: Node, schema: Mapping[str, Any], code: str, name: str) -> bool:
+    def value(self, node: Node, schema: Schema, code: str, name: str) -> bool:
         """Check one value; True when it is fine."""
         found = check_value(schema, node)
         for finding in found:
@@ -71,6 +71,41 @@ class Context:
             if key not in valid:
                 message = f"unknown key {key!r}{spelling.hint(key, valid)}; it takes {', '.join(valid)}"
                 self.problems.add(code, place, message, name)
+
+    def fields(self, node: Node | None, mapping: Schema, code: str, name: str) -> dict[str, Any]:
+        """The values of a mapping that are fine, by key."""
+        if node is None:
+            return {}
+        properties = mapping["properties"]
+        if not isinstance(node, Table):
+            message = f"must be a mapping of {', '.join(properties)}; got {describe(node)}"
+            self.problems.add(code, node.place, message, name)
+            return {}
+        self.keys(node, tuple(properties), code, name)
+        for key in mapping.get("required", ()):
+            if key not in node.entries:
+                self.problems.add(code, node.place, f"key {key!r} is missing", name)
+        return {
+            key: plain(value)
+            for key, _, value in node.pairs()
+            if key in properties and self.value(value, properties[key], code, f"{name}.{key}")
+        }
+
+    def word_or_fields(self, node: Node, union: Schema, code: str, name: str) -> str | dict[str, Any] | None:
+        """One of the words that stand for a mapping, or the values of the mapping that are fine; None for neither."""
+        words, mapping = union["anyOf"]
+        if isinstance(node, Table):
+            return self.fields(node, mapping, code, name)
+        if not check_value(words, node):
+            return str(plain(node))
+        text = node.value if isinstance(node, Scalar) else None
+        hint = spelling.hint(text, words["enum"]) if isinstance(text, str) else ""
+        self.problems.add(code, node.place, f"must be {expected(union)}, got {describe(node)}{hint}", name)
+        return None
+
+    def at(self, node: Node, key: str) -> Place:
+        """Where a key of a mapping stands."""
+        return node.at.get(key, node.place) if isinstance(node, Table) else node.place
 
     def position(self, place: Place) -> Position:
         """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""

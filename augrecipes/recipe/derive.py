@@ -14,7 +14,6 @@ from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.sites import label
 
-WORD = "derived"
 ONE_BY_ONE = "its steps one by one"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from augrecipes.ops import registry
 from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.grammar import BAG, KEYS, TOP, WORD
 from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
 from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
@@ -16,10 +17,6 @@ from augrecipes.recipe.sites import label
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.variants import Resolved
 
-KEYS = (
-    "version", "recipe", "about", "kind", "optimize", "inputs", "steps", "eval", "output", "scales", "bag",
-    "allow_resampling", "extends", "set", "without",
-)  # fmt: skip
 RESERVED = {
     "views": "multi-crop",
     "tta": "test-time augmentation",
@@ -29,9 +26,8 @@ RESERVED = {
     "mixup": "MixUp",
     "cutmix": "CutMix",
 }
-_CHOICES = {"kind": ("image", "pair", "bag"), "optimize": ("none", "exact", "fast")}
 _KIND_OF = {"scales": "pair", "allow_resampling": "pair", "bag": "bag"}
-_NAME = re.compile(r"[a-z0-9-]+")
+_NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 
 
 def build(resolved: Resolved, problems: Problems) -> Recipe:
@@ -42,8 +38,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     _check_version(context, top)
     if "recipe" not in top.entries and not resolved.partial:
         problems.add("E203", top.place, "key 'recipe' is missing; it names the recipe", "recipe")
-    kind = _choice(context, top, "kind") or "image"
-    context.kind = kind  # type: ignore[assignment]
+    kind = _value(context, top, "kind", "image")
+    context.kind = kind
     for key, owner in _KIND_OF.items():
         if key in top.entries and kind != owner:
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
@@ -55,9 +51,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     output, by_target = outputs.build_output(context, top.entries.get("output"))
     recipe = Recipe(
         name=_name(context, top),
-        about=_text(context, top, "about"),
+        about=_value(context, top, "about", ""),
         kind=context.kind,
-        optimize=_choice(context, top, "optimize") or "exact",  # type: ignore[arg-type]
+        optimize=_value(context, top, "optimize", "exact"),
         inputs=inputs.build_inputs(context, top.entries.get("inputs")),
         steps=steps or (),
         eval=evaluation,
@@ -65,7 +61,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         outputs=Arguments(by_target),
         scales=Arguments(context.scales),
         bag=_bag(context, top.entries.get("bag")),
-        allow_resampling=_flag(context, top, "allow_resampling"),
+        allow_resampling=_value(context, top, "allow_resampling", False),
         file=resolved.file,
         derived=_says_derived(top),
     )
@@ -108,23 +104,11 @@ def _name(context: Context, top: Table) -> str:
     return value
 
 
-def _text(context: Context, top: Table, key: str) -> str:
+def _value(context: Context, top: Table, key: str, otherwise: Any) -> Any:
+    """The value of a key that takes plain values."""
     node = top.entries.get(key)
-    if node is None or not context.value(node, {"type": "string"}, "E204", key):
-        return ""
-    return str(plain(node))
-
-
-def _flag(context: Context, top: Table, key: str) -> bool:
-    node = top.entries.get(key)
-    return node is not None and context.value(node, {"type": "boolean"}, "E204", key) and bool(plain(node))
-
-
-def _choice(context: Context, top: Table, key: str) -> str | None:
-    node = top.entries.get(key)
-    if node is None or not context.value(node, {"enum": list(_CHOICES[key])}, "E204", key):
-        return None
-    return str(plain(node))
+    fine = node is not None and context.value(node, TOP["properties"][key], "E204", key)
+    return plain(node) if node is not None and fine else otherwise
 
 
 def _section(context: Context, top: Table, key: str) -> tuple[Step, ...] | None:
@@ -139,13 +123,13 @@ def _section(context: Context, top: Table, key: str) -> tuple[Step, ...] | None:
 
 def _says_derived(top: Table) -> bool:
     node = top.entries.get("eval")
-    return isinstance(node, Scalar) and node.value == derive.WORD
+    return isinstance(node, Scalar) and node.value == WORD
 
 
 def _evaluation(context: Context, top: Table, steps: tuple[Step, ...]) -> tuple[Step, ...] | None:
     node = top.entries.get("eval")
     if isinstance(node, Scalar) and isinstance(node.value, str) and not _says_derived(top):
-        message = f"must be a list of steps, or `{derive.WORD}`, got {describe(node)}"
+        message = f"must be a list of steps, or `{WORD}`, got {describe(node)}"
         context.problems.add("E204", node.place, message, "eval")
         return None
     if node is None or not _says_derived(top):
@@ -162,26 +146,11 @@ def _evaluation(context: Context, top: Table, steps: tuple[Step, ...]) -> tuple[
     return derive.steps_of(rows)
 
 
-_BAG: dict[str, Any] = {
-    "max_tiles": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
-    "min_tiles": {"type": "integer", "minimum": 0},
-    "pick": {"enum": ["random", "first", "stride"]},
-}
-
-
 def _bag(context: Context, node: Node | None) -> Bag | None:
     if node is None:
         return None
-    if not isinstance(node, Table):
-        context.problems.add("E404", node.place, f"must be a mapping, got {describe(node)}", "bag")
-        return None
-    context.keys(node, tuple(_BAG), "E404", "bag")
-    values = {}
-    for key, _, value in node.pairs():
-        if key in _BAG and context.value(value, _BAG[key], "E404", f"bag.{key}"):
-            values[key] = plain(value)
-    bag = Bag(**values)
+    bag = Bag(**context.fields(node, BAG, "E404", "bag"))
     if bag.max_tiles is not None and bag.min_tiles > bag.max_tiles:
         message = f"min_tiles ({bag.min_tiles}) may not exceed max_tiles ({bag.max_tiles})"
-        context.problems.add("E404", node.at.get("min_tiles", node.place), message, "bag")
+        context.problems.add("E404", context.at(node, "min_tiles"), message, "bag")
     return bag

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from augrecipes.ops import registry
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_degrade
+from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import Items, Place, Scalar, Table
 
 # The message of lint L504, which `document` notes beside old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
 _N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
-
-_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 
 
 def check_group(context: Context, step: Step, body: Table, place: Place) -> None:
@@ -44,9 +40,9 @@ def _weights(context: Context, step: Step, place: Place) -> None:
 def _counts(context: Context, step: Step, body: Table, size: int) -> None:
     replace = body.entries.get("replace")
     if replace is not None:
-        context.value(replace, {"type": "boolean"}, "E310", f"{step.name}.replace")
+        context.value(replace, GROUPS["SomeOf"]["properties"]["replace"], "E310", f"{step.name}.replace")
     count = body.entries.get("n")
-    if count is None or not context.value(count, _COUNT, "E310", f"{step.name}.n"):
+    if count is None or not context.value(count, GROUPS[step.name]["properties"]["n"], "E310", f"{step.name}.n"):
         return
     again = isinstance(replace, Scalar) and replace.value is True
     if isinstance(count, Scalar) and size and count.value > size and not again:

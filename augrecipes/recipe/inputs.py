@@ -3,40 +3,12 @@
 from __future__ import annotations
 
 from math import ceil, gcd
-from typing import Any
+from typing import Any, get_args
 
 from augrecipes.recipe.context import Context
-from augrecipes.recipe.model import Boxes, Inputs, Keypoints
+from augrecipes.recipe.grammar import IMAGE, INPUTS
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Presence
 from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
-
-_PRESENCE = ("absent", "optional", "required")
-BOX_FORMATS = ("pascal_voc", "coco", "yolo", "albumentations")
-POINT_FORMATS = ("xy", "yx", "xya", "xys", "xyas", "xysa", "xyz")
-
-_FLAG = {"type": "boolean"}
-_TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}]}
-_AT_LEAST_0 = {"type": "number", "minimum": 0}
-_SIZE = {"type": "integer", "minimum": 1}
-_BOXES: dict[str, Any] = {
-    "format": {"enum": list(BOX_FORMATS)},
-    "labels": _TEXT,
-    "min_area": _AT_LEAST_0,
-    "min_visibility": {**_AT_LEAST_0, "maximum": 1},
-    "min_width": _AT_LEAST_0,
-    "min_height": _AT_LEAST_0,
-    "clip": _FLAG,
-    "presence": {"enum": list(_PRESENCE)},
-}
-_KEYPOINTS: dict[str, Any] = {
-    "format": {"enum": list(POINT_FORMATS)},
-    "labels": _TEXT,
-    "remove_invisible": _FLAG,
-    "presence": {"enum": list(_PRESENCE)},
-}
-_IMAGE: dict[str, Any] = {
-    "channels": _SIZE,
-    "min_size": {"type": "array", "prefixItems": [_SIZE, _SIZE], "minItems": 2, "maxItems": 2},
-}
 
 
 def build_inputs(context: Context, node: Node | None) -> Inputs:
@@ -50,20 +22,19 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     if not isinstance(node, Table):
         context.problems.add("E402", node.place, f"must be a mapping, got {describe(node)}", "inputs")
         return Inputs()
-    beside = ("mask", "boxes", "keypoints")
-    context.keys(node, ("image", *beside, *context.scales), "E402", "inputs")
+    context.keys(node, (*INPUTS["properties"], *context.scales), "E402", "inputs")
     entries = node.entries
     given = _image(context, entries)
     if context.kind != "image":
-        for key in beside:
+        for key in ("mask", "boxes", "keypoints"):
             value = entries.get(key)
             if value is not None and not (isinstance(value, Scalar) and value.value == "absent"):
                 message = f"recipes of kind {context.kind} have images only; leave it out"
                 context.problems.add("E402", node.at[key], message, f"inputs.{key}")
     mask = entries.get("mask")
-    boxes = _optional(context, entries.get("boxes"), _BOXES, BOX_FORMATS, "inputs.boxes")
-    keypoints = _optional(context, entries.get("keypoints"), _KEYPOINTS, POINT_FORMATS, "inputs.keypoints")
-    if mask is not None and context.value(mask, {"enum": list(_PRESENCE)}, "E402", "inputs.mask"):
+    boxes = _optional(context, entries.get("boxes"), "boxes")
+    keypoints = _optional(context, entries.get("keypoints"), "keypoints")
+    if mask is not None and context.value(mask, INPUTS["properties"]["mask"], "E402", "inputs.mask"):
         given["mask"] = plain(mask)
     return Inputs(
         boxes=None if boxes is None else Boxes(**boxes),
@@ -74,11 +45,11 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
 
 def _image(context: Context, entries: dict[str, Node]) -> dict[str, Any]:
     """Channels and least size, those of single targets in pixels of the coarsest one."""
-    found = _fields(context, entries.get("image"), _IMAGE, "inputs.image")
+    found = context.fields(entries.get("image"), IMAGE, "E402", "inputs.image")
     least = [found["min_size"]] if "min_size" in found else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
-        own = _fields(context, entries.get(target), _IMAGE, f"inputs.{target}")
+        own = context.fields(entries.get(target), IMAGE, "E402", f"inputs.{target}")
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
         if own.get("channels", found.get("channels")) != found.setdefault("channels", own.get("channels")):
@@ -89,32 +60,11 @@ def _image(context: Context, entries: dict[str, Node]) -> dict[str, Any]:
     return found
 
 
-def _fields(context: Context, node: Node | None, schemas: dict[str, Any], name: str) -> dict[str, Any]:
-    """The values of a mapping that are fine."""
-    if node is None:
-        return {}
-    if not isinstance(node, Table):
-        context.problems.add(
-            "E402", node.place, f"must be a mapping of {', '.join(schemas)}; got {describe(node)}", name
-        )
-        return {}
-    context.keys(node, tuple(schemas), "E402", name)
-    return {
-        key: plain(value)
-        for key, _, value in node.pairs()
-        if key in schemas and context.value(value, schemas[key], "E402", f"{name}.{key}")
-    }
-
-
-def _optional(
-    context: Context, node: Node | None, schemas: dict[str, Any], formats: tuple[str, ...], name: str
-) -> dict[str, Any] | None:
+def _optional(context: Context, node: Node | None, key: str) -> dict[str, Any] | None:
     """The fields of boxes or keypoints: a mapping, a bare format, or a bare presence; None for `absent`."""
     if node is None:
         return None
-    if isinstance(node, Scalar):
-        if not context.value(node, {"enum": [*formats, *_PRESENCE]}, "E402", name) or node.value == "absent":
-            return None
-        return {"presence" if node.value in _PRESENCE else "format": node.value}
-    fields = _fields(context, node, schemas, name)
-    return None if fields.get("presence") == "absent" else fields
+    said = context.word_or_fields(node, INPUTS["properties"][key], "E402", f"inputs.{key}")
+    if isinstance(said, str):
+        said = {"presence" if said in get_args(Presence) else "format": said}
+    return None if said is None or said.get("presence") == "absent" else said

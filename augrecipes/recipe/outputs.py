@@ -7,24 +7,16 @@ reversed; with `y` and `gray`, one channel, they mean nothing and are an error.
 
 from __future__ import annotations
 
-from typing import Any
-
 from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.grammar import OUTPUT
 from augrecipes.recipe.model import Normalize, Output
-from augrecipes.recipe.nodes import Items, Node, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import Node, Scalar, Table, describe
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
 _IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "dtype": ("float32", "float16", "uint8"),
-    "layout": ("chw", "hwc"),
-    "color": ("rgb", "bgr", "y", "gray"),
-    "where": ("host", "device"),
-}
-KEYS = ("dtype", "layout", "normalize", "range", "color", "where")
-_RANGES = ((0, 1), (0, 255), (-1, 1))
+KEYS = tuple(OUTPUT["properties"])
 
 
 def imagenet(color: str) -> Normalize:
@@ -78,19 +70,13 @@ def _inherited(own: Table, of_target: Table) -> Table:
 
 
 def _one(context: Context, node: Table, name: str) -> Output:
-    values: dict[str, Any] = {}
-    context.keys(node, KEYS, "E401", name)
-    for key, _, value in node.pairs():
-        label = f"{name}.{key}"
-        if key in _CHOICES:
-            if context.value(value, {"enum": list(_CHOICES[key])}, "E401", label):
-                values[key] = plain(value)
-        elif key == "normalize":
-            values[key] = _normalize(context, value, label)
-        elif key == "range" and (found := _range(context, value, label)):
-            values[key] = found
-    if values.get("normalize") == _IMAGENET and isinstance(node.entries["normalize"], Scalar):
-        values["normalize"] = imagenet(values.get("color", "rgb"))
+    normalize = node.entries.get("normalize")
+    others = {key: value for key, value in node.entries.items() if key != "normalize"}
+    values = context.fields(Table(others, node.place, node.at), OUTPUT, "E401", name)
+    if "range" in values:
+        values["range"] = tuple(map(float, values["range"]))
+    if normalize is not None:
+        values["normalize"] = _normalize(context, normalize, values.get("color", "rgb"), f"{name}.normalize")
     output = Output(**values)
     _check_together(context, node, output, name)
     return output
@@ -116,56 +102,15 @@ def _check_together(context: Context, node: Table, output: Output, name: str) ->
         context.problems.add("E401", node.at["normalize"], message, f"{name}.normalize")
 
 
-def _normalize(context: Context, node: Node, label: str) -> Normalize | None:
-    if isinstance(node, Scalar) and node.value in ("imagenet", "none"):
-        return _IMAGENET if node.value == "imagenet" else None
-    if not isinstance(node, Table):
-        message = f"must be imagenet, none or {{mean: ..., std: ...}}, got {describe(node)}"
-        if isinstance(node, Scalar) and isinstance(node.value, str):
-            message += spelling.hint(node.value, ("imagenet", "none"))
-        context.problems.add("E401", node.place, message, label)
+def _normalize(context: Context, node: Node, color: str, label: str) -> Normalize | None:
+    said = context.word_or_fields(node, OUTPUT["properties"]["normalize"], "E401", label)
+    if said == "imagenet":
+        return imagenet(color)
+    if not isinstance(said, dict) or len(said) < 2:
         return None
-    context.keys(node, ("mean", "std"), "E401", label)
-    values: dict[str, tuple[float, ...]] = {}
-    for key in ("mean", "std"):
-        part = node.entries.get(key)
-        if part is None:
-            context.problems.add("E401", node.place, f"key {key!r} is missing", label)
-        elif found := _numbers(context, part, f"{label}.{key}"):
-            values[key] = found
-    if len(values) < 2:
-        return None
-    mean, std = values["mean"], values["std"]
+    lists = (value if isinstance(value, list) else [value] for value in (said["mean"], said["std"]))
+    mean, std = (tuple(map(float, value)) for value in lists)
     if len(mean) != len(std) and 1 not in (len(mean), len(std)):
         message = f"mean has {len(mean)} numbers and std has {len(std)}"
-        context.problems.add("E401", node.entries["std"].place, message, label)
-    if any(number <= 0 for number in std):
-        context.problems.add("E401", node.entries["std"].place, "std must be greater than 0", f"{label}.std")
-        return None
-    if any(abs(number) > 10 for number in mean) or any(number > 10 for number in std):
-        message = "mean and std are of values in 0..1; divide those of 0..255 by 255"
-        context.problems.add("E401", node.entries["mean"].place, message, label)
+        context.problems.add("E401", node.entries["std"].place, message, label)  # type: ignore[union-attr]
     return Normalize(mean, std)
-
-
-def _numbers(context: Context, node: Node, label: str) -> tuple[float, ...]:
-    number = {"type": "number"}
-    schema = {"anyOf": [number, {"type": "array", "items": number}]}
-    if not context.value(node, schema, "E401", label):
-        return ()
-    if isinstance(node, Items) and not node.items:
-        context.problems.add("E401", node.place, "needs one number, or one a channel", label)
-        return ()
-    value = plain(node)
-    return tuple(float(item) for item in value) if isinstance(value, list) else (float(value),)
-
-
-def _range(context: Context, node: Node, label: str) -> tuple[float, float] | None:
-    schema = {"type": "array", "prefixItems": [{"type": "number"}] * 2, "minItems": 2, "maxItems": 2}
-    if not context.value(node, schema, "E401", label):
-        return None
-    low, high = plain(node)
-    if (low, high) not in _RANGES:
-        context.problems.add("E401", node.place, f"must be [0, 1], [0, 255] or [-1, 1], got [{low}, {high}]", label)
-        return None
-    return float(low), float(high)

@@ -10,16 +10,16 @@ from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_order
+from augrecipes.recipe.grammar import OUTPUT, SCALES
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import Table, describe
-from augrecipes.recipe.outputs import KEYS
 
 # Keys of samples and of `output:` that no target may take.
 _TAKEN = {
     "image", "images", "mask", "masks", "boxes", "bboxes", "box_labels", "keypoints", "label", "index", "path", "bag",
-    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self", *KEYS, *keyword.kwlist,
+    "coords", "applied", "window", "weight", "split", "group", "out", "force_apply", "self",
+    *OUTPUT["properties"], *keyword.kwlist,
 }  # fmt: skip
-_LARGEST_SCALE = 64
 
 
 def build_scales(context: Context, top: Table) -> dict[str, int]:
@@ -34,15 +34,14 @@ def build_scales(context: Context, top: Table) -> dict[str, int]:
         problems.add("E403", node.place, f"must be a mapping such as {{lr: 1, hr: 4}}, got {describe(node)}", "scales")
         return {}
     scales: dict[str, int] = {}
-    schema = {"type": "integer", "minimum": 1, "maximum": _LARGEST_SCALE}
     for key, place, value in node.pairs():
         if not key.isidentifier():
             problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
         elif key in _TAKEN:
             problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
-        elif context.value(value, schema, "E403", f"scales.{key}"):
+        elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
             scales[key] = int(value.value)  # type: ignore[union-attr]
-    if context.kind == "pair" and len(node.entries) < 2:
+    if context.kind == "pair" and len(node.entries) < SCALES["minProperties"]:
         problems.add("E403", node.place, "a pair has two targets or more", "scales")
     return scales
 

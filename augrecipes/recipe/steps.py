@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.ops import judge, registry
+from augrecipes.ops.catalog import own_part
 from augrecipes.ops.own import PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe import limits, spelling, suggest
+from augrecipes.recipe import grammar, limits, spelling, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.context import Context
+from augrecipes.recipe.grammar import STEP_KEYS, P
 from augrecipes.recipe.groups import check_group
 from augrecipes.recipe.history import CLASSES, GONE, is_old
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
 
-RESERVED = ("p", "id", "target", "at", "share")
-_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_GROUP_KEYS = {"OneOf": (), "SomeOf": ("n", "replace"), "Sequential": (), "RandomOrder": ("n",)}
-_P: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+RESERVED = ("p", *STEP_KEYS)
+_GROUPS = {name: own_part(schema) for name, schema in grammar.GROUPS.items()}
+_ID = re.compile(STEP_KEYS["id"]["pattern"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
         label = f"{name}.{key}"
         match key:
             case "p":
-                if context.value(node, _P, "E309", label) and isinstance(node, Scalar):
+                if context.value(node, P, "E309", label) and isinstance(node, Scalar):
                     found["p"] = float(node.value)
             case "id":
                 if _good_id(context, node, label):
@@ -164,7 +165,7 @@ def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
             case "share":
                 if context.kind != "bag":
                     context.problems.add("E207", body.at.get(key, node.place), "belongs to recipes of kind bag", label)
-                elif context.value(node, {"enum": ["tile", "bag"]}, "E309", label):
+                elif context.value(node, STEP_KEYS["share"], "E309", label):
                     found["share"] = plain(node)
     return found
 
@@ -213,11 +214,11 @@ def _targets(context: Context, node: Node, label: str, place: Place, *, one: boo
 
 def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
     """The arguments that are not reserved, checked against the class's schema."""
-    schema = registry.arguments(name) or {"properties": {key: {} for key in _GROUP_KEYS.get(name, ())}}
+    schema = _GROUPS.get(name) or registry.arguments(name) or {"properties": {}}
     properties: Mapping[str, Any] = schema["properties"]
     inner = ("steps",) if name in GROUPS else ("steps", "target") if name == "Degrade" else ()
     valid = [key for key in properties if key != "p"]
-    open_ended = schema.get("additionalProperties", True) is True and name not in GROUPS
+    open_ended = schema.get("additionalProperties", True) is True
     taken: dict[str, Node] = {}
     for key, at, node in body.pairs():
         if key == "steps" and "steps" in inner:

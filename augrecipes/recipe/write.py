@@ -10,6 +10,7 @@ import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import derive
+from augrecipes.recipe.grammar import WORD
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.outputs import imagenet
@@ -45,7 +46,7 @@ def to_yaml(recipe: Recipe) -> str:
             lines.append(f"{key}: {flow(value)}")
     lines += _section("steps", recipe.steps)
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
-        lines.append(f"eval: {derive.WORD}")
+        lines.append(f"eval: {WORD}")
     elif recipe.eval is not None:
         lines += _section("eval", recipe.eval)
     lines += _outputs(recipe)

@@ -140,7 +140,7 @@ TOP = [
     (HEAD + "steps: []\noutput: {normalize: {mean: 0.5}}", "E401", 4, 21, "'std' is missing"),
     (HEAD + "steps: []\noutput: {normalize: {mean: 0.5, std: 0}}", "E401", 4, 38, "greater than 0"),
     (HEAD + "steps: []\noutput: {normalize: {mean: [1, 2], std: [1, 2, 3]}}", "E401", 4, 41, "std has 3"),
-    (HEAD + "steps: []\noutput: {normalize: {mean: [124, 116, 104], std: [58, 57, 57]}}", "E401", 4, 28, "by 255"),
+    (HEAD + "steps: []\noutput: {normalize: {mean: [124, 116, 104], std: [58, 57, 57]}}", "E401", 4, 29, "by 255"),
     (HEAD + "steps: []\noutput: {range: [0, 2]}", "E401", 4, 17, "[-1, 1]"),
     (HEAD + "steps: []\noutput: {range: [0, 1], normalize: imagenet}", "E401", 4, 10, "leave one of them out"),
     (HEAD + "steps: []\noutput: {dtype: uint8, normalize: imagenet}", "E401", 4, 24, "uint8 cannot hold"),

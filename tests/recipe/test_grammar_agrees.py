@@ -1,0 +1,265 @@
+"""Law: what the parser takes the JSON Schema takes, and what it refuses the schema refuses, but for the rules below."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from near_recipes import WHOLE, Path, at, edited, edits, places, values
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.ops import catalog
+from augrecipes.recipe import gallery, grammar
+from augrecipes.recipe.parse import parse_text
+
+HEAD = "version: 1, recipe: a"
+PAIR = f"{HEAD}, kind: pair, scales: {{lr: 1, hr: 4}}"
+RESIZED = "steps: [ResizeToTarget]"
+# What JSON Schema cannot say: code, a part of the message, and a recipe that the schema takes for that reason.
+BEYOND = [
+    ("E106", "nests at most", f"{HEAD}, steps: [], extends: x, set: {{a: {'[' * 40}{']' * 40}}}"),
+    ("E115", "64 bits", f"{HEAD}, steps: [], inputs: {{image: {{channels: {9**30}}}}}"),
+    ("E118", "at most 5,000 steps", f"{HEAD}, steps: [{'NoOp, ' * 5001}]"),
+    ("E204", ".0; such as '", "version: 1, recipe: 12.0, steps: []"),  # a name of digits counts as it is written
+    ("E207", "", f"{HEAD}, steps: [], bag: {{}}"),
+    ("E208", "", f"{HEAD}, eval: derived, steps: [RandomCropNearBBox]"),
+    ("E307", "may not exceed the second", f"{HEAD}, steps: [RandomResizedCrop: {{size: [8, 8], scale: [1, 0.5]}}]"),
+    ("E308", "", f"{HEAD}, steps: [Blur: {{blur_limit: 4}}]"),
+    ("E309", "is limited to", f"{PAIR}, steps: [Sequential: {{target: lr, steps: [ToGray: {{target: hr}}]}}]"),
+    ("E309", "'at' stands", f"{PAIR}, steps: [D4: {{at: lr}}]"),
+    ("E310", "every step has weight", f"{HEAD}, steps: [OneOf: {{steps: [D4: {{p: 0}}]}}]"),
+    ("E310", "cannot draw", f"{HEAD}, steps: [SomeOf: {{n: 2, steps: [D4]}}]"),
+    ("E311", "is the name of a class", f"{HEAD}, steps: [D4: {{id: D4}}]"),
+    ("E311", "is taken by", f"{HEAD}, steps: [D4: {{id: a}}, D4: {{id: a}}]"),
+    ("E312", "inside Degrade only", f"{HEAD}, steps: [ResizeToTarget]"),
+    ("E312", "inside a Degrade", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [Degrade: {{source: hr, "
+     f"target: lr, {RESIZED}}}, ResizeToTarget]}}]"),
+    ("E312", "at the top of its list", f"{PAIR}, steps: [Sequential: {{steps: [Degrade: {{source: hr, target: lr, "
+     f"{RESIZED}}}]}}]"),
+    ("E312", "no meaning inside", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [ResizeToTarget: "
+     "{target: lr}]}]"),
+    ("E312", "are the same", f"{PAIR}, steps: [Degrade: {{source: hr, target: hr, {RESIZED}}}]"),
+    ("E312", "at another size", f"{PAIR}, steps: [Degrade: {{source: hr, target: lr, steps: [Blur]}}]"),
+    ("E312", "made already", f"{PAIR}, steps: [{', '.join([f'Degrade: {{source: hr, target: lr, {RESIZED}}}'] * 2)}]"),
+    ("E312", "not there yet", f"{PAIR}, steps: [ToGray: {{target: lr}}, Degrade: {{source: hr, target: lr, "
+     f"{RESIZED}}}]"),
+    ("E313", "", f"{PAIR}, steps: [RandomCrop: {{height: 50, width: 48, at: hr}}]"),
+    ("E314", "", f"{PAIR}, steps: [ToGray: {{target: mr}}]"),
+    ("E401", "unknown key", f"{HEAD}, steps: [], output: {{hr: {{}}}}"),
+    ("E401", "leave one of them out", f"{HEAD}, steps: [], output: {{range: [0, 1], normalize: imagenet}}"),
+    ("E401", "uint8 cannot hold", f"{HEAD}, steps: [], output: {{dtype: uint8, normalize: imagenet}}"),
+    ("E401", "uint8 has the range", f"{HEAD}, steps: [], output: {{dtype: uint8, range: [0, 1]}}"),
+    ("E401", "has one channel", f"{HEAD}, steps: [], output: {{color: y, normalize: imagenet}}"),
+    ("E401", "and std has", f"{HEAD}, steps: [], output: {{normalize: {{mean: [0, 0], std: [1, 1, 1]}}}}"),
+    ("E402", "unknown key", f"{HEAD}, steps: [], inputs: {{hr: {{}}}}"),
+    ("E402", "have images only", f"{PAIR}, steps: [], inputs: {{mask: required}}"),
+    ("E402", "as many channels", f"{PAIR}, steps: [], inputs: {{lr: {{channels: 1}}, hr: {{channels: 3}}}}"),
+    ("E403", "a pair needs scales", f"{HEAD}, kind: pair, steps: []"),
+    ("E403", "is a Python name", f"{HEAD}, kind: pair, steps: [], scales: {{l-r: 1, hr: 4}}"),
+    ("E403", "means something else", f"{HEAD}, kind: pair, steps: [], scales: {{mask: 1, hr: 4}}"),
+    ("E404", "may not exceed", f"{HEAD}, kind: bag, steps: [], bag: {{max_tiles: 2, min_tiles: 3}}"),
+    ("E501", "is no recipe of the gallery", f"{HEAD}, extends: nothing"),
+    ("E505", "", f"{HEAD}, extends: folder-128, without: [Nothing]"),
+    ("E506", "", f"{HEAD}, extends: folder-128, steps: [D4, D4], without: [D4]"),
+    ("E507", "cannot be set", f"{HEAD}, extends: folder-128, set: {{version: 2}}"),
+    ("E507", "leaves out whole steps", f"{HEAD}, extends: folder-128, without: [RandomCrop.height]"),
+    ("E507", "names a step", f"{HEAD}, extends: folder-128, set: {{RandomCrop: 2}}"),
+]  # fmt: skip
+
+
+def problems(document: Any) -> tuple[Diagnostic, ...]:
+    """What the parser has to say: JSON is YAML."""
+    try:
+        parse_text(json.dumps(document))
+    except RecipeError as error:
+        return error.problems
+    return ()
+
+
+def beyond(problem: Diagnostic) -> bool:
+    return any(problem.code == code and part in problem.message for code, part, _ in BEYOND)
+
+
+def disagreement(document: Any, schema: Draft202012Validator) -> str:
+    """Where the two differ, or an empty text."""
+    found, taken = problems(document), schema.is_valid(document)
+    if not found:
+        return "" if taken else "the parser takes it, the schema does not"
+    if isinstance(document, dict) and isinstance(document.get("set"), dict):
+        found = problems({**document, "set": {}})  # what it sets, and where, only addresses tell
+    plain = [problem for problem in found if not beyond(problem)]
+    return f"the schema takes it, the parser does not: {plain[0]}" if plain and taken else ""
+
+
+@cache
+def shipped() -> Draft202012Validator:
+    return Draft202012Validator(catalog.document())
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(catalog.document())
+    for document in WHOLE:
+        assert problems(document) == ()
+        assert shipped().is_valid(document)
+
+
+@pytest.mark.parametrize("name", gallery.gallery_names())
+def test_the_gallery_is_valid(name: str) -> None:
+    assert shipped().is_valid(yaml.safe_load(gallery.path(name).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("code", "part", "text"), BEYOND, ids=[f"{code} {part}" for code, part, _ in BEYOND])
+def test_each_rule_beyond_the_schema_is_one(code: str, part: str, text: str) -> None:
+    """The list holds nothing that the schema does say, and nothing that no recipe meets."""
+    with pytest.raises(RecipeError) as raised:
+        parse_text(f"{{{text}}}")
+    assert any(problem.code == code and part in problem.message for problem in raised.value.problems)
+    assert all(beyond(problem) for problem in raised.value.problems), raised.value.problems
+    assert shipped().is_valid(yaml.safe_load(f"{{{text}}}"))
+
+
+def settled(document: Any) -> bool:
+    """To this release of jsonschema [false, 255] is among [[0, 255]]."""
+    return not any(isinstance(value, list) and bool in map(type, value) for value in values(document))
+
+
+def nearby(whole: int, under: Path = ()) -> Iterator[Any]:
+    """Every document that is one edit away, at a place or inside it."""
+    for path in places(WHOLE[whole]):
+        if path[: len(under)] == under:
+            for value in edits(at(WHOLE[whole], path)):
+                document = edited(WHOLE[whole], path, value)
+                if settled(document):
+                    yield document
+
+
+def agree(documents: Iterable[Any]) -> None:
+    for document in documents:
+        assert not (wrong := disagreement(document, shipped())), (wrong, document)
+
+
+@pytest.mark.parametrize("whole", range(len(WHOLE)))
+def test_they_agree_on_documents_that_are_one_edit_away(whole: int) -> None:
+    agree(islice(nearby(whole), 5, None, 13))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("whole", range(len(WHOLE)))
+def test_they_agree_on_every_document_that_is_one_edit_away(whole: int) -> None:
+    agree(nearby(whole))
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Any:
+    """A recipe of the gallery, or one of every key, with a few edits."""
+    document = draw(st.sampled_from([*WHOLE, *gallery_documents()]))
+    for _ in range(draw(st.integers(1, 4))):
+        path = draw(st.sampled_from(list(places(document))))
+        document = edited(document, path, draw(st.sampled_from(edits(at(document, path)))))
+    return document
+
+
+@cache
+def gallery_documents() -> list[Any]:
+    return [yaml.safe_load(gallery.path(name).read_text(encoding="utf-8")) for name in gallery.gallery_names()]
+
+
+@settings(max_examples=80)
+@given(documents().filter(settled))
+def test_they_agree_after_several_edits(document: Any) -> None:
+    agree([document])
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000)
+@given(documents().filter(settled))
+def test_they_agree_after_several_edits_at_length(document: Any) -> None:
+    agree([document])
+
+
+def test_a_default_of_the_schema_is_what_is_taken_where_nothing_is_written() -> None:
+    for kind, section, mapping in (
+        ("image", "inputs.boxes", grammar.BOXES),
+        ("image", "inputs.keypoints", grammar.KEYPOINTS),
+        ("image", "inputs", grammar.INPUTS),
+        ("image", "output", grammar.OUTPUT),
+        ("bag", "bag", grammar.BAG),
+    ):
+        outer, _, inner = section.partition(".")
+        for key, schema in mapping["properties"].items():
+            if "default" in schema:
+                body = {key: schema["default"]}
+                written = {outer: {inner: body} if inner else body}
+                bare = {outer: {inner: {}} if inner else {}}
+                head = {"version": 1, "recipe": "a", "kind": kind, "steps": []}
+                assert parse_text(json.dumps({**head, **written})) == parse_text(json.dumps({**head, **bare})), key
+
+
+Change = Callable[[dict[str, Any]], object]
+PLANTED: dict[str, tuple[Change, int, Path]] = {
+    "bag: max_tiles may not be null": (
+        lambda s: s["properties"]["bag"]["properties"].update(max_tiles={"type": "integer", "minimum": 1}), 2, ("bag",)
+    ),
+    "a name is text": (lambda s: s["properties"]["recipe"].update(type="string"), 0, ("recipe",)),
+    "a name starts with a letter": (lambda s: s["properties"]["recipe"].update(pattern="^[a-z]"), 2, ("recipe",)),
+    "recipe may be missing": (lambda s: s.pop("else"), 0, ("recipe",)),
+    "any range": (
+        lambda s: s["properties"]["output"]["properties"].update(range={"type": "array"}), 1, ("output", "range")
+    ),
+    "std may be 0": (
+        lambda s: s["properties"]["output"]["properties"]["normalize"]["anyOf"][1]["properties"].update(std={}),
+        0,
+        ("output", "normalize", "std"),
+    ),
+    "a mean of nothing": (
+        lambda s: s["properties"]["output"]["properties"]["normalize"]["anyOf"][1]["properties"].update(mean={}),
+        0,
+        ("output", "normalize", "mean"),
+    ),
+    "unknown keys of a group": (
+        lambda s: s["$defs"]["stepMapping"]["properties"]["OneOf"].pop("additionalProperties"), 0, ("steps", 2)
+    ),
+    "a kind more": (lambda s: s["properties"]["kind"]["enum"].append("x"), 0, ("kind",)),
+    "a target's grid of 1000": (
+        lambda s: s["properties"]["scales"]["additionalProperties"].pop("maximum"), 1, ("scales",)
+    ),
+    "an argument of another type": (
+        lambda s: s["$defs"]["stepMapping"]["properties"]["RandomCrop"]["properties"].update(height={}), 1, ("steps", 0)
+    ),
+    "a share more": (lambda s: s["$defs"]["share"]["enum"].append("x"), 2, ("steps", 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_drift_is_found(name: str) -> None:
+    change, whole, under = PLANTED[name]
+    schema = copy.deepcopy(catalog.document())
+    change(schema)
+    drifted = Draft202012Validator(schema)
+    assert any(disagreement(document, drifted) for document in nearby(whole, under)), name
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "changed"),
+    [
+        (grammar.BAG["properties"], "min_tiles", {"type": "integer"}),
+        (grammar.OUTPUT["properties"], "layout", {"type": "string"}),
+        (grammar.STEP_KEYS, "share", {"type": "string"}),
+    ],
+    ids=["bag", "output", "step"],
+)
+def test_a_parser_that_reads_another_table_is_found(
+    part: dict[str, Any], key: str, changed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(part, key, changed)
+    under: Path = {"min_tiles": ("bag",), "layout": ("output",), "share": ("steps",)}[key]
+    assert any(disagreement(document, shipped()) for document in nearby(2, under))
