@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import check, steps_of
@@ -12,8 +11,8 @@ from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.rewrite import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.rewrite.contracts import Contract, before, held
-from augrecipes.compiler.rewrite.rule import Steps, kind_of
+from augrecipes.compiler.rewrite.contracts import Contract, before_each, held_from
+from augrecipes.compiler.rewrite.rule import Steps, kind_of, runs
 from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops.capabilities import capability
@@ -259,27 +258,25 @@ def _planned(step: Step) -> tuple[str, str]:
 
 def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why colour steps stay before a downscale or a window that would leave fewer pixels to change."""
-    found = {}
-    for place, (step, behind) in enumerate(pairwise(steps)):
-        if kind_of(step) in _COLOURS and shrink_first.is_downscale(behind):
-            why = shrink_first.refusal(steps, place, flow)
-            if why is not None:
-                found[step.site] = why
-    return found
+    return {
+        steps[place].site: why
+        for place, why in shrink_first.refusals(steps, flow).items()
+        if why is not None and kind_of(steps[place]) in _COLOURS
+    }
 
 
 def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why steps that could be merged are not: what comes behind them would not bear it."""
     found: dict[str, str] = {}
-    for place, step in enumerate(steps):
+    for step, ahead in zip(steps, before_each(steps, flow), strict=True):
         if step.name == "Sequential":
-            found |= _barred(step.steps, before(steps[place + 1 :], flow))
-        for joins, contract in _MERGES:
-            if joins(step):
-                rest = tuple(dropwhile(joins, steps[place:]))
-                why = held(rest, flow, contract)
-                if why is not None:
-                    found |= {inner.site: f"is not merged: behind it {why}" for inner in step.walk()}
+            found |= _barred(step.steps, ahead)
+    for joins, contract in _MERGES:
+        behind = held_from(steps, flow, contract)
+        for start, stop in runs(steps, joins):
+            if (why := behind[stop]) is not None:
+                barred = [inner for step in steps[start:stop] for inner in step.walk()]
+                found |= {inner.site: f"is not merged: behind it {why}" for inner in barred}
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,16 @@ sys.path.append(str(Path(__file__).parents[1] / "laws"))
 from doubling import growth
 
 from augrecipes.compiler import compile as compiler
+from augrecipes.compiler.explain import explain
+from augrecipes.compiler.plan import Plan, plan
 from augrecipes.compiler.rewrite import rule
-from augrecipes.compiler.rewrite.contracts import before
-from augrecipes.recipe.model import Optimize
+from augrecipes.compiler.rewrite.contracts import Contract, before, held
+from augrecipes.compiler.rewrite.rule import Edit, Steps
+from augrecipes.flow import Flow
+from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import parse_text
 
+Work = Callable[[Recipe, Optimize], object]
 MOST = 2.4
 SHAPES: dict[str, str] = {
     "flips": "HorizontalFlip",
@@ -28,9 +34,45 @@ SHAPES: dict[str, str] = {
 }
 
 
+# Each has as many firings of its rule as it has steps of one name, far apart or as one.
+FIRINGS: dict[str, str] = {
+    "drop_noops": "NoOp, Blur",
+    "crop_first": "RandomGamma, {RandomCrop: {height: 9, width: 9}}",
+    "join_crops": "{RandomCrop: {height: 9, width: 9}}, {CenterCrop: {height: 9, width: 9}}, CLAHE",
+    "join_flips": "HorizontalFlip, VerticalFlip, Blur",
+    "join_tables": "RandomGamma, Solarize, Blur",
+    "fold_sink": "{RandomCrop: {height: 9, width: 9}}, D4",
+    "shrink_first": "ChannelShuffle, {CenterCrop: {height: 9, width: 9}}",
+    "join_warps": "Rotate, {RandomCrop: {height: 9, width: 9}}, CLAHE",
+    "join_warps, all one": "Rotate, {RandomCrop: {height: 9, width: 9}}",
+    "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
+    "join_colours": "ToSepia, ToGray, Blur",
+    "join_colours, all one": "PlanckianJitter",
+    "owe_moves": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
+}
+
+
+def recipe_of(steps: str, n: int) -> Recipe:
+    kind = "kind: pair\nscales: {a: 1, b: 1}\n" if "target" in steps else ""
+    return parse_text(f"version: 1\nrecipe: t\n{kind}steps: [{', '.join([steps] * n)}]\neval: []")
+
+
+def planning(steps: str, optimize: Optimize, work: Work) -> Callable[[int], Callable[[], object]]:
+    def make(n: int) -> Callable[[], object]:
+        recipe = recipe_of(steps, n)
+        return lambda: work(recipe, optimize)
+
+    make(2)()
+    return make
+
+
+def rewrite(recipe: Recipe, optimize: Optimize) -> Plan:
+    return plan(recipe, recipe.steps, optimize, "uint8")
+
+
 def compiling(steps: str, optimize: Optimize) -> Callable[[int], Callable[[], object]]:
     def make(n: int) -> Callable[[], object]:
-        recipe = parse_text(f"version: 1\nrecipe: t\nsteps: [{', '.join([steps] * n)}]\neval: []")
+        recipe = recipe_of(steps, n)
         return lambda: recipe.compile(optimize=optimize)
 
     make(2)()
@@ -41,6 +83,53 @@ def compiling(steps: str, optimize: Optimize) -> Callable[[int], Callable[[], ob
 @pytest.mark.parametrize("steps", SHAPES.values(), ids=SHAPES)
 def test_twice_the_recipe_is_twice_the_work(steps: str, optimize: Optimize) -> None:
     assert growth(compiling(steps, optimize), 10) < MOST
+
+
+@pytest.mark.parametrize("optimize", ["exact", "fast"])
+@pytest.mark.parametrize("steps", FIRINGS.values(), ids=FIRINGS)
+@pytest.mark.parametrize("work", [rewrite, lambda recipe, optimize: explain(recipe, optimize=optimize)])
+def test_twice_the_firings_are_twice_the_work(steps: str, optimize: Optimize, work: Work) -> None:
+    assert growth(planning(steps, optimize, work), 10) < MOST
+
+
+def test_each_family_fires_its_rule() -> None:
+    for name, steps in FIRINGS.items():
+        recipe = recipe_of(steps, 3)
+        fired = {firing.rule for level in ("exact", "fast") for firing in rewrite(recipe, level).fired}
+        assert name.partition(",")[0] in fired
+
+
+def one_at_a_time(steps: Steps, back: list[bool], front: list[bool]) -> list[Edit]:
+    """What `swaps` does, of neighbours that are looked for from the start each time."""
+    order = list(range(len(steps)))
+    while (k := next((k for k, (i, j) in enumerate(pairwise(order)) if back[i] and front[j]), None)) is not None:
+        order[k : k + 2] = order[k + 1], order[k]
+    return [Edit(0, len(steps), tuple(steps[k] for k in order))]
+
+
+def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[str | None]:
+    return [held(steps[place:], flow, contract) for place in range(len(steps) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "what", "fault"),
+    [
+        ("crop_first", "swaps", one_at_a_time),
+        ("shrink_first", "swaps", one_at_a_time),
+        ("shrink_first", "held_from", looking_behind_each),
+        ("join_warps", "held_from", looking_behind_each),
+        ("join_colours", "held_from", looking_behind_each),
+        ("reduce_first", "held_from", looking_behind_each),
+    ],
+)
+def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, what: str, fault: object) -> None:
+    monkeypatch.setattr(f"augrecipes.compiler.rewrite.{rule}.{what}", fault)
+    assert growth(planning(FIRINGS[rule], "fast", rewrite), 25) > MOST
+
+
+def test_no_number_of_merges_promises_more_than_all_levels() -> None:
+    recipe = recipe_of("PlanckianJitter, ToSepia, Blur", 900)
+    assert sum(firing.levels for firing in rewrite(recipe, "fast").fired) <= 255
 
 
 def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def faults(merge: str, *names: str) -> list[str]:
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names) == []
     for rule in (join_colours, shrink_first, join_warps):
-        monkeypatch.setattr(rule, "held", lambda *_: None)
+        monkeypatch.setattr(rule, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 

@@ -14,7 +14,7 @@ from random_recipes import Pool, picture, recipes
 from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import Compiled, Plan
 from augrecipes.compiler.rewrite import apply_rules, shrink_first
-from augrecipes.compiler.rewrite.shrink_first import refusal
+from augrecipes.compiler.rewrite.shrink_first import refusals
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.ops import capabilities
@@ -122,7 +122,7 @@ class TestPlantedFaults:
         assert caught(gamma, RESIZE)
 
     def test_rounding_that_a_later_step_enlarges(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shrink_first, "held", lambda *_: None)
+        monkeypatch.setattr(shrink_first, "held_from", lambda steps, *_: [None] * (len(steps) + 1))
         steps = label((replace(INVERT, p=1.0), RESIZE, Step("Posterize", Arguments({"num_bits": 1}), p=1.0)))
         recipe = Recipe("law", steps=steps, output=Output(dtype="uint8", layout="hwc"))
         found, promised = zip(*(difference(recipe, seed, "uint8") for seed in range(0, 40, 2)), strict=True)
@@ -154,7 +154,7 @@ INVERT = Step("InvertImg")
     ],
 )
 def test_refusals(steps: tuple[Step, ...], flow: Flow, said: str | None) -> None:
-    found = refusal(label(steps), 0, flow)
+    found = refusals(label(steps), flow)[0]
     assert found is None if said is None else found is not None and said in found
 
 

@@ -31,6 +31,13 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "turns and crops": lambda n: "steps:\n" + "- Rotate: {limit: 5}\n- RandomCrop: {height: 9, width: 9}\n" * (n // 2),
     "blocked": lambda n: "optimize: fast\nsteps:\n" + "- Rotate: {limit: 5}\n- Blur\n" * (n // 2),
     "blocked by one": lambda n: "optimize: fast\nsteps:\n- Rotate\n" + "- NoOp\n" * n + "- Blur\n" + "- NoOp\n" * n,
+    "tables and windows": lambda n: (
+        "optimize: fast\nsteps:\n" + "- RandomGamma\n- RandomCrop: {height: 9, width: 9}\n" * (n // 2)
+    ),
+    "no-ops": lambda n: "optimize: exact\nsteps:\n" + "- NoOp\n- Blur\n" * (n // 2),
+    "warps, windows and barriers": lambda n: (
+        "optimize: fast\nsteps:\n" + "- Rotate\n- RandomCrop: {height: 9, width: 9}\n- CLAHE\n" * (n // 3)
+    ),
     "groups": lambda n: "steps:\n" + "- OneOf: {steps: [Blur, ISONoise, Rotate]}\n" * (n // 4),
     "a wide group": lambda n: "steps:\n- OneOf: {steps: [" + "Blur, " * n + "]}",
     "eval": lambda n: "steps: []\neval:\n" + "- CenterCrop: {height: 9, width: 9}\n" * n,

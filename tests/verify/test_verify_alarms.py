@@ -243,11 +243,11 @@ class TestDetail:
 def test_ramps_go_through_the_plan_of_the_dtype(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan for uint8 is measured with float ramps, which a plan of its own would be made for."""
     from augrecipes.compiler.rewrite import RULES
-    from augrecipes.compiler.rewrite.rule import Rule
+    from augrecipes.compiler.rewrite.rule import Edit, Rule
 
     def careless(steps: Any, flow: Any) -> Any:
-        kept = tuple(step for step in steps if step.name != "Rotate")
-        return kept if flow.dtype == "uint8" and len(kept) < len(steps) else None
+        turns = [place for place, step in enumerate(steps) if step.name == "Rotate"]
+        return [Edit(place, place + 1, ()) for place in turns if flow.dtype == "uint8"]
 
     rule = Rule("forget_turns", "", "GEOMETRY", "", "", careless)
     monkeypatch.setitem(RULES, "fast", (rule,))

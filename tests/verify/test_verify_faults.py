@@ -12,7 +12,7 @@ from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, noop, planted, r
 
 from augrecipes.compiler.kernels import moves
 from augrecipes.compiler.rewrite import RULES
-from augrecipes.compiler.rewrite.rule import Rule, Steps
+from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Recipe, Step
@@ -194,10 +194,9 @@ class TestGeometry:
         assert {figure.law for figure in found.warned} == {"loss"}
 
     def test_a_rule_of_the_optimiser_that_forgets_a_step(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def forget(steps: Steps, flow: Flow) -> Steps | None:
+        def forget(steps: Steps, flow: Flow) -> list[Edit]:
             del flow
-            kept = tuple(step for step in steps if step.name != "Rotate")
-            return kept if len(kept) < len(steps) else None
+            return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.name == "Rotate"]
 
         rule = Rule("forget_turns", "", "GEOMETRY", "", "", forget)  # type: ignore[arg-type,unused-ignore]
         monkeypatch.setitem(RULES, "fast", (rule,))

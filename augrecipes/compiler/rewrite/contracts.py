@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import ceil
 from typing import Literal
 
 from augrecipes.flow import Flow
@@ -15,6 +14,7 @@ from augrecipes.recipe.model import Step
 Contract = Literal["EXACT", "LEVELS", "GEOMETRY"]
 INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY")
 
+ALL = 255  # levels: no two pictures are further apart
 FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently in one merge
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
@@ -34,12 +34,15 @@ def held(behind: Iterable[Step], flow: Flow, contract: Contract) -> str | None:
     >>> held([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
     True
     """
-    for step in behind:
-        for leaf in _leaves(step):
-            why = _why(leaf, flow, contract)
-            if why is not None:
-                return f"{leaf.site} {why}"
-    return flow.held.get(contract)
+    return next((why for step in behind if (why := _bar(step, flow, contract))), flow.held.get(contract))
+
+
+def held_from(steps: Sequence[Step], flow: Flow, contract: Contract) -> list[str | None]:
+    """`held` by the steps from each place on, and by none of them. They are read once, backwards."""
+    found = [flow.held.get(contract)]
+    for step in reversed(steps):
+        found.append(_bar(step, flow, contract) or found[-1])
+    return found[::-1]
 
 
 def before(behind: Iterable[Step], flow: Flow) -> Flow:
@@ -59,14 +62,14 @@ def before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
 
 
 def enlarged(levels: float, behind: Iterable[Step], flow: Flow) -> float:
-    """What differences of so many levels may have become behind some steps: whole levels on uint8, which rounds.
+    """What differences of so many levels may have become behind some steps.
 
     >>> enlarged(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
-    3
+    3.0
     """
     for step in behind:
-        levels = _through(step, levels, flow)
-    return ceil(levels) if flow.dtype == "uint8" else levels
+        levels = min(_through(step, levels, flow), ALL)
+    return levels
 
 
 def _through(step: Step, levels: float, flow: Flow) -> float:
@@ -84,6 +87,11 @@ def _through(step: Step, levels: float, flow: Flow) -> float:
 
 
 _STILL = ("identity", "window", "dihedral")
+
+
+def _bar(step: Step, flow: Flow, contract: Contract) -> str | None:
+    """The first step inside `step` that no merge may be made in front of, and why."""
+    return next((f"{leaf.site} {why}" for leaf in _leaves(step) if (why := _why(leaf, flow, contract))), None)
 
 
 def _leaves(step: Step) -> list[Step]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
+from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of, swaps
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
@@ -15,15 +15,14 @@ def _may_pad(step: Step) -> bool:
     return bool(effective(step).get("pad_if_needed"))
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
     # Boxes are filtered after each step, so the first of the two would then be filtered at another size.
     if flow.dtype != "uint8" or flow.boxes:
-        return None
-    for i, (before, after) in enumerate(pairwise(steps)):
-        if kind_of(before) == "lookup" and kind_of(after) == "window" and not _may_pad(after):
-            return (*steps[:i], after, before, *steps[i + 2 :])
-    return None
+        return []
+    tables = [kind_of(step) == "lookup" for step in steps]
+    windows = [kind_of(step) == "window" and not _may_pad(step) for step in steps]
+    return swaps(steps, tables, windows)
 
 
 RULE = Rule(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
+from collections.abc import Iterable
+
+from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
 
@@ -13,15 +15,12 @@ def _is_noop(step: Step) -> bool:
     return step.p == 0 or kind_of(step) == "identity"
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     # Albumentations filters boxes after each step, also after one that did nothing, and a filter is not always
     # idempotent: at min_visibility 1 rounding loses some boxes at every pass.
     if flow.boxes:
-        return None
-    for i, step in enumerate(steps):
-        if _is_noop(step):
-            return (*steps[:i], *steps[i + 1 :])
-    return None
+        return []
+    return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if _is_noop(step)]
 
 
 RULE = Rule(

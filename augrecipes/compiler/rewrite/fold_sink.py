@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED_CROPS, JOINED_FLIPS, Rule, Steps, join, kind_of
+from collections.abc import Iterable
+from itertools import chain, takewhile
+
+from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED_CROPS, JOINED_FLIPS, Edit, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
 
@@ -14,15 +17,14 @@ def _moves(step: Step) -> Steps:
     return (step,) if kind_of(step) in ("window", "dihedral") else ()
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     del flow
-    moves: Steps = ()
-    while steps and _moves(steps[-1]):
-        moves, steps = (*_moves(steps[-1]), *moves), steps[:-1]
+    last = list(takewhile(bool, map(_moves, reversed(steps))))
+    moves = tuple(chain(*reversed(last)))
     # A flip alone costs the sink as much as it costs cv2, and deferring it costs a little more (benchmarks/basics.py).
     if len(moves) > 1 or (moves and kind_of(moves[0]) == "window"):
-        return (*steps, join(INTO_SINK, moves))
-    return None
+        return [Edit(len(steps) - len(last), len(steps), (join(INTO_SINK, moves),))]
+    return []
 
 
 RULE = Rule(

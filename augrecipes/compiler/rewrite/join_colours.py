@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import held
-from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Rule, Steps, join
+from augrecipes.compiler.rewrite.contracts import ALL, held_from
+from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Edit, Rule, Steps, join, runs
 from augrecipes.flow import Flow
 from augrecipes.ops.amplify import jitter, turns_hue
 from augrecipes.ops.capabilities import capability
@@ -41,23 +42,22 @@ def levels(step: Step) -> int:
             total += 2
             record = capability(leaf.name)
             gains *= (record is not None and record.gain_for(effective(leaf))) or 1.0
-    return ceil(total * gains)
+    return ceil(min(total * gains, ALL))
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _pays(run: Steps) -> bool:
+    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    return len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves)
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
-        return None
-    start = 0
-    while start < len(steps):
-        stop = start
-        while stop < len(steps) and joins(steps[stop]):
-            stop += 1
-        leaves = [leaf for step in steps[start:stop] for leaf in step.walk() if not leaf.is_group]
-        pays = len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves)
-        if pays and held(steps[stop:], flow, "LEVELS") is None:
-            return (*steps[:start], join(JOINED_COLOURS, steps[start:stop]), *steps[stop:])
-        start = max(stop, start + 1)
-    return None
+        return
+    behind = held_from(steps, flow, "LEVELS")
+    for start, stop in runs(steps, joins):
+        if behind[stop] is None and _pays(steps[start:stop]):
+            made = join(JOINED_COLOURS, steps[start:stop])
+            yield Edit(start, stop, (made,), levels(made))
 
 
 RULE = Rule(
@@ -67,5 +67,4 @@ RULE = Rule(
     fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
     leaves="[ToGray, Blur, ToSepia]",
     rewrite=_rewrite,
-    levels=levels,
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_CROPS, Rule, Steps, join_runs
+from augrecipes.compiler.rewrite.rule import JOINED_CROPS, Edit, Rule, Steps, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
     del flow
     return join_runs(steps, "window", JOINED_CROPS)
 

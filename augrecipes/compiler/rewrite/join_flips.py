@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_FLIPS, Rule, Steps, join_runs
+from augrecipes.compiler.rewrite.rule import JOINED_FLIPS, Edit, Rule, Steps, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
     del flow
     return join_runs(steps, "dihedral", JOINED_FLIPS)
 

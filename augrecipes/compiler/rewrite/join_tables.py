@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_TABLE, Rule, Steps, join_runs
+from augrecipes.compiler.rewrite.rule import JOINED_TABLE, Edit, Rule, Steps, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    return join_runs(steps, "lookup", JOINED_TABLE) if flow.dtype == "uint8" else None
+def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
+    return join_runs(steps, "lookup", JOINED_TABLE) if flow.dtype == "uint8" else []
 
 
 RULE = Rule(

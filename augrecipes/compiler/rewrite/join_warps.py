@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.contracts import held
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Rule, Steps, join, kind_of
+from collections.abc import Iterator
+from functools import reduce
+
+from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Edit, Rule, Steps, join, kind_of, runs
 from augrecipes.flow import Flow
 from augrecipes.lint.sizes import UNKNOWN, Size, after
 from augrecipes.ops import warps
@@ -29,12 +32,13 @@ def joins(step: Step) -> bool:
     return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
 
 
-def _pays(before: Steps, run: Steps, flow: Flow) -> bool:
+def _pays(run: Steps, size: Size, flow: Flow) -> bool:
     """Whether pixels are saved: something is resampled, and afterwards scaled or cut.
 
     A rotation or its kin looks beyond its picture nearly always, and must then be carried out on it as it is.
     OpenCV's resize is so much quicker than its warp that where pictures are resized and then cut, that pays only where
-    most of what was resized is cut off, or where the decoder is spared what is cut off.
+    most of what was resized is cut off, or where the decoder is spared what is cut off. `size` is what is known of the
+    pictures before the run.
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     kinds = [kind_of(leaf) for leaf in leaves]
@@ -43,7 +47,12 @@ def _pays(before: Steps, run: Steps, flow: Flow) -> bool:
     if flow.encoded or any(step.is_group for step in run) or not all(map(_only_scales, leaves)):
         return True
     places = [place for place, kind in enumerate(kinds) if kind == "warp"]
-    return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(before, run, flow)
+    return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
+
+
+def arriving(flow: Flow) -> Size:
+    """What is known of the pictures where the steps begin."""
+    return UNKNOWN if flow.least is None else Size(flow.least, declared=True)
 
 
 def _leaves_less(step: Step) -> bool:
@@ -62,11 +71,10 @@ def _is_resize(step: Step) -> bool:
     return record is not None and record.warp in (warps.resize, warps.by_scale)
 
 
-def _cuts_most(before: Steps, run: Steps, flow: Flow) -> bool:
+def _cuts_most(run: Steps, size: Size) -> bool:
     """Whether a window is known to leave no more than an eighth of what was resized before it."""
-    size = UNKNOWN if flow.least is None else Size(flow.least, declared=True)
     resized = None
-    for step in (*before, *run):
+    for step in run:
         size = after(step, size)
         if kind_of(step) == "warp":
             resized = size
@@ -75,16 +83,14 @@ def _cuts_most(before: Steps, run: Steps, flow: Flow) -> bool:
     return False
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    start = 0
-    while start < len(steps):
-        stop = start
-        while stop < len(steps) and joins(steps[stop]):
-            stop += 1
-        if _pays(steps[:start], steps[start:stop], flow) and held(steps[stop:], flow, "GEOMETRY") is None:
-            return (*steps[:start], join(JOINED_WARPS, steps[start:stop]), *steps[stop:])
-        start = max(stop, start + 1)
-    return None
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    behind = held_from(steps, flow, "GEOMETRY")
+    place, size = 0, arriving(flow)
+    for start, stop in runs(steps, joins):
+        place, size = start, reduce(lambda size, step: after(step, size), steps[place:start], size)
+        if behind[stop] is None and _pays(steps[start:stop], size, flow):
+            yield Edit(start, stop, (join(JOINED_WARPS, steps[start:stop]),))
+            place, size = stop, UNKNOWN
 
 
 RULE = Rule(

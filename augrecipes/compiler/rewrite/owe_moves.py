@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import OWED_MOVES, Rule, Steps, join, kind_of
+from collections.abc import Iterator
+
+from augrecipes.compiler.rewrite.rule import OWED_MOVES, Edit, Rule, Steps, join, kind_of, runs
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
 
@@ -12,18 +14,12 @@ def _moves(step: Step) -> bool:
     return not step.steps and not step.target and kind_of(step) in ("window", "dihedral")
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
     del flow
-    start = 0
-    while start < len(steps):
-        stop = start
-        while stop < len(steps) and _moves(steps[stop]):
-            stop += 1
+    for start, stop in runs(steps, _moves):
         # Windows alone are views of what is there: nothing is copied as it is.
         if any(kind_of(step) == "dihedral" for step in steps[start:stop]):
-            return (*steps[:start], join(OWED_MOVES, steps[start:stop]), *steps[stop:])
-        start = max(stop, start + 1)
-    return None
+            yield Edit(start, stop, (join(OWED_MOVES, steps[start:stop]),))
 
 
 RULE = Rule(

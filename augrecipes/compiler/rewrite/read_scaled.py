@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from augrecipes.compiler.rewrite.contracts import held
 from augrecipes.compiler.rewrite.join_warps import joins
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, SCALES, Rule, Steps, join, kind_of
+from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, SCALES, Edit, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Arguments, Step
@@ -17,15 +18,15 @@ def _scales(step: Step) -> bool:
     return not step.steps and kind_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or held(steps[1:], flow, "GEOMETRY") is not None:
-        return None
+        return []
     first = steps[0]
     if _scales(first):
         first = join(JOINED_WARPS, (first,))
     elif first.name != JOINED_WARPS or REDUCES not in first.args or SCALES in first.args:
-        return None
-    return (replace(first, args=Arguments({**first.args, REDUCES: True, SCALES: True})), *steps[1:])
+        return []
+    return [Edit(0, 1, (replace(first, args=Arguments({**first.args, REDUCES: True, SCALES: True})),))]
 
 
 RULE = Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from augrecipes.compiler.rewrite.rule import (
@@ -10,6 +11,7 @@ from augrecipes.compiler.rewrite.rule import (
     JOINED_WARPS,
     READS,
     WINDOW_READ,
+    Edit,
     Rule,
     Steps,
     join,
@@ -38,17 +40,17 @@ def _leading(steps: Steps) -> int:
     return stop
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or READS in steps[0].args:
-        return None
+        return []
     first = steps[0]
     if first.name in (JOINED_WARPS, JOINED_CROPS) or (first.name == INTO_SINK and any(map(_cuts, first.steps))):
-        reader = first
+        reader, count = first, 1
     elif count := _leading(steps):
-        reader, steps = join(WINDOW_READ, steps[:count]), steps[count - 1 :]
+        reader = join(WINDOW_READ, steps[:count])
     else:
-        return None
-    return (replace(reader, args=Arguments({**reader.args, READS: True})), *steps[1:])
+        return []
+    return [Edit(0, count, (replace(reader, args=Arguments({**reader.args, READS: True})),))]
 
 
 RULE = Rule(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.rewrite.rule import OWED_MOVES, READS, Rule, Steps, join, kind_of
+from augrecipes.compiler.rewrite.rule import OWED_MOVES, READS, Edit, Rule, Steps, join, kind_of
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments, Step
 
@@ -16,11 +17,11 @@ def _cuts(step: Step) -> bool:
     return kind_of(step) == "window" and not step.target
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or READS in steps[0].args or not _cuts(steps[0]):
-        return None
+        return []
     first = steps[0] if steps[0].name == OWED_MOVES else join(OWED_MOVES, steps[:1])
-    return (replace(first, args=Arguments({READS: True})), *steps[1:])
+    return [Edit(0, 1, (replace(first, args=Arguments({READS: True})),))]
 
 
 RULE = Rule(

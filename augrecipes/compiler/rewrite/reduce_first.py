@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.rewrite.contracts import held
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, Rule, Steps
+from augrecipes.compiler.rewrite.contracts import held_from
+from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, Edit, Rule, Steps
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    for place, step in enumerate(steps):
-        if step.name == JOINED_WARPS and not step.args and held(steps[place + 1 :], flow, "GEOMETRY") is None:
-            after = replace(step, args=Arguments({REDUCES: True}))
-            return (*steps[:place], after, *steps[place + 1 :])
-    return None
+def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+    behind = held_from(steps, flow, "GEOMETRY")
+    return [
+        Edit(place, place + 1, (replace(step, args=Arguments({REDUCES: True})),))
+        for place, step in enumerate(steps)
+        if step.name == JOINED_WARPS and not step.args and behind[place + 1] is None
+    ]
 
 
 RULE = Rule(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from math import ceil
 
 from augrecipes.compiler.rewrite.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
 from augrecipes.flow import Flow
@@ -41,11 +43,10 @@ class Rule:
             further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
-        rewrite: from a straight run of steps to the rewritten run, or None where the rule does not apply. One that
-            changes a bit asks `contracts.held` whether what comes behind bears it.
+        rewrite: from a straight run of steps to its edits, in order and apart, after which the rule finds no more. It
+            looks at each step a fixed number of times. One that changes a bit asks `contracts.held_from` whether what
+            comes behind bears it.
         outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
-        levels: of a rule with contract `LEVELS`: from the step that it has made to the bound, in levels of 255, on
-            uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such rule.
     """
 
     name: str
@@ -53,9 +54,25 @@ class Rule:
     contract: Contract
     fires: str
     leaves: str
-    rewrite: Callable[[Steps, Flow], Steps | None]
+    rewrite: Callable[[Steps, Flow], Iterable[Edit]]
     outermost: bool = False
-    levels: Callable[[Step], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a rule does at one place.
+
+    Attributes:
+        start, stop: of the steps that it replaces; the end is exclusive.
+        steps: that it puts in their place.
+        levels: of a rule with contract `LEVELS`: by how many levels of 255 it may change what comes out of them on
+            uint8. On float32, where no step rounds to levels, `FLOAT_LEVELS` is the bound of every such edit.
+    """
+
+    start: int
+    stop: int
+    steps: Steps
+    levels: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class Firing:
         before: the labels that it read.
         after: the labels that it left in their place.
         contract: the rule's.
-        levels: what a `LEVELS` rule may change here, of 255.
+        levels: of a `LEVELS` rule: what this adds to how far the pictures behind it may be apart, of 255.
     """
 
     rule: str
@@ -85,16 +102,33 @@ def kind_of(step: Step) -> Kind:
     return record.kind if record.when is None else record.kind_for(effective(step))
 
 
-def runs(steps: Steps, kind: Kind) -> Iterator[tuple[int, int]]:
-    """The stretches [start, stop) of at least two neighbours of one kind."""
-    start = 0
-    while start < len(steps):
-        stop = start
-        while stop < len(steps) and not steps[stop].steps and kind_of(steps[stop]) == kind:
-            stop += 1
-        if stop - start > 1:
-            yield start, stop
-        start = max(stop, start + 1)
+def runs(steps: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, int]]:
+    """The stretches [start, stop) of neighbours that belong together, as long as they can be."""
+    place = 0
+    for together, stretch in groupby(steps, belongs):
+        start, place = place, place + sum(1 for _ in stretch)
+        if together:
+            yield start, place
+
+
+def swaps(steps: Steps, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
+    """Steps marked in `front` before those marked in `back` that stand directly before them; each keeps its order.
+
+    >>> steps = tuple(Step("step", site=site) for site in "abcde")
+    >>> [edit] = swaps(steps, [True, True, False, False, True], [False, False, True, False, False])
+    >>> edit.start, edit.stop, [step.site for step in edit.steps]
+    (0, 3, ['c', 'a', 'b'])
+    """
+    start = stop = None
+    for place, (moves, passes) in enumerate(zip([*back, False], [*front, False], strict=True)):
+        if moves:
+            start = place if start is None else start
+        elif not passes:
+            if start is not None and stop is not None:
+                yield Edit(start, stop, tuple(steps[k] for k in sorted(range(start, stop), key=back.__getitem__)))
+            start = stop = None
+        elif start is not None:
+            stop = place + 1
 
 
 def join(name: str, steps: Steps) -> Step:
@@ -102,16 +136,14 @@ def join(name: str, steps: Steps) -> Step:
     return Step(name, steps=steps, site=f"{name}({' + '.join(s.site for s in steps)})", p=1.0)
 
 
-def join_runs(steps: Steps, kind: Kind, name: str) -> Steps | None:
+def join_runs(steps: Steps, kind: Kind, name: str) -> list[Edit]:
     """Every stretch of neighbours of `kind` joined into one step called `name`."""
-    found = list(runs(steps, kind))
-    for start, stop in reversed(found):
-        steps = (*steps[:start], join(name, steps[start:stop]), *steps[stop:])
-    return steps if found else None
+    stretches = runs(steps, lambda step: not step.steps and kind_of(step) == kind)
+    return [Edit(start, stop, (join(name, steps[start:stop]),)) for start, stop in stretches if stop - start > 1]
 
 
 def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
-    """The steps after every rule, in order, each until it no longer applies, and what fired.
+    """The steps after every rule, in order, and what fired.
 
     Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
     looked into, never added, dropped or moved, since that would change its choice.
@@ -129,14 +161,27 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     for rule in rules:
         if rule.outermost and not outermost:
             continue
-        # Each firing removes a step or an inversion, so the bound is never met by a correct rule.
-        for _ in range(len(steps) ** 2 + 1):
-            after = rule.rewrite(steps, flow)
-            if after is None:
-                break
-            fired.append(_difference(rule, steps, after, flow))
-            steps = after
+        steps = _edited(rule, steps, flow, fired)
     return steps
+
+
+def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
+    """The steps after one rule."""
+    edits = list(rule.rewrite(steps, flow))
+    made: list[Step] = []
+    place, apart = 0, 0.0
+    for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
+        made += [*steps[place : edit.start], *edit.steps]
+        place, were = edit.stop, apart
+        if rule.contract == "LEVELS":
+            # What edits before this one have changed goes through its steps too.
+            apart = enlarged(apart, edit.steps, flow) if apart else 0
+            apart += edit.levels if flow.dtype == "uint8" else FLOAT_LEVELS
+            apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
+        before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
+        whole = ceil if flow.dtype == "uint8" else float
+        fired.append(Firing(rule.name, before, after, rule.contract, whole(apart) - whole(were)))
+    return (*made, *steps[place:])
 
 
 def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
@@ -150,20 +195,3 @@ def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
             flow = before(step.steps, flow)  # any of them may come after any other
         children = tuple(_inside(child, flow, rules, fired) for child in step.steps)
     return step if children == step.steps else replace(step, steps=children)
-
-
-def _difference(rule: Rule, before: Steps, after: Steps, flow: Flow) -> Firing:
-    """The labels of the part that changed."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    changed = after[head : len(after) - tail]
-    levels: float = 0
-    if rule.levels is not None:
-        made = sum(rule.levels(step) for step in changed) if flow.dtype == "uint8" else FLOAT_LEVELS
-        levels = enlarged(made, after[len(after) - tail :], flow)
-    sites = tuple(s.site for s in before[head : len(before) - tail])
-    return Firing(rule.name, sites, tuple(s.site for s in changed), rule.contract, levels)

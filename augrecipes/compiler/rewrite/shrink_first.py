@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
 
-from augrecipes.compiler.rewrite.contracts import held
-from augrecipes.compiler.rewrite.rule import Rule, Steps, kind_of
+from augrecipes.compiler.rewrite.contracts import enlarged, held_from
+from augrecipes.compiler.rewrite.join_warps import arriving
+from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of, swaps
 from augrecipes.flow import Flow
-from augrecipes.lint.sizes import UNKNOWN, Size, after
+from augrecipes.lint.sizes import Size, after
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -27,27 +30,22 @@ def averages(step: Step) -> int | None:
     return None if record is None else record.averages_for(effective(step))
 
 
-def refusal(steps: Steps, place: int, flow: Flow) -> str | None:
-    """Why the step at `place` stays before the downscale, or the window, behind it; None where it may be moved.
+def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
+    """Why steps stay before the downscale, or the window, behind them, by place; None: they may be moved.
 
     >>> from augrecipes.recipe.model import Arguments
-    >>> refusal((Step("RGBShift"), Step("Resize", Arguments({"height": 9, "width": 9}))), 0, Flow(least=(9, 9)))
-    'may saturate, or is not linear: after the downscale behind it, it would give other values'
+    >>> refusals((Step("RGBShift"), Step("Resize", Arguments({"height": 9, "width": 9}))), Flow(least=(9, 9)))
+    {0: 'may saturate, or is not linear: after the downscale behind it, it would give other values'}
     """
-    step, behind = steps[place], steps[place + 1]
     if flow.boxes or flow.dtype is None:
-        return "stays before what changes the size: boxes are filtered at the size that they have then"
-    if averages(step) is None:
-        return "may saturate, or is not linear: after the downscale behind it, it would give other values"
-    if kind_of(behind) == "window":
-        if effective(behind).get("pad_if_needed"):
-            return "stays before a window that may pad: the padding has colours of its own"
-    elif effective(behind).get("interpolation", "linear") not in _MEANS:
-        return "stays before a resize that is no mean of pixels: it overshoots, and then saturates"
-    elif not _shrinks(steps[:place], behind, flow):
-        return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
-    why = held(steps[place + 2 :], flow, "LEVELS")
-    return None if why is None else f"stays before what changes the size, for it would round differently then: {why}"
+        why = "stays before what changes the size: boxes are filtered at the size that they have then"
+        return {place: why for place, behind in enumerate(steps[1:]) if is_downscale(behind)}
+    curved = "may saturate, or is not linear: after the downscale behind it, it would give other values"
+    return {
+        place - 1: curved if averages(steps[place - 1]) is None else why
+        for place, why in _downscales(steps, flow).items()
+        if place
+    }
 
 
 def is_downscale(step: Step) -> bool:
@@ -56,25 +54,57 @@ def is_downscale(step: Step) -> bool:
     return not step.steps and record is not None and (kind_of(step) == "window" or record.warp in _RESIZES)
 
 
-def _shrinks(before: Steps, resize: Step, flow: Flow) -> bool:
-    """Whether a resize never gives more pixels than it takes."""
-    size = UNKNOWN if flow.least is None else Size(flow.least, declared=True)
-    for step in before:
-        size = after(step, size)
-    left = after(resize, size)
-    return left.high[0] * left.high[1] <= size.low[0] * size.low[1]
+def _downscales(steps: Steps, flow: Flow) -> dict[int, str | None]:
+    """Why no colour step may be moved behind a downscale, or a window, by its place; None: it may."""
+    sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
+    behind = held_from(steps, flow, "LEVELS")
+    found = {}
+    for place, (step, size) in enumerate(zip(steps, sizes, strict=False)):
+        if is_downscale(step):
+            why = behind[place + 1]
+            rounds = why and f"stays before what changes the size, for it would round differently then: {why}"
+            found[place] = _no_mean(step, size) or rounds
+    return found
 
 
-def levels(step: Step) -> int:
-    """What moving a colour step may change; nothing for the downscale that it has changed places with."""
-    return averages(step) or 0
+def _no_mean(step: Step, size: Size) -> str | None:
+    """Why what a downscale, or a window, leaves is not always a mean of fewer pixels."""
+    if kind_of(step) == "window":
+        pads = effective(step).get("pad_if_needed")
+        return "stays before a window that may pad: the padding has colours of its own" if pads else None
+    if effective(step).get("interpolation", "linear") not in _MEANS:
+        return "stays before a resize that is no mean of pixels: it overshoots, and then saturates"
+    left = after(step, size)
+    if left.high[0] * left.high[1] <= size.low[0] * size.low[1]:
+        return None
+    return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Steps | None:
-    for place, (step, behind) in enumerate(pairwise(steps)):
-        if averages(step) is not None and is_downscale(behind) and refusal(steps, place, flow) is None:
-            return (*steps[:place], behind, step, *steps[place + 2 :])
-    return None
+def _apart(stretch: Steps, flow: Flow) -> float:
+    """By how many levels pictures may be apart once all colours of a stretch were moved behind all its downscales.
+
+    A step that commutes with means enlarges no difference; it adds what it rounds.
+    """
+    apart = waiting = 0.0  # so far; and if all colours so far are moved behind the next downscale
+    colours = 0
+    for step in stretch:
+        rounds = enlarged(0, (step,), flow)
+        apart += rounds if apart else 0
+        if (own := averages(step)) is None:
+            apart += waiting
+        else:
+            waiting += colours * rounds + own
+            colours += 1
+    return apart
+
+
+def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+    if flow.boxes or flow.dtype is None:
+        return
+    colours = [averages(step) is not None for step in steps]
+    passing = {place for place, why in _downscales(steps, flow).items() if why is None}
+    for edit in swaps(steps, colours, [place in passing for place in range(len(steps))]):
+        yield replace(edit, levels=_apart(steps[edit.start : edit.stop], flow))
 
 
 RULE = Rule(
@@ -85,5 +115,4 @@ RULE = Rule(
     leaves="[InvertImg, {Resize: {height: 16, width: 20}}, Blur, RGBShift, {CenterCrop: {height: 8, width: 8}}]",
     rewrite=_rewrite,
     outermost=True,
-    levels=levels,
 )
