@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +12,8 @@ from augrecipes.bench.sides import Setting, Side, with_pipeline, work_of
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import AugrecipesError
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
-
-Progress = Callable[[int, int], None]
 
 
 def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:

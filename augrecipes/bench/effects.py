@@ -16,11 +16,11 @@ from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
 from augrecipes.compiler.surround import surround
 from augrecipes.errors import DataError
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.verify.samples import Given
 
 AS_READ = "as read"
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

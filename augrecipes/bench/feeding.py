@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.advice import Advice
@@ -11,9 +11,8 @@ from augrecipes.bench.sides import STOCK, Setting, Side, all_of
 from augrecipes.bench.step import Step
 from augrecipes.bench.sweep import Sweep, Swept, advised, no_word_about_cores, sweep
 from augrecipes.bench.training import Case, Training, measure
-from augrecipes.data.loading.choice import all_cores
-
-Advance = Callable[[str, int, int], None]
+from augrecipes.machine import cores
+from augrecipes.progress import Parts
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Feeding:
         return next((one.step_ms / one.batch_size for one in mine), None)
 
 
-def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | None, advance: Advance) -> Feeding:
+def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | None, advance: Parts) -> Feeding:
     """Measure what was asked for: a sweep where the scope has workers, a training where there is a step.
 
     The advice of a sweep knows how long a step takes, and the step is measured again with what is advised.
@@ -64,6 +63,6 @@ def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | 
     last = {side.recipe: side for side in sides if side.level != STOCK}
     swept = sweep([Swept(name, side.level, all_of(side, setting)) for name, side in last.items()], scope, advance)
     steps = {name: ms * scope.batch_size for name, side in last.items() if (ms := fed.step_ms(side)) is not None}
-    swept = advised(swept, cores=all_cores(), batch_size=scope.batch_size, step_ms=steps)
+    swept = advised(swept, cores=cores(), batch_size=scope.batch_size, step_ms=steps)
     there = [(last[one.recipe], one) for one in swept.advice if one.workers]
     return Feeding(swept, fed.training + train([Case(side, one.backend, one.workers) for side, one in there]))

@@ -20,10 +20,10 @@ from typing import Any, Literal
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.record import Bench, SideRecord, read
 from augrecipes.bench.sides import STOCK
-from augrecipes.data.made_with import differences
 from augrecipes.errors import BenchError, RecipeError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
+from augrecipes.versions import differences
 
 Outcome = Literal["slower", "cannot tell", "passes"]
 

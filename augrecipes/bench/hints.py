@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +13,12 @@ from augrecipes.bench.record import SideRecord
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.prefix import leading, shared
 from augrecipes.compiler.rewrite.rule import Firing
+from augrecipes.progress import Progress
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Recipe
 
 _BINDING = 0.5  # share of a sample's time from which reading and decoding are what to do something about
 _SHORTEST = 2.0  # seconds of both sides that `fast` is tried for at most
-
-Progress = Callable[[int, int], None]
 
 
 def packing(found: SideRecord, recipe: Recipe, setting: Setting) -> str:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from augrecipes.data.loading.choice import all_cores
-from augrecipes.data.made_with import features
+from augrecipes.machine import cores
+from augrecipes.versions import features
 
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
 
@@ -49,7 +49,7 @@ def machine() -> Machine:
     return Machine(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         processor=_processor(),
-        cores=all_cores(),
+        cores=cores(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
         python=platform.python_version(),

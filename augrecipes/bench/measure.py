@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.progress import Progress
+
 CONFIDENCE = 0.99
 FEWEST_ROUNDS = 7  # an interval of fewer says nothing
 _Z = 2.5758  # of a normal distribution, for that confidence
@@ -18,7 +20,6 @@ _NORMAL, _OF_MEDIAN = 1.4826, 1.2533  # deviation over MAD, and that of a median
 _STALL = 3.0  # deviations
 _TICK = 1e-9  # seconds; a clock may not have moved
 
-Progress = Callable[[int, int], None]
 Times = NDArray[np.float64]
 
 

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from augrecipes import atomic
 from augrecipes.bench.effects import Effects
 from augrecipes.bench.machine import Machine
 from augrecipes.bench.measure import Ratio
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.training import Training
-from augrecipes.bench.whole import write_whole
 from augrecipes.bench.workers import Gaps
 from augrecipes.errors import BenchError
 
@@ -211,7 +211,7 @@ def write(bench: Bench, path: Path) -> None:
     """
     text = json.dumps(bench.to_json(), indent=1, ensure_ascii=False) + "\n"
     # Names of files may hold bytes that are no text; JSON has an escape for them.
-    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    atomic.write(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read(path: Path) -> dict[str, Any]:

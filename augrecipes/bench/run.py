@@ -25,6 +25,7 @@ from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data.loading import allocator
 from augrecipes.errors import BenchError
+from augrecipes.progress import Parts
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.write import to_yaml
@@ -33,8 +34,6 @@ _WARM = 2  # batches of each side before anything is timed
 _SAMPLES, _BATCH, _SECONDS = 64, 8, 10.0
 _LOOKED_AT = 64
 _AGAIN = 3  # times that as many rounds are added where nothing is decided
-
-Advance = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class _Run:
     sides: list[Side]
     staged: dict[int, Staged]
     batch_size: int
-    advance: Advance
+    advance: Parts
     cold: Evicted | None
     size: Size = field(init=False)
     times: Turns = field(init=False)
@@ -96,7 +95,7 @@ def bench(
     recipes: Mapping[str, Recipe | Source],
     setting: Setting | Any,
     options: Options | None = None,
-    advance: Advance | None = None,
+    advance: Parts | None = None,
 ) -> Bench:
     """Compare recipes.
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from augrecipes.bench.cold import Evicted
-from augrecipes.data.loading.choice import Backend, all_cores
+from augrecipes.data.loading.choice import Backend
+from augrecipes.machine import cores
 
 _PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
 _FEWEST_BATCHES = 4  # of an epoch; of the largest twice as many
@@ -56,7 +57,7 @@ class Scope:
     @property
     def _epochs(self) -> float:
         """Seconds of a recipe that fall to this process, where workers are as much quicker as there are cores."""
-        together = sum(1 / min(max(count, 1), all_cores()) for _, count in self.settings)
+        together = sum(1 / min(max(count, 1), cores()) for _, count in self.settings)
         return self.seconds * len(self.workers) / together
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -22,13 +22,13 @@ from augrecipes.bench.sides import files_of
 from augrecipes.bench.workers import gaps_of
 from augrecipes.data.batches.order import epoch_order
 from augrecipes.data.loading.arguments import choose_collate
-from augrecipes.data.loading.choice import Backend, all_cores, named
+from augrecipes.data.loading.choice import Backend, named
 from augrecipes.data.loading.fetch import Reader
 from augrecipes.errors import LoaderError
+from augrecipes.machine import cores
+from augrecipes.progress import Parts
 
 _TICK = 0.2  # seconds between two words about how far it is
-
-Advance = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Swept:
     dataset: Any
 
 
-def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -> Sweep:
+def sweep(read: Sequence[Swept], scope: Scope, advance: Parts | None = None) -> Sweep:
     """Measure every setting on every size, and recommend one for each recipe.
 
     Orders are shuffled as in training, the same for every setting and round, so that every setting makes the same
@@ -103,7 +103,7 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Advance | None = None) -
     with no_word_about_cores():
         points = [point for one in read for point in run.points(one)]
     found = Sweep(sizes, run.rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
-    return advised(found, cores=all_cores(), batch_size=scope.batch_size)
+    return advised(found, cores=cores(), batch_size=scope.batch_size)
 
 
 def advised(found: Sweep, *, cores: int, batch_size: int, step_ms: Mapping[str, float] | None = None) -> Sweep:
@@ -145,7 +145,7 @@ class _Run:
     scope: Scope
     sizes: tuple[int, ...]
     rounds: int
-    advance: Advance
+    advance: Parts
     recipes: int
     left_out: list[str] = field(default_factory=list)
     done: int = 0

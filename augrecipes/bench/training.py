@@ -20,12 +20,11 @@ from augrecipes.bench.measure import mad
 from augrecipes.bench.sides import Side
 from augrecipes.bench.step import LOADING, Step
 from augrecipes.data.loading.choice import Backend
+from augrecipes.progress import Progress
 
 _MOST_ROUNDS, _FEWEST_ROUNDS = 7, 3
 _FEWEST_STEPS = 4
 _AHEAD = 2  # batches that are read ahead for each worker: torch's number, and the loader's
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,13 +116,13 @@ def answer(
 
 
 def _write(path: Path, found: Any) -> None:
-    from augrecipes.bench.whole import write_whole
+    from augrecipes import atomic
 
     data = f"{as_json(found)}\n".encode()
     if path.exists() and not path.is_file():
         path.write_bytes(data)  # such as /dev/stderr
     else:
-        write_whole(path, data)
+        atomic.write(path, data)
 
 
 def as_json(found: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import threading
 from collections import Counter
@@ -20,6 +19,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.quiet import quiet
 from augrecipes.errors import CollateError, DataError
+from augrecipes.machine import cores
 
 Read = Callable[[int], np.ndarray]
 Name = Callable[[int], str]
@@ -277,7 +277,7 @@ def default_threads() -> int:
     torch = sys.modules.get("torch")
     if torch is not None and torch.utils.data.get_worker_info() is not None:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.seeds import GOLDEN, MASK, finalise, mix, site_key
+from augrecipes.seeds import GOLDEN, MASK, finalise, mix, site_key
 
 _UNIT = 2.0**-53
 

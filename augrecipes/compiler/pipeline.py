@@ -23,11 +23,11 @@ from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import Sites
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.seeds import MASK, mix
 from augrecipes.compiler.whole import Whole
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.seeds import MASK, mix
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63

@@ -14,14 +14,13 @@ from typing import Any
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.quiet import quiet
 from augrecipes.compiler.surround import SINK, surround
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 SECONDS = 2.0  # for each of both
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
 _ROUNDS = 7  # that a sample is run again in, where time allows; never fewer than the least
 _LEAST_ROUNDS = 3
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

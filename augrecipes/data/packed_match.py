@@ -8,12 +8,12 @@ from typing import Any
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
 from augrecipes.data.checks import presence_of, tell_of_absent
-from augrecipes.data.made_with import warn_of_differences
 from augrecipes.data.tables import packed_schema
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.errors import StoreError
 from augrecipes.recipe.model import Inputs, Mode, Recipe
 from augrecipes.sources.store import Store
+from augrecipes.versions import warn_of_differences
 
 LAYOUT = 1  # of what `augrecipes pack` says of its stores
 _MADE_BY = "augrecipes pack"

@@ -15,8 +15,8 @@ from augrecipes.data.tables.pair_checks import Cropped
 from augrecipes.data.tables.pair_find import find, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import Check, PairTable, checked
-from augrecipes.data.terminal_line import progress_line
 from augrecipes.errors import DataError
+from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
@@ -147,7 +147,7 @@ class PairedImages(SampleDataset):
         }
         found = find(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
         wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
-        with progress_line("reading headers") as advance:
+        with progress("reading headers") as advance:
             found = checked(found, wanted, check, advance)
         self.targets: tuple[str, ...] = found.targets
         self.defects: tuple[Defect, ...] = found.defects

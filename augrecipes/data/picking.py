@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.seeds import MASK, site_key
+from augrecipes.seeds import MASK, site_key
 
 Pick = Literal["random", "first", "stride"]
 PICKS: tuple[Pick, ...] = get_args(Pick)

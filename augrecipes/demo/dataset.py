@@ -12,7 +12,6 @@ import numpy as np
 
 from augrecipes.demo.brushes import Size
 from augrecipes.demo.files import (
-    Progress,
     random_of,
     remove_drawings,
     shrunk,
@@ -24,6 +23,7 @@ from augrecipes.demo.photos import CLASSES as SCENES
 from augrecipes.demo.photos import draw_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, draw_tile
+from augrecipes.progress import Progress
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
 PHOTO_SIZES: tuple[Size, ...] = ((375, 500), (333, 500), (500, 375), (360, 480), (427, 640), (300, 400))

@@ -6,7 +6,7 @@ import csv
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.demo.brushes import Random, Size
-
-Progress = Callable[[int, int], None]  # pictures done, pictures in all
 
 
 def random_of(seed: int, kind: int, number: int) -> Random:

@@ -27,6 +27,7 @@ from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.speed import Speed, measure
 from augrecipes.demo.tables import arrival_table, next_steps, proof_table, speed_table
 from augrecipes.preview import preview
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Optimize
 
 # Each gallery recipe, the data it suits, and the word for them.
@@ -44,7 +45,7 @@ _STAGES = ("stained-tissue", "real-esrgan-x4")
 
 
 # Shows how far something named is: a function of (done, total).
-Progress = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+Show = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def run_demo(
     seconds: float = 0.6,
     rows: int = 4,
     columns: int | None = None,
-    progress: Progress = lambda what: nullcontext(lambda done, total: None),
+    progress: Show = lambda what: nullcontext(lambda done, total: None),
 ) -> Report:
     """Run the whole demo and write its files into `out`.
 
@@ -178,7 +179,7 @@ def run_demo(
     return Report(data, proofs, grids, came, tuple(speeds), per_second, spent)
 
 
-def _prove(data: Drawn, progress: Progress, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
+def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
     """Every kind of data, read in several ways."""
     ways: dict[str, list[Way]] = {
         "images, stained-tissue": image_ways(
@@ -221,7 +222,7 @@ def _pairs(recipe: str, roots: dict[str, str], optimize: Optimize) -> ar.PairedI
 
 
 def _draw_grids(
-    folder: Path, data: Drawn, progress: Progress, *, seed: int, rows: int, columns: int | None
+    folder: Path, data: Drawn, progress: Show, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
     """Write one preview a recipe, and some that show a recipe step by step."""
     jobs: list[tuple[str, Any, Any]] = []
@@ -261,7 +262,7 @@ def _told_once(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _counted(progress: Progress, what: str, total: int) -> Iterator[Callable[[int], None]]:
+def _counted(progress: Show, what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function of the number done, of so many."""
     with progress(what) as advance:
         yield lambda done: advance(done, total)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from augrecipes.demo.brushes import Size
-from augrecipes.demo.files import Progress, random_of, remove_drawings, shrunk, write_picture
+from augrecipes.demo.files import random_of, remove_drawings, shrunk, write_picture
 from augrecipes.demo.photos import CLASSES, draw_photo
 from augrecipes.ops.matlab_bicubic import imresize
+from augrecipes.progress import Progress
 
 # The third does not divide by 4: its last rows and columns have no partner in the LR pictures.
 SIZES: tuple[Size, ...] = ((384, 512), (416, 416), (386, 515), (512, 384))

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from augrecipes.demo.brushes import Random, noise
-from augrecipes.demo.files import Progress, random_of, remove_drawings, shrunk, write_picture, write_table
+from augrecipes.demo.files import random_of, remove_drawings, shrunk, write_picture, write_table
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, draw_tile
+from augrecipes.progress import Progress
 
 # Tiles and side (px) of each slide; bags of a real study differ as much.
 BAGS: tuple[tuple[int, int], ...] = ((96, 128), (12, 192), (16, 160), (40, 128), (14, 160), (24, 160))

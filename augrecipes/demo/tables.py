@@ -16,6 +16,7 @@ from rich.text import Text
 from augrecipes.demo.bags import Arrival, BagSpeed, Times
 from augrecipes.demo.proofs import Proof
 from augrecipes.demo.speed import Speed
+from augrecipes.machine import cores
 
 _BUSY = 0.15  # of the time
 _BAR = 24  # characters of the longest bar
@@ -85,7 +86,7 @@ def speed_table(speeds: Sequence[Speed], bags: BagSpeed, workers: int) -> Group:
         table.add_row(speed.recipe, speed.source, f"{speed.none:,.0f}", f"{speed.exact:,.0f}", gain, parallel)
     note = (
         "none: the steps as albumentations runs them; exact: the optimised plan, the same bits; one thread each, "
-        f"decoding and batching included. {os.cpu_count()} cores, shared with whatever else runs now."
+        f"decoding and batching included. {cores()} cores, shared with whatever else runs now."
     )
     why = lost_to_workers(speeds, workers)
     tiles = Text.assemble(

@@ -16,8 +16,9 @@ from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.pairs import words_of
-from augrecipes.preview.rows import Progress, show_rows
+from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.gauges import number
 from augrecipes.verify.samples import Data, StrPath, open_data, origins

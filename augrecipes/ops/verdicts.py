@@ -8,15 +8,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from augrecipes import __version__
+from augrecipes import __version__, atomic
 from augrecipes.compat.guard import installed_version
+from augrecipes.machine import cache_folder
 from augrecipes.ops.readable import Refusal
 
 MOST = 2000
@@ -32,23 +31,9 @@ class Verdict(NamedTuple):
     refusal: Refusal | None
 
 
-def directory() -> Path:
-    """Where augrecipes keeps what it can compute again: AUGRECIPES_CACHE, or augrecipes/ in the user's cache."""
-    given = os.environ.get("AUGRECIPES_CACHE")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    if base and Path(base).is_absolute():
-        return Path(base) / "augrecipes"
-    try:
-        return Path.home() / ".cache" / "augrecipes"
-    except RuntimeError:  # no home directory
-        return Path(tempfile.gettempdir()) / "augrecipes"
-
-
 def file() -> Path:
-    """The file of the installed versions."""
-    return directory() / f"verdicts-{installed_version()}-{__version__}.json"
+    """The file of the installed versions. OSError where there is no cache folder."""
+    return cache_folder() / f"verdicts-{installed_version()}-{__version__}.json"
 
 
 def key(name: str, arguments: Mapping[str, Any], p: float | None, edition: str) -> str:
@@ -59,32 +44,24 @@ def key(name: str, arguments: Mapping[str, Any], p: float | None, edition: str) 
 
 def look_up(key: str) -> Verdict | None:
     """What earlier runs found, or None."""
-    found = _read(file()).get(key)
-    if found is None:
-        return None
-    return Verdict(Refusal(found[0], found[1]) if found else None)
+    with contextlib.suppress(OSError):
+        found = _read(file()).get(key)
+        if found is not None:
+            return Verdict(Refusal(found[0], found[1]) if found else None)
+    return None
 
 
 def remember(key: str, refusal: Refusal | None) -> None:
     """Keep a verdict for later runs; the oldest leave first."""
-    path = file()
-    with _lock:
-        kept = _read(path)
-        kept[key] = [] if refusal is None else [refusal.message, refusal.argument]
-        while len(kept) > MOST:
-            del kept[next(iter(kept))]
-        text = json.dumps(kept)
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: a reader sees the old file or the new one.
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".verdicts-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        path = file()
+        with _lock:
+            kept = _read(path)
+            kept[key] = [] if refusal is None else [refusal.message, refusal.argument]
+            while len(kept) > MOST:
+                del kept[next(iter(kept))]
+            text = json.dumps(kept)
+        atomic.write(path, text.encode(), lasting=False)
 
 
 def _read(path: Path) -> dict[str, list[str]]:

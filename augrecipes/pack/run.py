@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.made_with import made_with
 from augrecipes.data.packed_match import LAYOUT, declared
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
+from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
 from augrecipes.pack.given import Data, Given, find_data
 from augrecipes.pack.plan import Plan, plan_pack
 from augrecipes.pack.size import Size, size_of
 from augrecipes.pack.workers import baked
+from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.store import StoreWriter
-
-Advance = Callable[[int, int], None]
+from augrecipes.versions import made_with
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def pack(
     *,
     workers: int | None = 0,
     on_error: str = "skip",
-    advance: Advance | None = None,
+    advance: Progress | None = None,
     **options: Any,
 ) -> Packing:
     """Carry out the first steps of a recipe over all the data, and keep the pictures in a store for `ar.Packed`.
@@ -142,11 +141,11 @@ def pack(
 
 
 def write(
-    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Advance | None = None
+    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
 ) -> Packing:
     """Write the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
     baker = packing.baker
-    count = default_workers() if workers is None else workers
+    count = cores() if workers is None else workers
     with StoreWriter.open(
         packing.out,
         format=baker.format,
@@ -180,11 +179,6 @@ def _unchanged(baker: Baker, writer: StoreWriter) -> int:
         if json.loads(notes.get(row, "{}")).get("stamp") != baker.stamp(row):
             return row
     return writer.done
-
-
-def default_workers() -> int:
-    """One a core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _about(packing: Packing) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_fold
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
-from augrecipes.preview.rows import Progress, draws, facts, show_rows, told_draws
+from augrecipes.preview.rows import draws, facts, show_rows, told_draws
 from augrecipes.preview.samples import TABLES
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, map_height, sheet_width, tile_px
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.sources.files import read_image
 

@@ -17,9 +17,10 @@ from augrecipes.preview.bags import bag_sheet
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.pairs import pair_sheet
-from augrecipes.preview.rows import Progress, facts, show_rows, told_draws
+from augrecipes.preview.rows import facts, show_rows, told_draws
 from augrecipes.preview.samples import TABLES, Sample, open_samples, targets_of
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
+from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.pair_roots import Roots

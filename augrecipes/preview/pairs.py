@@ -20,8 +20,9 @@ from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_crops
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
-from augrecipes.preview.rows import Progress, facts, show_rows, told_draws
+from augrecipes.preview.rows import facts, show_rows, told_draws
 from augrecipes.preview.sheet import page
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.files import read_image
 from augrecipes.sources.pair_roots import Roots

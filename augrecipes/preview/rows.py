@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
+from augrecipes.progress import Progress
 
 logger = logging.getLogger("augrecipes")
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
 
 _SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
 _TOLD = 6  # files that the foot of a sheet names

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from augrecipes import atomic
 from augrecipes.compat.guard import VERSION, albumentations
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
@@ -59,9 +60,8 @@ def text() -> str:
 def write() -> Path:
     """Write the shipped file again, whole or not at all."""
     path = Path(__file__).resolve().parent.parent / "schema" / FILE
-    fresh = path.with_suffix(".new")
-    fresh.write_text(text(), encoding="utf-8", newline="\n")
-    return fresh.replace(path)
+    atomic.write(path, text().encode())
+    return path
 
 
 def _classes() -> dict[str, type]:

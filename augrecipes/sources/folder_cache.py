@@ -16,24 +16,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import secrets
 import struct
-import sys
 import time
 import zlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from augrecipes import atomic
+from augrecipes.machine import cache_folder
+
 _log = logging.getLogger("augrecipes")
 
-ENVIRONMENT = "AUGRECIPES_CACHE"
 # How much all memos may take, and how long one stays that nobody uses.
 MOST_BYTES = 256 << 20
 MOST_SECONDS = 90 * 86_400
 # Where earlier versions wrote, beside the data.
 OLD_FOLDER = ".augrecipes-index"
-_SUFFIX, _UNFINISHED = ".memo", ".new"
+_SUFFIX = ".memo"
 _MAGIC = b"augrecipes folders 1\n"
 _SETTLED_NS = 3_000_000_000  # FAT counts in steps of two seconds
 _HEAD = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
@@ -92,28 +92,8 @@ def save(root: bytes, rules: bytes, scans: dict[bytes, Scan]) -> None:
     """Records scans in the user's cache folder; does nothing where it cannot be written."""
     with contextlib.suppress(OSError):
         memo = _memo_of(root)
-        memo.parent.mkdir(parents=True, exist_ok=True)
-        _replace(memo, _render(scans, rules))
+        atomic.write(memo, _render(scans, rules), lasting=False)
         _sweep(memo)
-
-
-def cache_folder() -> Path:
-    """The user's cache folder for augrecipes: `AUGRECIPES_CACHE`, or else in the place that the system has for caches.
-
-    Raises:
-        OSError: there is none: nobody knows where the user's home is.
-    """
-    if given := os.environ.get(ENVIRONMENT):
-        return Path(given)
-    try:
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "augrecipes", "Cache")
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "augrecipes"
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        return Path(given if os.path.isabs(given) else Path.home() / ".cache", "augrecipes")  # noqa: PTH117
-    except RuntimeError as error:
-        raise FileNotFoundError(str(error)) from None
 
 
 def tell_of_old(root: bytes) -> None:
@@ -131,24 +111,13 @@ def _memo_of(root: bytes) -> Path:
     return cache_folder() / "folders" / (name + _SUFFIX)
 
 
-def _replace(memo: Path, content: bytes) -> None:
-    temporary = memo.with_name(f"{memo.stem}-{secrets.token_hex(8)}{_UNFINISHED}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-        temporary.replace(memo)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _sweep(newest: Path) -> None:
     """Deletes memos that were not used for long, and the least used ones where all take too much."""
     memos, limit = [], time.time() - MOST_SECONDS
     for entry in newest.parent.iterdir():
         with contextlib.suppress(OSError):  # another process sweeps, too
             about = entry.stat()
-            if entry.suffix == _UNFINISHED and about.st_mtime < time.time() - 86_400:
+            if entry.suffix == atomic.STAGED and about.st_mtime < time.time() - 86_400:
                 entry.unlink()
             elif entry.suffix == _SUFFIX and entry != newest:
                 memos.append((about.st_mtime, about.st_size, entry))

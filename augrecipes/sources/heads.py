@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from augrecipes.progress import Progress
 from augrecipes.sources.file_bytes import read_bytes, read_ends
 from augrecipes.sources.formats import tiff
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
@@ -16,10 +17,9 @@ _PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
 _WHOLE = frozenset({"tiff", "webp", "jp2", "avif"})  # headers that may stand anywhere in the file
 _THREADS = 8
 Head = ImageHeader | str
-Advance = Callable[[int, int], None]
 
 
-def read_heads(paths: Sequence[str], advance: Advance | None = None) -> list[Head]:
+def read_heads(paths: Sequence[str], advance: Progress | None = None) -> list[Head]:
     """The header of each file, or the reason why it has none.
 
     Args:

@@ -12,6 +12,7 @@ from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison
@@ -22,8 +23,6 @@ from augrecipes.verify.samples import Data, Given, Reader, StrPath, open_data, o
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

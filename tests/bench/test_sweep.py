@@ -22,8 +22,8 @@ from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scope import Scope, default_sizes
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.sweep import Sweep, Swept, advised, sweep
-from augrecipes.data.loading.choice import all_cores
 from augrecipes.errors import DataError
+from augrecipes.machine import cores
 from augrecipes.recipe.parse import parse_text
 
 HERE = os.getpid()
@@ -166,6 +166,6 @@ def test_sizes_of_their_own(available: int, workers: list[int], batch_size: int,
     assert fewest <= max(sizes) <= max(available, 64 * batch_size, fewest)
     assert all(size % batch_size == 0 or size == available for size in sizes)
     # All settings together, three rounds and the first epoch, take no longer than asked for, unless that is too short.
-    together = sum(1 / min(max(count, 1), all_cores()) for _, count in scope.settings)
+    together = sum(1 / min(max(count, 1), cores()) for _, count in scope.settings)
     if max(sizes) > fewest and len(sizes) == 3:
         assert 4 * together * sum(sizes) * pace <= 1.01 * seconds * len(workers) + 4 * together * 8 * batch_size * pace

@@ -17,7 +17,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The blocked import of torch is for a process of its own; this one goes on to other tests.
     monkeypatch.setattr("augrecipes.compat.guard.without_torch", lambda: None)
-    monkeypatch.setattr("augrecipes.cli.progress._QUIET", float("inf"))  # however slow the machine is
+    monkeypatch.setattr("augrecipes.progress.QUIET", float("inf"))  # however slow the machine is
     runner = CliRunner()
     return lambda *args, stdin=None: runner.invoke(app, list(args), input=stdin, prog_name="augrecipes")
 

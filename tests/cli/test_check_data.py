@@ -160,8 +160,8 @@ def test_arguments_that_cannot_be_used_are_status_2(run, folder, arguments, said
 def test_torch_is_not_needed(folder):
     script = (
         "import sys\n"
-        "import augrecipes.cli.progress as progress\n"
-        "progress._QUIET = float('inf')\n"
+        "import augrecipes.progress as progress\n"
+        "progress.QUIET = float('inf')\n"
         "from augrecipes.cli import main\n"
         "try:\n"
         "    main(['check-data', 'x.yaml', 'hr=HR', 'lr=X4', '--content'])\n"

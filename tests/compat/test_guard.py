@@ -47,7 +47,7 @@ def version(name):
 metadata.version = version
 import augrecipes as ar
 ar.load("folder-128").compile()
-from augrecipes.data.made_with import differences, made_with
+from augrecipes.versions import differences, made_with
 print(made_with()["albumentations"], differences({"albumentations": "2.0.8"}), sep=";")
 """
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.compiler.draws import CounterRandom, Draws
-from augrecipes.compiler.seeds import finalise, mix, site_key
+from augrecipes.seeds import finalise, mix, site_key
 
 U63 = st.integers(0, 2**63 - 1)
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.compiler.seeds import mix
 from augrecipes.data.batches.epoch import Clock, current
 from augrecipes.data.batches.skips import SkipError
 from augrecipes.errors import DataError
+from augrecipes.seeds import mix
 
 
 class Counting(Dataset[Any]):

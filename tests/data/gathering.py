@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.compiler.seeds import mix
 from augrecipes.data.batches.memory import room
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
+from augrecipes.seeds import mix
 
 RECIPE = "{version: 1, recipe: gathered, steps: [], eval: []}"
 

@@ -29,7 +29,6 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_SLOW_SECONDS", 60.0)  # however busy the machine is
     monkeypatch.setattr(trial, "_PATIENCE_SECONDS", 60.0)
     monkeypatch.setattr(choice_module, "cores", lambda: 2)
-    monkeypatch.setattr(trial, "cores", lambda: 2)
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 

@@ -17,7 +17,7 @@ from packed_kinds import open_packed, recipe_of
 from pictures import draw
 from torch.utils.data import Subset
 
-from augrecipes.data import made_with
+from augrecipes import versions
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.loader import loader
 from augrecipes.data.packed import Packed
@@ -168,13 +168,13 @@ def test_other_versions_and_processors_are_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "augrecipes")
-    made_with._warned.clear()
+    versions._warned.clear()
     state = loader(Counting(4)).state_dict()
     loader(Counting(4)).load_state_dict(state)
     assert not caplog.messages
-    assert state["made_with"]["processor"] == made_with.features()
-    monkeypatch.setattr(made_with, "features", lambda: "riscv64 RVV")
-    monkeypatch.setattr(made_with, "versions", lambda: {"opencv": "9.9"})
+    assert state["made_with"]["processor"] == versions.features()
+    monkeypatch.setattr(versions, "features", lambda: "riscv64 RVV")
+    monkeypatch.setattr(versions, "versions", lambda: {"opencv": "9.9"})
     for _ in range(2):
         loader(Counting(4)).load_state_dict(state)
     (message,) = caplog.messages
@@ -189,18 +189,18 @@ def test_other_versions_and_processors_are_told_once(
 
 def test_families_are_what_was_measured_to_differ() -> None:
     avx512 = "x86_64 SSE SSE2 SSE3 SSE4.1 SSE4.2 AVX FP16 AVX2 AVX512-SKX IPP"
-    assert made_with.family(avx512) == made_with.family(avx512.replace(" AVX512-SKX", "").replace("x86_64", "amd64"))
+    assert versions.family(avx512) == versions.family(avx512.replace(" AVX512-SKX", "").replace("x86_64", "amd64"))
     others = [avx512.replace(" AVX2 AVX512-SKX", ""), avx512.replace(" IPP", ""), "aarch64 NEON FP16"]
-    assert len({made_with.family(text) for text in (avx512, *others)}) == 4
+    assert len({versions.family(text) for text in (avx512, *others)}) == 4
 
 
 def test_a_store_of_another_family_is_told_when_it_is_opened(
     roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made_with._warned.clear()
-    assert open_packed(IMAGE, roots["image"]).store.about["versions"]["processor"] == made_with.features()
+    versions._warned.clear()
+    assert open_packed(IMAGE, roots["image"]).store.about["versions"]["processor"] == versions.features()
     assert not [text for text in caplog.messages if "family" in text]
-    monkeypatch.setattr(made_with, "features", lambda: "x86_64 SSE SSE2")
+    monkeypatch.setattr(versions, "features", lambda: "x86_64 SSE SSE2")
     for _ in range(2):
         open_packed(IMAGE, roots["image"])
     (message,) = [text for text in caplog.messages if "family" in text]

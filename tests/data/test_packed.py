@@ -18,7 +18,7 @@ from kinds import BAG, IMAGE, PAIR, Kind, N, arrays, pixels
 from packed_kinds import BAKED, KINDS, open_packed, packed, recipe_of
 from pictures import draw
 
-from augrecipes.data import made_with
+from augrecipes import versions
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError, StoreError
@@ -228,7 +228,7 @@ def test_a_section_that_begins_otherwise_is_refused(roots: dict[str, Path], tmp_
 
 
 def test_other_versions_are_told(roots: dict[str, Path], monkeypatch: Any, caplog: Any) -> None:
-    monkeypatch.setattr(made_with, "versions", lambda: {"opencv": "9.9"})
+    monkeypatch.setattr(versions, "versions", lambda: {"opencv": "9.9"})
     open_packed(IMAGE, roots["image"])
     open_packed(IMAGE, roots["image"])
     (message,) = [record.getMessage() for record in caplog.records if "9.9" in record.getMessage()]

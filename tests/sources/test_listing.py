@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from augrecipes.errors import DataError
+from augrecipes.machine import cache_folder
 from augrecipes.sources import folder_cache, listing
 from augrecipes.sources.listing import Listing, list_folder, list_folders
 
@@ -334,7 +335,7 @@ def test_a_full_disk(tmp_path: Path, later: None, own_cache_folder: Path, monkey
 
 
 def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert folder_cache.cache_folder() == Path(os.environ["AUGRECIPES_CACHE"])
+    assert cache_folder() == Path(os.environ["AUGRECIPES_CACHE"])
     monkeypatch.delenv("AUGRECIPES_CACHE")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which its rules forbid
@@ -344,11 +345,11 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         "darwin": "Library/Caches/augrecipes",
         "win32": "local/augrecipes/Cache",
     }.items():
-        monkeypatch.setattr(folder_cache.sys, "platform", platform)
-        assert folder_cache.cache_folder() == tmp_path / place
-    monkeypatch.setattr(folder_cache.sys, "platform", "linux")
+        monkeypatch.setattr("augrecipes.machine.sys.platform", platform)
+        assert cache_folder() == tmp_path / place
+    monkeypatch.setattr("augrecipes.machine.sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert folder_cache.cache_folder() == tmp_path / "xdg" / "augrecipes"
+    assert cache_folder() == tmp_path / "xdg" / "augrecipes"
 
 
 def test_memos_do_not_pile_up(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Layout
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.verify.samples import Given
 
@@ -26,8 +27,6 @@ EPOCH = 0
 _BUDGET = 1_100_000  # characters of all pictures together; the page stays below 2 MB
 _EDGES = (288, 208, 144, 96, 64)  # px; the first that keeps to the budget
 _QUALITY = 84
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

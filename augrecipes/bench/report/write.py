@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from augrecipes import atomic
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
 from augrecipes.bench.report import plots
@@ -14,13 +15,11 @@ from augrecipes.bench.report.headline import last_sides
 from augrecipes.bench.report.page import page
 from augrecipes.bench.report.thumbnails import Grid, grid
 from augrecipes.bench.sides import Setting
-from augrecipes.bench.whole import write_whole
 from augrecipes.errors import AugrecipesError, BenchError
+from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
 PAGE, RECORD = "index.html", "bench.json"
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +83,13 @@ def write_report(
     drawn, notes = plots.draw(told)
     for name in plots.NAMES:
         if name in drawn:
-            write_whole(folder / name, drawn[name])
+            atomic.write(folder / name, drawn[name])
         else:
             (folder / name).unlink(missing_ok=True)  # of an earlier report
     levels = {side["recipe"]: side["level"] for side in last_sides(told)}
     pictures = _pictures(recipes, setting, levels, progress)
     text = page(told, pictures, judgement, RECORD, tuple(drawn))
-    write_whole(folder / PAGE, text.encode("utf-8", "replace"))
+    atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
     return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn), notes)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from augrecipes.data.audit.files import Found, One, Part, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Found, One, decode, heads_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import told
 from augrecipes.data.tables.problems import Problem
+from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
 
 
-def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Part) -> Checked:
+def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Parts) -> Checked:
     """Look at every tile that a recipe of kind bag would read; arguments as `check_images`.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from typing import Any
 from augrecipes.data.tables.pair_checks import first_crop, upright
 from augrecipes.data.tables.pair_sizes import Size, told
 from augrecipes.errors import DataError
+from augrecipes.machine import cores
+from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image, read_mask
 from augrecipes.sources.formats.header import ImageHeader
@@ -18,7 +19,6 @@ from augrecipes.sources.heads import Head, read_heads
 from augrecipes.sources.losses import lost
 from augrecipes.sources.pair_defects import Defect
 
-Part = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 _DEEP = 8  # bits
 
 
@@ -64,7 +64,7 @@ class Found:
         self.defects.append(Defect(kind, files, message))
 
 
-def heads_of(found: Found, advance: Part) -> dict[str, Head]:
+def heads_of(found: Found, advance: Parts) -> dict[str, Head]:
     """The header of every file, or why it has none."""
     files = list(dict.fromkeys(file for one in found.samples for file in (one.image, one.mask) if file))
     return dict(zip(files, read_heads(files, lambda k, n: advance("reading headers", k, n)), strict=True))
@@ -93,7 +93,7 @@ def needs(recipe: Recipe, mode: Mode, size: Size) -> str:
     return ""
 
 
-def decode(recipe: Recipe, found: Found, advance: Part) -> None:
+def decode(recipe: Recipe, found: Found, advance: Parts) -> None:
     """Decode what is fine so far."""
     channels = recipe.inputs.channels or 3
     fine = [one for one in found.samples if one.fine]
@@ -102,7 +102,7 @@ def decode(recipe: Recipe, found: Found, advance: Part) -> None:
         return [*_fails(lambda: read_image(one.image, channels=channels)),
                 *_fails(lambda: read_mask(one.mask) if one.mask else None)]  # fmt: skip
 
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(8, cores())) as pool:
         for k, (one, wrong) in enumerate(zip(fine, pool.map(reasons, fine), strict=True)):
             for reason in wrong:
                 found.blame("unreadable", one, f"{one.where}{reason}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.audit.files import Found, One, Part, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Found, One, decode, heads_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
 from augrecipes.data.checks import presence_of, untaken
@@ -18,6 +18,7 @@ from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import columns_of, match_masks
 from augrecipes.errors import DataError
+from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.heads import Head
 from augrecipes.sources.listing import list_folders
@@ -30,7 +31,7 @@ _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 
 
 def check_images(
-    recipe: Recipe, mode: Mode, data: str, *, masks: str | None, split: str | None, content: bool, advance: Part
+    recipe: Recipe, mode: Mode, data: str, *, masks: str | None, split: str | None, content: bool, advance: Parts
 ) -> Checked:
     """Look at everything that a recipe of kind image would read.
 

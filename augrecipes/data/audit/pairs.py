@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.data.audit.files import Part
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.pair_find import find, targets_of, wanted_by
 from augrecipes.data.tables.pair_matches import compare_scenes
 from augrecipes.data.tables.pair_table import Found, checked
 from augrecipes.errors import DataError
+from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
 
@@ -24,7 +24,7 @@ def check_pairs(
     names: Mapping[str, str],
     split: str | None,
     content: bool,
-    advance: Part,
+    advance: Parts,
 ) -> tuple[Checked, Found]:
     """Look at everything that a recipe of kind pair would read.
 

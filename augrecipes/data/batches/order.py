@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.seeds import MASK, mix
+from augrecipes.seeds import MASK, mix
 
 Indices = npt.NDArray[np.int64]
 _SHUFFLE, _WEIGHTS = 1, 2  # keeps the two kinds of draws of one (seed, epoch) apart

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from augrecipes.compiler.seeds import mix
 from augrecipes.errors import DataError, Lines, harmless
+from augrecipes.seeds import mix
 
 _log = logging.getLogger("augrecipes")
 

@@ -9,7 +9,6 @@ import torch
 from torch.utils.data import DataLoader
 
 from augrecipes.compat.torch import end_workers, kept_pass
-from augrecipes.compiler.seeds import mix
 from augrecipes.data.batches.pool import Pool
 from augrecipes.data.loading import allocator
 from augrecipes.data.loading.budget import Budget
@@ -20,6 +19,7 @@ from augrecipes.data.loading.passes import Deliveries
 from augrecipes.data.loading.processes import Orders, Processes
 from augrecipes.data.loading.sampler import Order, Plan
 from augrecipes.data.loading.threads import Threads
+from augrecipes.seeds import mix
 
 
 class Readers:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from augrecipes.machine import cores
+
 Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = ("batches", "threads", "processes")
 # Settles `num_workers="auto"` without measuring: `batches`, `threads:4`, `processes:8`.
@@ -73,7 +75,7 @@ def asked(backend: Any, num_workers: Any) -> Choice | None:
     if num_workers == "auto":
         return Choice("batches", 0, "as asked") if backend == "batches" else None
     if num_workers is None:
-        num_workers = 0 if backend in (None, "batches") else cores()
+        num_workers = 0 if backend in (None, "batches") else default_workers()
     workers = _count(num_workers)
     if backend is None:
         backend = "processes" if workers else "batches"
@@ -121,14 +123,9 @@ def best(measured: Mapping[str, float], batch_size: int, seconds: float) -> Choi
     return Choice(*_split(chosen), reason, dict(measured), seconds)
 
 
-def cores() -> int:
+def default_workers() -> int:
     """How many workers are started unprompted: one for each core that this process may use."""
-    return min(all_cores(), _MOST_WORKERS)
-
-
-def all_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores(), _MOST_WORKERS)
 
 
 def _split(name: str) -> tuple[Backend, int]:

@@ -14,8 +14,8 @@ from torch.utils.data import Subset
 
 from augrecipes.data.batches.epoch import leaves, wrappers
 from augrecipes.data.loading.sampler import Plan
-from augrecipes.data.made_with import made_with, warn_of_differences
 from augrecipes.errors import LoaderError
+from augrecipes.versions import made_with, warn_of_differences
 
 VERSION = 1
 _LAST_EPOCH = 2**62

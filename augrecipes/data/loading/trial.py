@@ -21,7 +21,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from augrecipes.compat.torch import end_workers
-from augrecipes.data.loading.choice import Backend, Choice, best, cores, from_environment, named
+from augrecipes.data.loading.choice import Backend, Choice, best, default_workers, from_environment, named
 from augrecipes.data.loading.fetch import Draft, Reader, as_it_is
 from augrecipes.data.loading.sampler import Plan, orders
 from augrecipes.data.loading.worker import WorkerInit, one_thread
@@ -47,13 +47,15 @@ def measured(
     begin = perf_counter()
     choice = from_environment()
     if choice is None and only == "processes":
-        choice = Choice("processes", cores(), "one for each core")
+        choice = Choice("processes", default_workers(), "one for each core")
     if choice is None:
         found = rates(dataset, collate, plan, only=only, forks=method == "fork")
         choice = best(found, plan.batch_size, perf_counter() - begin)
         if choice.measured.keys() == {"batches"} and found["batches"] < 1 / _SLOW_SECONDS:
             backend: Backend = "threads" if Reader(dataset, collate).ours else "processes"
-            choice = replace(choice, backend=backend, workers=cores(), reason="samples take too long to try more")
+            choice = replace(
+                choice, backend=backend, workers=default_workers(), reason="samples take too long to try more"
+            )
     _log.info("the loader reads with %s", choice)
     return choice
 
@@ -70,7 +72,7 @@ def rates(
         only: `threads`, to try nothing else.
         forks: processes are forked; others take seconds to start, and are not tried.
     """
-    reader, most = Reader(dataset, collate), cores()
+    reader, most = Reader(dataset, collate), default_workers()
     found: dict[str, float] = {}
     with _undisturbed():
         alone = _threads(reader, plan, 1)

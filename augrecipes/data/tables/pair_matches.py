@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,8 +11,9 @@ import numpy as np
 from augrecipes.compiler.grid import cells
 from augrecipes.data.tables.pair_content import Looks, compare, nearest, surely
 from augrecipes.errors import DataError
+from augrecipes.machine import cores
+from augrecipes.progress import Progress
 from augrecipes.sources.files import Exif, read_image
-from augrecipes.sources.heads import Advance
 from augrecipes.sources.pair_defects import Defect
 
 Compared = Looks | DataError
@@ -25,7 +25,7 @@ def compare_scenes(
     units: Mapping[str, int],
     *,
     exif: Exif = "apply",
-    advance: Advance | None = None,
+    advance: Progress | None = None,
 ) -> list[Defect]:
     """Compare each smaller target of each scene with the largest one, reduced to its size.
 
@@ -40,7 +40,7 @@ def compare_scenes(
         What does not show the same, in the order of the scenes.
     """
     done: list[list[Compared]] = []
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(8, cores())) as pool:
         for looks in pool.map(lambda paths: _compare(targets, paths, units, exif), scenes):
             done.append(looks)
             if advance is not None:

@@ -14,7 +14,8 @@ from augrecipes.data.tables.csvfile import choose_split, read_rows
 from augrecipes.data.tables.pair_checks import Cropped, Wanted, check_heads
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
-from augrecipes.sources.heads import Advance, read_heads
+from augrecipes.progress import Progress
+from augrecipes.sources.heads import read_heads
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.pairing import pair
@@ -129,7 +130,7 @@ def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str
     return Found(tuple(order), scenes, tuple(defects), columns=columns, roots=roots, listed=listed)
 
 
-def checked(found: Found, wanted: Wanted, check: Check, advance: Advance | None = None) -> Found:
+def checked(found: Found, wanted: Wanted, check: Check, advance: Progress | None = None) -> Found:
     """The scenes of `found` with which nothing is wrong, as far as names (all exist) or headers tell."""
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     if check == "names":

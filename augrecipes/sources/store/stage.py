@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
 from augrecipes.sources.store import journal
 from augrecipes.sources.store.blob import Blob
 from augrecipes.sources.store.disk import naming, sync, sync_folder, write_all, write_file
 from augrecipes.sources.store.index import stage_folder
 from augrecipes.sources.store.lock import Lock
-
-Progress = Callable[[int, int], None]
 
 
 class Stage:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
@@ -90,7 +90,7 @@ class Store:
         """All items as one read-only N×H×W×C (masks N×H×W) view, where all are of one shape; else None."""
         return self.tables[target].block()
 
-    def verify(self, progress: Callable[[int, int], None] | None = None) -> list[Fault]:
+    def verify(self, progress: Progress | None = None) -> list[Fault]:
         """Reads the whole store from disk and lists what is not as it was written; empty where all is well.
 
         Args:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
 from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.items import Items
@@ -39,7 +40,7 @@ class Fault:
     source: str | None = None
 
 
-def verify_store(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> list[Fault]:
+def verify_store(path: str | os.PathLike[str], progress: Progress | None = None) -> list[Fault]:
     """Everything in the store at `path` that is not as it was written; a store that cannot be opened is one fault.
 
     Args:

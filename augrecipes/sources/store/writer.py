@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.progress import Progress
 from augrecipes.sources.store import index, journal
 from augrecipes.sources.store.columns import Column, Texts, tables_of
 from augrecipes.sources.store.disk import free_bytes
@@ -20,7 +21,7 @@ from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.item import Item, bytes_item, item_of
 from augrecipes.sources.store.lock import Lock
 from augrecipes.sources.store.publish import Part, publish
-from augrecipes.sources.store.stage import Progress, Stage, remove
+from augrecipes.sources.store.stage import Stage, remove
 
 SYNC_EVERY = 256 << 20
 """Bytes after which staged rows are made to outlive a power failure."""
