@@ -25,7 +25,7 @@ test: $(READY)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
 
 soak: $(READY)  ## run the long tests too: more random recipes, more broken files
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak'
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
 lint: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check --quiet .

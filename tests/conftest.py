@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 
 _kept: list[str] = []
 
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("any machine", deadline=None, suppress_health_check=list(HealthCheck), max_examples=100)
+settings.register_profile("soak", settings.get_profile("any machine"), max_examples=10_000)
 settings.load_profile("any machine")
 
 # Where these are set pytest writes out whole differences: of the pictures that planted faults make, for many minutes.

@@ -12,7 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recipe_texts import GOOD
 
@@ -37,7 +37,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@settings(deadline=None, max_examples=60)
 @given(HOSTILE)
 def test_errors_and_logs_hold_none(name):
     problem = Diagnostic(f"{name} is wrong", 1, 1, name=name, file=name)
@@ -58,7 +57,6 @@ def test_errors_and_logs_hold_none(name):
     assert printed.getvalue().count("\n") == 2
 
 
-@settings(deadline=None, max_examples=60)
 @given(HOSTILE)
 def test_what_the_command_line_prints_holds_none(name):
     problem = Diagnostic(f"{name} is wrong", 1, 1, name=name, file=name)

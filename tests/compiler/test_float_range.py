@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
@@ -33,7 +33,6 @@ def photo(seed: int, size: tuple[int, int, int]) -> np.ndarray:
     return np.clip(np.linspace(0, 1, size[1])[None, :, None] + rng.normal(0, 0.1, size), 0, 1).astype(np.float32)
 
 
-@settings(max_examples=100, deadline=None)
 @given(SIZES, st.integers(0, 2**32), st.sampled_from((255, 65535, 10, 100)))
 def test_every_other_full_scale_is_told(size: tuple[int, int, int], seed: int, full: int) -> None:
     image = photo(seed, size)
@@ -55,14 +54,12 @@ def test_photographs_are_told_however_dark(full: int) -> None:
         assert told(image)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SIZES, st.integers(0, 2**32))
 def test_normalised_pictures_are_told(size: tuple[int, int, int], seed: int) -> None:
     dark = (photo(seed, size) * np.float32(0.3) - np.float32(0.45)) / np.float32(0.225)
     assert told(dark - np.float32(0.4)).endswith("normalising is for the recipe's output")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(3, 60), st.integers(3, 60), st.booleans())
 def test_resampled_pictures_are_not(seed: int, height: int, width: int, hard: bool) -> None:
     """The worst that a Lanczos kernel makes of 0..1: pictures of black and white pixels, at every size."""

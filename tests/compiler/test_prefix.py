@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.sites import label
 
-COMMON = settings(deadline=None, derandomize=True)
+COMMON = settings(DEAR, derandomize=True)
 IMAGES = """
 version: 1
 recipe: two-parts
@@ -109,7 +110,7 @@ def scene_of(draw: np.random.Generator, box_format: str = "pascal_voc") -> dict[
 
 
 @pytest.mark.parametrize("box_format", ["pascal_voc", "coco"])
-@settings(COMMON, max_examples=40)
+@COMMON
 @given(st.integers(0, 2**31), st.integers(0, 10), st.integers(0, 3))
 def test_an_image_in_two_parts_is_the_image(box_format: str, seed: int, count: int, epoch: int) -> None:
     recipe = parse_text(IMAGES.replace("FORMAT", box_format))
@@ -119,7 +120,7 @@ def test_an_image_in_two_parts_is_the_image(box_format: str, seed: int, count: i
 
 
 @pytest.mark.parametrize(("text", "made"), [(PAIRS, ()), (DEGRADED, ("lr",))], ids=["pair", "degraded"])
-@settings(COMMON, max_examples=20)
+@COMMON
 @given(st.integers(0, 2**31), st.integers(0, 6))
 def test_a_pair_in_two_parts_is_the_pair(text: str, made: tuple[str, ...], seed: int, count: int) -> None:
     recipe, draw = parse_text(text), np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.data.audit import points
@@ -47,7 +47,6 @@ numbers = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(numbers, min_size=4, max_size=4), st.sampled_from(["pascal_voc", "coco", "yolo", "albumentations"]),
        st.booleans())  # fmt: skip
 def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
@@ -56,7 +55,6 @@ def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
     assert bool(wrong) == refused(text, boxes=np.array([box], np.float32), box_labels=np.array([1]))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(numbers, min_size=2, max_size=2), st.sampled_from(["xy", "yx"]), st.booleans())
 def test_keypoints_are_refused_where_the_pipeline_refuses_them(point, format, removes):
     text = recipe(f"inputs: {{keypoints: {{format: {format}, remove_invisible: {str(removes).lower()}}}}},")

@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pair_folders import make_pairs, reduced, save, scene
 
@@ -26,7 +26,6 @@ def degraded(image, blur=0.0, noise=0.0, quality=100, seed=0):
     return cv2.imdecode(data, cv2.IMREAD_COLOR)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 50),
     scale=st.sampled_from([2, 3, 4]),

@@ -74,11 +74,11 @@ def _each(steps: tuple[Step, ...], number: int, change: Any) -> tuple[Step, ...]
 
 
 @st.composite
-def edited(draw: st.DrawFn, recipe: Recipe, pool: Pool) -> Recipe:
-    """The recipe after a few edits; some of them change nothing."""
+def edited(draw: st.DrawFn, recipe: Recipe, pool: Pool, only: tuple[str, ...] = ()) -> Recipe:
+    """The recipe after a few edits, of these kinds only if any are named; some of them change nothing."""
     steps = recipe.steps
     gentle = draw(st.booleans())
-    kinds = GENTLE if gentle else GENTLE + ROUGH
+    kinds = only or (GENTLE if gentle else GENTLE + ROUGH)
     for _ in range(draw(st.integers(1, 3))):
         count = sum(1 for one in steps for _ in one.walk())
         if not count:

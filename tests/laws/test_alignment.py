@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from examples import DEAR, PLANTED
+from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import SCALES, Scales, build, misalignment, moves, pair, scene, unit_of
 
@@ -15,7 +16,6 @@ from augrecipes.compiler.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
-COMMON = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 TINY = 1e-4  # cells: rounding of float32 positions
 WARPS = (
     Step("Rotate", Arguments({"limit": 30, "border_mode": "constant"}), p=1.0),
@@ -47,7 +47,7 @@ def law(recipe: Recipe, seed: int, times: int = 3) -> None:
 
 @pytest.mark.parametrize("scales", SCALES, ids=name_of)
 def test_random_windows_and_turns(scales: Scales) -> None:
-    @COMMON
+    @DEAR
     @given(moves(scales), st.integers(0, 2**32))
     def check(recipe: Recipe, seed: int) -> None:
         law(recipe, seed)
@@ -164,7 +164,7 @@ class TestPlantedFaults:
     """A law that cannot fail proves nothing."""
 
     def caught(self, scales: Scales, **more: Any) -> bool:
-        @settings(COMMON, max_examples=100, phases=[Phase.generate])
+        @PLANTED
         @given(moves(scales), st.integers(0, 2**32))
         def check(recipe: Recipe, seed: int) -> None:
             law(recipe, seed)
@@ -174,10 +174,6 @@ class TestPlantedFaults:
         except (AssertionError, DataError):
             return True
         return False
-
-    @pytest.mark.parametrize("scales", SCALES, ids=name_of)
-    def test_none_is_caught_where_none_is(self, scales: Scales) -> None:
-        assert not self.caught(scales)
 
     def test_each_target_draws_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
         share = shared.Shared._share

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
-from test_exact_equals_none import COMMON
 
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.kernels.moves import symmetry_of
@@ -44,7 +44,7 @@ def test_every_class_has_a_record_and_every_record_a_class() -> None:
 
 
 @pytest.mark.parametrize(("name", "args"), LOOKUPS, ids=lambda v: v if isinstance(v, str) else "")
-@settings(COMMON, max_examples=40)
+@DEAR
 @given(st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 30), st.integers(0, 6), st.integers(0, 6))
 def test_a_lookup_is_one_wherever_a_pixel_stands(
     name: str, args: dict, index: int, height: int, width: int, y: int, x: int

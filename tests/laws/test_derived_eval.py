@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import DEAR
+from hypothesis import given, settings
 from random_pairs import SCALES, misalignment, moves, scene
 from random_pairs import build as build_pair
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, recipes, steps_for
@@ -66,7 +67,7 @@ IN_COLOUR: Pool = (
     ("HueSaturationValue", {"sat_shift_limit": [10, 30]}),
     ("RGBShift", {"r_shift_limit": [10, 30]}),
 )
-COMMON = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+COMMON = settings(DEAR, report_multiple_bugs=False)
 SHAPES = ((37, 52), (61, 44))
 
 
@@ -167,22 +168,11 @@ def test_on_random_recipes(channels: int) -> None:
     law()
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("channels", [1, 3])
-def test_on_very_many_random_recipes(channels: int) -> None:
-    @settings(COMMON, max_examples=800)
-    @given(recipes(pool(channels)))
-    def law(recipe: Recipe) -> None:
-        check(recipe, channels)
-
-    law()
-
-
 @pytest.mark.parametrize("scales", SCALES, ids=lambda scales: ",".join(map(str, scales.values())))
 def test_pairs_stay_aligned_and_draw_nothing(scales: dict[str, int]) -> None:
     """A shared window is cut at one place on every grid, in evaluation as in training."""
 
-    @settings(COMMON, max_examples=20)
+    @COMMON
     @given(moves(scales))
     def law(recipe: Recipe) -> None:
         made = steps_of(derive(recipe.steps, scales))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from examples import DEAR, PLANTED
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
 
@@ -46,13 +47,10 @@ def check(recipe: Recipe, channels: int, dtype: str, seed: int) -> None:
         np.testing.assert_array_equal(value, sample[key], err_msg=f"{key} was written to")
 
 
-COMMON = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-
-
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_on_random_recipes(channels: int, dtype: str) -> None:
-    @COMMON
+    @DEAR
     @given(recipes(steps_for(channels)), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         check(recipe, channels, dtype, seed)
@@ -62,22 +60,10 @@ def test_on_random_recipes(channels: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("pool", [MOVES, TABLES + MOVES], ids=["moves", "moves and tables"])
 def test_on_recipes_that_join_everywhere(pool: Pool) -> None:
-    @COMMON
+    @DEAR
     @given(recipes(pool), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         check(recipe, 3, "uint8", seed)
-
-    law()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("channels", [1, 3, 5])
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_on_very_many_random_recipes(channels: int, dtype: str) -> None:
-    @settings(COMMON, max_examples=4000)
-    @given(recipes(steps_for(channels)), st.integers(0, 2**32))
-    def law(recipe: Recipe, seed: int) -> None:
-        check(recipe, channels, dtype, seed)
 
     law()
 
@@ -86,7 +72,7 @@ class TestPlantedFaults:
     """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
 
     def caught(self, pool: Pool) -> bool:
-        @settings(COMMON, max_examples=300, phases=[Phase.generate])
+        @PLANTED
         @given(recipes(pool), st.integers(0, 2**32))
         def law(recipe: Recipe, seed: int) -> None:
             check(recipe, 3, "uint8", seed)

@@ -7,7 +7,7 @@ from typing import Any
 import albumentations as A
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
 
@@ -117,7 +117,6 @@ def _by_channel(output: Output, image: np.ndarray) -> np.ndarray:
     cut=st.booleans(),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=60, deadline=None)
 def test_channels_in_turn_have_the_bits_of_channels_one_by_one(
     output: Output, shape: tuple[int, int, int], floats: bool, cut: bool, seed: int
 ) -> None:
@@ -148,7 +147,6 @@ _EDGES = st.sampled_from([-0.1, -1e-9, 0.0, 1e-12, 0.25, 0.5, 0.5000001, 1.0, 1.
 
 
 @given(boxes=st.lists(st.tuples(_EDGES, _EDGES, _EDGES, _EDGES), min_size=1, max_size=3))
-@settings(max_examples=200, deadline=None)
 def test_boxes_are_refused_as_albumentations_refuses_them(boxes: list[tuple[float, ...]]) -> None:
     pipeline = recipe("[]", more="inputs: {boxes: {format: albumentations, labels: box_labels}}").compile()
     plain = A.Compose([], bbox_params=A.BboxParams("albumentations", ["box_labels"]))

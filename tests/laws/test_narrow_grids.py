@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from examples import DEAR, PLANTED
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, recipes
 from test_exact_equals_none import build
@@ -18,7 +19,6 @@ from augrecipes.ops.warps import Matrix
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
-COMMON = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 SIZE = (112, 128)
 POOL: Pool = (
     ("Resize", {"height": 28, "width": 32}),
@@ -87,16 +87,9 @@ def law(recipe: Recipe, seed: int) -> None:
     assert regained(recipe, seed) <= MORE
 
 
-@COMMON
+@DEAR
 @given(recipes(POOL, boxes=False, max_steps=4), st.integers(0, 2**32))
 def test_what_is_lost_stays_lost(recipe: Recipe, seed: int) -> None:
-    law(recipe, seed)
-
-
-@pytest.mark.soak
-@settings(COMMON, max_examples=3000)
-@given(recipes(POOL, boxes=False, max_steps=4), st.integers(0, 2**32))
-def test_what_is_lost_stays_lost_at_length(recipe: Recipe, seed: int) -> None:
     law(recipe, seed)
 
 
@@ -167,7 +160,7 @@ def test_what_no_grid_narrows_is_one_resampling(recipe: Recipe, monkeypatch: pyt
 
 class TestPlantedFaults:
     def caught(self) -> bool:
-        @settings(COMMON, max_examples=200, phases=[Phase.generate])
+        @PLANTED
         @given(recipes(POOL, boxes=False, max_steps=3), st.integers(0, 2**32))
         def wanted(recipe: Recipe, seed: int) -> None:
             law(recipe, seed)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from examples import DEAR, PLANTED
+from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import SCALES, TURNS, Scales, pair, unit_of, windows
 from undecoded_pictures import Picture
@@ -25,7 +26,6 @@ from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
-COMMON = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 FLOW = Flow("uint8", encoded=True)
 EACH = pytest.mark.parametrize("rule", PAIR, ids=lambda rule: rule.name)
 PLAIN = (
@@ -124,18 +124,7 @@ def law(recipe: Recipe, seed: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_every_bit(dtype: str) -> None:
-    @COMMON
-    @given(recipes(), st.integers(0, 2**32))
-    def check(recipe: Recipe, seed: int) -> None:
-        law(recipe, seed, dtype)
-
-    check()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_every_bit_of_very_many(dtype: str) -> None:
-    @settings(COMMON, max_examples=5000)
+    @DEAR
     @given(recipes(), st.integers(0, 2**32))
     def check(recipe: Recipe, seed: int) -> None:
         law(recipe, seed, dtype)
@@ -145,7 +134,7 @@ def test_every_bit_of_very_many(dtype: str) -> None:
 
 class TestPlantedFaults:
     def caught(self) -> bool:
-        @settings(COMMON, max_examples=300, phases=[Phase.generate])
+        @PLANTED
         @given(recipes(), st.integers(0, 2**32))
         def check(recipe: Recipe, seed: int) -> None:
             law(recipe, seed, "uint8")

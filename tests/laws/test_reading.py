@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
-from test_exact_equals_none import COMMON, build, outcome
+from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
 from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
@@ -51,7 +52,7 @@ def check(recipe: Recipe, level: Any, channels: int, seed: int) -> int:
 @pytest.mark.parametrize("channels", [1, 3, 5])
 @pytest.mark.parametrize("level", ["none", "exact"])
 def test_the_bits_of_an_array(channels: int, level: str) -> None:
-    @settings(COMMON, max_examples=80)
+    @DEAR
     @given(recipes((*FIRST * 8, *steps_for(channels))), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         check(recipe, level, channels, seed)
@@ -121,7 +122,7 @@ def off(steps: str, index: int, scales: tuple[int, ...]) -> tuple[float, int]:
     return float(np.abs(a - b)[:, 2:-2, 2:-2].max() * 1024), picture.read[0][4]
 
 
-@settings(COMMON, max_examples=60)
+@DEAR
 @given(st.sampled_from(SMALLER), st.integers(0, 1000))
 def test_smaller_decoding_keeps_places(step: tuple[str, dict[str, Any]], index: int) -> None:
     distance, k = off(f"[{{{step[0]}: {step[1]}}}]", index, (2, 4, 8))

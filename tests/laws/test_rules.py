@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import assert_same, recipes, steps_for, targets
-from test_exact_equals_none import COMMON, build
+from test_exact_equals_none import build
 
 from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
@@ -59,7 +60,7 @@ def test_keeps_the_bits_of_its_own_example(rule: Rule) -> None:
         assert_same(plain.at(index)(**sample), alone.at(index)(**sample))
 
 
-@settings(COMMON, max_examples=200)
+@DEAR
 @given(recipes(steps_for(3)), st.sampled_from(ALL), st.sampled_from(["uint8", "float32", None]), st.booleans())
 def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str | None, boxes: bool) -> None:
     flow = Flow(dtype, boxes=boxes, encoded=dtype == "uint8")  # type: ignore[arg-type]
@@ -74,7 +75,7 @@ def test_is_idempotent_and_loses_no_step(recipe: Recipe, rule: Rule, dtype: str 
     assert len(set(kept)) == len(kept)
 
 
-@settings(COMMON, max_examples=100)
+@DEAR
 @given(recipes(steps_for(3)), st.integers(0, 2**32), st.sampled_from(["exact", "fast"]))
 def test_draws_are_those_of_none(recipe: Recipe, seed: int, level: str) -> None:
     """The parameters that acted, label by label: not only the same pixels, which could be luck.

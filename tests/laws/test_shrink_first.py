@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, picture, recipes
 
@@ -22,7 +23,6 @@ from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of two geometry classes, on every call
-COMMON = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 LEAST = (60, 70)
 
 LINEAR: Pool = (
@@ -79,7 +79,7 @@ def law(recipe: Recipe, seed: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_within_its_levels(dtype: str) -> None:
-    @COMMON
+    @DEAR
     @given(recipes(LINEAR + SHRINKS, boxes=False, max_steps=5), st.integers(0, 2**32))
     def check(recipe: Recipe, seed: int) -> None:
         law(recipe, seed, dtype)

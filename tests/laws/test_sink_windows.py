@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.compiler.kernels import sink as sinks
@@ -100,7 +100,6 @@ def check(output: Output, image: np.ndarray, lying: Lying, symmetry: Symmetry = 
     symmetry=st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=100, deadline=None)
 def test_a_sample_is_what_the_formulas_say_however_its_picture_lies(
     output: Output, size: tuple[int, int], channels: int, floats: bool, lying: Lying, symmetry: Symmetry, seed: int
 ) -> None:

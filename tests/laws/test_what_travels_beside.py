@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from examples import DEAR, PLANTED
+from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, picture, recipes, steps_for, targets
-from test_exact_equals_none import COMMON, build
+from test_exact_equals_none import build
 from test_fast import COLOURS, WARPS, WINDOWS
 
 from augrecipes.compiler.beside import LIKE, STACKS
@@ -61,13 +62,14 @@ def check(recipe: Recipe, channels: int, dtype: str, seed: int, names: set[str],
         np.testing.assert_equal(outcome(recipe, optimize, seed, sample), none, err_msg=optimize)
 
 
+DTYPES = st.sampled_from(["uint8", "float32"])
 NAMES = st.sets(st.sampled_from(sorted(ALL)), min_size=1, max_size=4)
 
 
-def law_for(pool: Pool, channels: int, dtype: str, times: int) -> Any:
-    @settings(COMMON, max_examples=times)
-    @given(recipes(pool, max_steps=5), st.integers(0, 2**32), NAMES, st.booleans(), st.booleans())
-    def law(recipe: Recipe, seed: int, names: set[str], lists: bool, bare: bool) -> None:
+def law_for(pool: Pool, channels: int) -> Any:
+    @DEAR
+    @given(recipes(pool, max_steps=5), DTYPES, st.integers(0, 2**32), NAMES, st.booleans(), st.booleans())
+    def law(recipe: Recipe, dtype: str, seed: int, names: set[str], lists: bool, bare: bool) -> None:
         check(recipe, channels, dtype, seed, names, lists=lists, bare=bare)
 
     return law
@@ -76,28 +78,20 @@ def law_for(pool: Pool, channels: int, dtype: str, times: int) -> Any:
 POOL = WARPS + WINDOWS + COLOURS + MOVES + TABLES
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_on_recipes_that_join_everywhere(dtype: str) -> None:
-    law_for(POOL, 3, dtype, 40)()
+def test_on_recipes_that_join_everywhere() -> None:
+    law_for(POOL, 3)()
 
 
 @pytest.mark.parametrize("channels", [1, 3, 5])
 def test_on_random_recipes(channels: int) -> None:
-    law_for(steps_for(channels), channels, "uint8", 25)()
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.parametrize("channels", [1, 3, 5])
-def test_on_very_many_random_recipes(channels: int, dtype: str) -> None:
-    law_for(steps_for(channels), channels, dtype, 1500)()
+    law_for(steps_for(channels), channels)()
 
 
 class TestPlantedFaults:
     """A law that cannot fail proves nothing: each of these faults must be caught by the same check."""
 
     def caught(self) -> bool:
-        @settings(COMMON, max_examples=200, phases=[Phase.generate])
+        @PLANTED
         @given(recipes(POOL, max_steps=5), st.integers(0, 2**32), NAMES)
         def law(recipe: Recipe, seed: int, names: set[str]) -> None:
             check(recipe, 3, "uint8", seed, names, lists=False, bare=False)

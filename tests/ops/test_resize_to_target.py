@@ -9,7 +9,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import RecipeError
@@ -66,7 +67,7 @@ def slow(image: np.ndarray, height: int, width: int, *, round_between: bool) -> 
     return current
 
 
-@settings(max_examples=60, deadline=None)
+@DEAR
 @given(
     st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 5), st.booleans(),
     st.integers(0, 2**32 - 1),
@@ -96,7 +97,7 @@ def test_whole_factors_are_exact(scale: int, channels: int | None) -> None:
         np.testing.assert_array_equal(out, np.clip(np.floor(np.round(wanted, 9) + 0.5), 0, 255))
 
 
-@settings(max_examples=40, deadline=None)
+@DEAR
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), st.integers(0, 255))
 def test_a_constant_stays_constant(h: int, w: int, height: int, width: int, level: int) -> None:
     image = np.full((h, w), level, np.uint8)

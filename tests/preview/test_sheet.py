@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -70,7 +70,6 @@ def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> Non
 @given(
     height=st.integers(1, 90), width=st.integers(1, 90), cell_height=st.integers(8, 60), cell_width=st.integers(8, 60)
 )
-@settings(max_examples=60, deadline=None)
 def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_height: int, cell_width: int) -> None:
     fitted, scale = fit_into(np.zeros((height, width, 3), np.uint8), cell_height, cell_width)
     assert fitted.shape[0] <= cell_height
@@ -83,7 +82,6 @@ def test_a_fitted_picture_fits_and_touches_a_side(height: int, width: int, cell_
 
 
 @given(st.text(max_size=60), st.integers(20, 300), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_shortened_text_fits_unless_there_is_no_room_at_all(words: str, room: int, middle: bool) -> None:
     short = text.fit(words, room, 14, middle=middle)
     assert short == words or "…" in short

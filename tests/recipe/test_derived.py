@@ -7,7 +7,7 @@ from textwrap import indent
 
 import albumentations as A
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recipe_strategies import CLASSES, arguments
 
@@ -201,7 +201,7 @@ def test_the_gallery_can_be_derived_and_runs_without_a_word(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name != "RandomCropNearBBox"])
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings.default.max_examples // 20)
 @given(data=st.data())
 def test_the_twin_of_any_arguments_is_a_step_that_draws_nothing(name, data):
     """Whatever a class accepts, what stands for it is accepted too, and draws nothing."""
@@ -222,7 +222,6 @@ def test_the_twin_of_any_arguments_is_a_step_that_draws_nothing(name, data):
 SIDES = st.one_of(st.integers(-9, 9), st.lists(st.integers(-9, 9), max_size=5))
 
 
-@settings(max_examples=40)
 @given(sides=st.lists(SIDES, min_size=4, max_size=4), name=st.sampled_from(["px", "percent"]))
 def test_sides_of_any_form_are_one_number_each(sides, name):
     """CropAndPad takes a number, a range or a choice for each side; of an empty choice evaluation leaves nothing."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from near_recipes import WHOLE, Path, at, edited, edits, places, values
@@ -173,16 +173,8 @@ def gallery_documents() -> list[Any]:
     return [yaml.safe_load(gallery.path(name).read_text(encoding="utf-8")) for name in gallery.gallery_names()]
 
 
-@settings(max_examples=80)
 @given(documents().filter(settled))
 def test_they_agree_after_several_edits(document: Any) -> None:
-    agree([document])
-
-
-@pytest.mark.soak
-@settings(max_examples=20_000)
-@given(documents().filter(settled))
-def test_they_agree_after_several_edits_at_length(document: Any) -> None:
     agree([document])
 
 

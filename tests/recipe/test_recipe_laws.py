@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import DEAR
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recipe_strategies import CLASSES, arguments, recipes
 
@@ -19,7 +20,7 @@ from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.parse import parse_text
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@DEAR
 @given(recipes())
 def test_what_is_written_reads_back_equal(recipe: Recipe) -> None:
     text = recipe.to_yaml()
@@ -39,7 +40,7 @@ def constructor_refuses(name: str, given_arguments: dict[str, object]) -> str | 
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings.default.max_examples // 10, derandomize=True)
 @given(data=st.data())
 def test_schema_and_rules_decide_as_the_constructor_does(name: str, data: st.DataObject) -> None:
     chosen = data.draw(arguments(name))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from augrecipes.errors import RecipeError
@@ -149,14 +149,12 @@ def only_recipe_errors(data: bytes) -> None:
             assert problem.line >= 0
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300))
 @example(b"\xff\xfe")
 def test_any_bytes(data: bytes) -> None:
     only_recipe_errors(data)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="abp{}[]:,-?&*!|>'\"#%@`~<.0123456789 \n\t", max_size=120))
 def test_any_yaml_like_text(text: str) -> None:
     only_recipe_errors(text.encode())
@@ -166,7 +164,6 @@ def test_any_yaml_like_text(text: str) -> None:
 SEEDS = [gallery.path(name).read_bytes() for name in gallery.gallery_names()]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damaged_recipes(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from(SEEDS)))

@@ -16,7 +16,7 @@ import encoded_pictures as pictures
 import numpy as np
 import pytest
 from drawn_jpegs import JPEGS, Jpeg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from test_fuzz import damaged
@@ -64,7 +64,6 @@ def read_or_none(data: bytes, corners: Corners | None = None) -> NDArray[np.uint
         return None
 
 
-@settings(max_examples=250, deadline=None)
 @given(JPEGS, st.sampled_from((1, 3, 4, None)), st.sampled_from(("apply", "apply", "ignore")), FRACTIONS)
 def test_a_part_is_the_part_of_the_whole(
     jpeg: Jpeg, channels: int | None, exif: str, fractions: tuple[float, ...]
@@ -81,7 +80,6 @@ def test_a_part_is_the_part_of_the_whole(
     check_part(picture, whole, corners_in(picture, fractions))
 
 
-@settings(max_examples=250, deadline=None)
 @given(JPEGS, st.sampled_from((1, 3)), FRACTIONS)
 def test_a_reduced_part_is_the_part_of_the_reduced_whole(
     jpeg: Jpeg, channels: int, fractions: tuple[float, ...]
@@ -221,7 +219,6 @@ def parts_disagree(data: bytes, corners: Corners) -> str:
     return "same"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(KINDS), st.randoms(use_true_random=False), FRACTIONS)
 def test_where_a_damaged_file_is_read_its_parts_are_the_same(
     jpeg: Jpeg, rng: random.Random, fractions: tuple[float, ...]

@@ -9,7 +9,7 @@ import zlib
 import encoded_pictures as pictures
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -100,20 +100,17 @@ def check(data: bytes) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PICTURES), st.randoms(use_true_random=False))
 def test_damage_is_survived(picture: pictures.Picture, rng: random.Random) -> None:
     check(damaged(picture.data, rng))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(PICTURES), st.binary(max_size=80))
 def test_noise_after_a_true_beginning_is_survived(picture: pictures.Picture, noise: bytes) -> None:
     for keep in (2, 4, 12, 26, 40):
         check(picture.data[:keep] + noise)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_noise_is_no_picture(noise: bytes) -> None:
     check(noise)

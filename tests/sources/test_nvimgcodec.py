@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from drawn_jpegs import JPEGS, Jpeg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_encoded import FRACTIONS, check_part, corners_in, cut, parts_disagree, read_or_none
 from test_fuzz import damaged
@@ -45,7 +45,6 @@ def by_nvimgcodec(data: bytes, channels: int, corners: tuple[int, int, int, int]
 
 
 @named
-@settings(max_examples=400, deadline=None)
 @given(JPEGS, st.sampled_from((1, 3, 4, None)), st.sampled_from(("apply", "ignore")), FRACTIONS)
 def test_a_part_is_the_part_of_the_whole(
     jpeg: Jpeg, channels: int | None, exif: str, fractions: tuple[float, ...]
@@ -57,7 +56,6 @@ def test_a_part_is_the_part_of_the_whole(
 
 
 @named
-@settings(max_examples=400, deadline=None)
 @given(
     st.builds(
         Jpeg,
@@ -144,7 +142,6 @@ def test_without_the_cut_at_the_first_marker_wrong_pixels_are_given(monkeypatch:
 
 
 @named
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PLAIN), st.randoms(use_true_random=False), FRACTIONS)
 def test_where_a_damaged_file_is_read_its_parts_are_the_same(
     jpeg: Jpeg, rng: random.Random, fractions: tuple[float, ...]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
@@ -75,7 +75,6 @@ def planted(root: Path, stems: set[str], habit: tuple[str, str], scale: int, see
     return scenes
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     stems=st.sets(STEMS, min_size=2, max_size=12),
     habit=st.sampled_from(HABITS),
@@ -93,7 +92,6 @@ def test_every_habit_pairs_exactly_its_scenes(stems, habit, scale, seed):
         assert (found(root, pairs), pairs.defects) == (scenes, ())
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     numbers=st.sets(st.integers(1, 900), min_size=8, max_size=16),
     habit=st.sampled_from(HABITS),
@@ -115,7 +113,6 @@ def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, habit, sca
         assert told(root, pairs) == widows
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     scenes=st.dictionaries(st.integers(1, 900), st.sampled_from(HABITS), min_size=1, max_size=12),
     scale=st.sampled_from([2, 3, 4]),

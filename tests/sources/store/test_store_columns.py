@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_stores
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -24,7 +24,6 @@ _numbers = arrays.arrays(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b/c", "dé"]), _numbers | st.lists(st.text("ab é", max_size=3))))
 def test_columns_come_back(given_columns: dict[str, Any]) -> None:
     tables = columns.tables_of(given_columns)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_stores
+from examples import DEAR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def round_trip(format: str, content: Any) -> None:
 def test_what_is_written_comes_back(format: str) -> None:
     channels = (1, 3) if FORMATS[format].encode else (1, 3, 4, 7)
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(DEAR, derandomize=True)
     @given(_rows(channels))
     def law(content: Any) -> None:
         round_trip(format, content)
