@@ -53,7 +53,11 @@ class CounterRandom(random.Random):
 
     def random(self) -> float:
         """The next float in [0, 1), 53 bits."""
-        return (self._word() >> 11) * _UNIT
+        x = self._ready
+        if x is None:
+            return (self._word() >> 11) * _UNIT
+        self._ready = None  # `_word`, written out: every gate asks for this
+        return (x >> 11) * _UNIT
 
     def getrandbits(self, k: int, /) -> int:
         """An integer of `k` random bits."""

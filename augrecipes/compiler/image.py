@@ -21,7 +21,7 @@ from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.points import processors, take_points
-from augrecipes.compiler.targets import arrival_of, check_presence, mask_in, mask_out, picture_in
+from augrecipes.compiler.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops.registry import is_registered
@@ -56,6 +56,8 @@ class ImagePipeline(Pipeline):
         declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
         labels = [of.labels for of in declared if of is not None and of.labels is not None]
         self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
+        # Albumentations prepares points, and lists of pictures; a picture alone would only wait for it.
+        self._prepares = bool(self.processors) or arrival == "together"
         for processor in self.processors.values():
             with_quick_check(processor)
             if compiled.resumes:
@@ -79,7 +81,7 @@ class ImagePipeline(Pipeline):
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
         arrival = arrival_of(targets.get("image"))
-        if targets.keys() <= self._usual:
+        if self._usual.issuperset(targets):
             return arrival
         for name in targets.keys() - self._usual:
             value = targets[name]
@@ -179,12 +181,7 @@ class ImagePipeline(Pipeline):
         mask_dtype = None if mask is None else mask.dtype
         # A class of the user's may give an array that it writes to again.
         held = (targets.get("image"), mask) if self._hands_over else None
-        box_key = "bboxes" if "bboxes" in data else "boxes"
-        part = {"resumes": self.compiled.resumes, "pauses": self.compiled.pauses}
-        points = (
-            take_points(data, box_key, "bboxes", inputs.boxes, 4, **part),
-            take_points(data, "keypoints", "keypoints", inputs.keypoints, 2, **part),
-        )
+        points = take_points(data, inputs, resumes=self.compiled.resumes, pauses=self.compiled.pauses)
 
         def finish(done: dict[str, Any]) -> dict[str, Any]:
             sink = self.sinks["image"]
@@ -197,8 +194,7 @@ class ImagePipeline(Pipeline):
             if mask_dtype is not None:
                 done["mask"] = mask_out(done["mask"], mask_dtype, self.recipe.output, held)
             for taken in points:
-                if taken is not None:
-                    taken.put_back(done)
+                taken.put_back(done)
             if self.compiled.save_applied_params:
                 done["applied"] = self.applied()
             return done
@@ -208,15 +204,13 @@ class ImagePipeline(Pipeline):
     def _steps(self, data: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
         """Albumentations' own loop."""
         try:
-            for processor in self.processors.values():
-                forget_labels(processor)
-            first = data["image"]
-            if isinstance(first, Undecoded):
-                data["image"] = Moved(first).stand_in()
+            if self._prepares:
+                for processor in self.processors.values():
+                    forget_labels(processor)
+                first = data["image"]
+                data["image"] = Moved(first).stand_in() if isinstance(first, Undecoded) else first
                 self.preprocess(data)
                 data["image"] = first
-            else:
-                self.preprocess(data)
             for step in self.transforms:
                 data = step(**data)
                 if self.check_each_transform and not isinstance(step, Joined | Warps | Tints):
@@ -224,13 +218,14 @@ class ImagePipeline(Pipeline):
                 if stages is not None:
                     stages.append((self.label_of(step), _copy_of(data["image"])))
             image = data["image"]
-            if image.dtype not in (np.uint8, np.float32):
+            if image.dtype not in PICTURES:
                 raise DataError(
                     f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
                 )
-            if isinstance(image, Moved):
-                data["image"] = image.stand_in()  # the boxes' last filter reads its size
-            data = self.postprocess(data)
+            if self._prepares:
+                if isinstance(image, Moved):
+                    data["image"] = image.stand_in()  # the boxes' last filter reads its size
+                data = self.postprocess(data)
             data["image"] = image if isinstance(image, Moved) or image.ndim == 3 else image[..., None]
         except Exception as error:
             blamed = self.blame(error)

@@ -13,6 +13,8 @@ from augrecipes.compiler.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
+_KEYS = frozenset({"boxes", "bboxes", "keypoints"})
+
 
 def processors(inputs: Inputs) -> dict[str, Any]:
     """Albumentations' box and keypoint processors, as the recipe's inputs declare them."""
@@ -79,26 +81,37 @@ class Points:
 
 
 def take_points(
+    data: dict[str, Any], inputs: Inputs, *, resumes: bool = False, pauses: bool = False
+) -> Sequence[Points]:
+    """Put a sample's boxes and keypoints where albumentations looks for them, and return those that may come out.
+
+    Args:
+        data: the sample, changed in place.
+        inputs: of the recipe.
+        resumes: the points are in albumentations' terms and keep their dtype.
+        pauses: they come out so.
+    """
+    if inputs.boxes is None and inputs.keypoints is None and _KEYS.isdisjoint(data):
+        return ()  # most samples, and so first
+    box_key = "bboxes" if "bboxes" in data else "boxes"
+    found = (
+        _taken(data, box_key, "bboxes", inputs.boxes, 4, resumes=resumes, pauses=pauses),
+        _taken(data, "keypoints", "keypoints", inputs.keypoints, 2, resumes=resumes, pauses=pauses),
+    )
+    return [points for points in found if points is not None]
+
+
+def _taken(
     data: dict[str, Any],
     key: str,
     inner: str,
     declared: Boxes | Keypoints | None,
     columns: int,
     *,
-    resumes: bool = False,
-    pauses: bool = False,
+    resumes: bool,
+    pauses: bool,
 ) -> Points | None:
-    """Put a sample's boxes or keypoints where albumentations looks for them; None where the recipe has none.
-
-    Args:
-        data: the sample, changed in place.
-        key: the sample's.
-        inner: albumentations'.
-        declared: by the recipe's inputs.
-        columns: the least number of a point's columns.
-        resumes: the points are in albumentations' terms and keep their dtype.
-        pauses: they come out so.
-    """
+    """The points under `key`, of at least so many columns, now under albumentations' `inner`; None: there are none."""
     given = data.get(key) is not None
     if declared is None:
         if given:

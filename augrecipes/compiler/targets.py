@@ -14,6 +14,9 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Output
 
+_UINT8, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.float32)
+PICTURES = (_UINT8, _FLOAT32)  # the dtypes of images
+_MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32)
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
 # Resampling overshoots: of pictures in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
 _LEAST, _MOST = -1.0, 2.0
@@ -28,9 +31,9 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         image = image[..., None]
     if image.ndim != 3 or not image.size:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
-    if image.dtype not in (np.uint8, np.float32):
+    if image.dtype not in PICTURES:
         raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
-    if image.dtype == np.float32:
+    if image.dtype == _FLOAT32:
         check_range(image, name)
     return check_size(image, inputs, name)
 
@@ -53,7 +56,7 @@ def check_range(image: np.ndarray, name: str) -> None:
 def arrival_of(image: Any) -> Arrival:
     """How an image comes to a pipeline."""
     if isinstance(image, np.ndarray):
-        return "float32" if image.dtype == np.float32 else "uint8"
+        return "float32" if image.dtype == _FLOAT32 else "uint8"
     return "encoded" if is_encoded(image) else "uint8"
 
 
@@ -86,10 +89,10 @@ def mask_in(mask: Any, image: np.ndarray | Undecoded, name: str = "mask", axes: 
         mask = mask[..., 0]
     if mask.ndim not in (axes + 2, axes + 3) or mask.shape[axes : axes + 2] != image.shape[:2] or not mask.size:
         raise DataError(f"{name} of shape {mask.shape} does not lie on the image of shape {image.shape}")
+    if mask.dtype in _MASKS:
+        return mask
     if mask.dtype == bool:
         return mask.astype(np.uint8)
-    if mask.dtype in (np.uint8, np.uint16, np.int16, np.float32):
-        return mask
     if mask.dtype == np.float64:
         return mask.astype(np.float32)
     if mask.dtype.kind not in "iu":
