@@ -88,27 +88,17 @@ def _hidden(turn: Step, size: Size, crop: Step) -> bool:
 
 
 LINT = Lint(
-    code="L202",
-    name="border-in-crop",
-    severity="warning",
+    "L202",
+    "border-in-crop",
+    check,
     why="A rotation by 25° with the default border paints 14% of the picture in one colour. A crop after it brings "
     "those corners into training, and a network learns from them how far the picture was turned.",
     fix="Write `border_mode: reflect_101` (or `replicate`), or turn first and keep only the middle with a CenterCrop.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, p: 1.0}
-  - RandomCrop: {height: 64, width: 64}
-eval: []
+    diff="""
+ steps:
+-  - Rotate: {limit: 25, p: 1.0}
++  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
+   - RandomCrop: {height: 64, width: 64}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
-  - RandomCrop: {height: 64, width: 64}
-eval: []
-""",
-    check=check,
 )

@@ -30,27 +30,18 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L302",
-    name="channel-count",
-    severity="error",
+    "L302",
+    "channel-count",
+    check,
     why="The step raises on every single image.",
     fix="Declare the channels that decoding should deliver (`inputs: {image: {channels: 3}}` replicates grey), put "
     "ToRGB before the step, or use a step that takes any number of channels.",
-    example="""
-version: 1
-recipe: example
-inputs: {image: {channels: 1}}
-steps:
-  - ISONoise
-eval: []
+    diff="""
+ inputs: {image: {channels: 1}}
+ steps:
+-  - ISONoise
++  - GaussNoise: {std_range: [0.01, 0.05]}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-inputs: {image: {channels: 1}}
-steps:
-  - GaussNoise: {std_range: [0.01, 0.05]}
-eval: []
-""",
-    check=check,
+    severity="error",
 )

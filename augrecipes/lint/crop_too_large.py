@@ -48,26 +48,16 @@ def _inside(step: Step, size: Size, unit: str) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L203",
-    name="crop-too-large",
-    severity="warning",
+    "L203",
+    "crop-too-large",
+    check,
     why="The step raises on every image that is smaller than the crop, in the middle of an epoch.",
     fix="Make the crop smaller, put SmallestMaxSize or PadIfNeeded before it, or write `pad_if_needed: true`.",
-    example="""
-version: 1
-recipe: example
-inputs: {image: {min_size: [200, 200]}}
-steps:
-  - RandomCrop: {height: 256, width: 256}
-eval: []
+    diff="""
+ inputs: {image: {min_size: [200, 200]}}
+ steps:
+-  - RandomCrop: {height: 256, width: 256}
++  - RandomCrop: {height: 256, width: 256, pad_if_needed: true, border_mode: reflect_101}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-inputs: {image: {min_size: [200, 200]}}
-steps:
-  - RandomCrop: {height: 256, width: 256, pad_if_needed: true, border_mode: reflect_101}
-eval: []
-""",
-    check=check,
 )

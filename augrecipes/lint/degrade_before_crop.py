@@ -25,31 +25,19 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L402",
-    name="degrade-before-crop",
-    severity="warning",
+    "L402",
+    "degrade-before-crop",
+    check,
     why="The whole image is blurred, resized and compressed, and most of it is thrown away: a window of 256 px is a "
     "fiftieth of a photograph.",
     fix="Put the crop before the Degrade: windows are cut at the same place on every grid, those still to be made too.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}
-  - RandomCrop: {height: 48, width: 48, at: lr}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
++  - RandomCrop: {height: 48, width: 48, at: lr}
+   - Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}
+-  - RandomCrop: {height: 48, width: 48, at: lr}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - RandomCrop: {height: 48, width: 48, at: lr}
-  - Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}
-eval: []
-""",
-    check=check,
 )

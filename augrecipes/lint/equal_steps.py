@@ -34,27 +34,18 @@ def _draws(step: Step) -> bool:
 
 
 LINT = Lint(
-    code="L503",
-    name="equal-steps",
-    severity="warning",
+    "L503",
+    "equal-steps",
+    check,
     why="A step's draws are keyed by its name and its place among steps of the same name. Adding an equal step before "
     "it gives it other draws, and two runs can no longer be compared sample by sample.",
     fix="Give each of them an `id`; the draws then follow the id wherever the step moves.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomGamma: {gamma_limit: [80, 120]}
-  - RandomGamma: {gamma_limit: [95, 105]}
-eval: []
+    diff="""
+ steps:
+-  - RandomGamma: {gamma_limit: [80, 120]}
++  - RandomGamma: {gamma_limit: [80, 120], id: exposure}
+-  - RandomGamma: {gamma_limit: [95, 105]}
++  - RandomGamma: {gamma_limit: [95, 105], id: display}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomGamma: {gamma_limit: [80, 120], id: exposure}
-  - RandomGamma: {gamma_limit: [95, 105], id: display}
-eval: []
-""",
-    check=check,
 )

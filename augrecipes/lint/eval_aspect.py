@@ -32,29 +32,19 @@ def _told(aspect: Aspect) -> str:
 
 
 LINT = Lint(
-    code="L702",
-    name="eval-aspect",
-    severity="warning",
+    "L702",
+    "eval-aspect",
+    check,
     why="A Resize to height and width squashes every picture that has other proportions; a crop keeps them. A network "
     "that was trained on one and tested on the other meets shapes that it has never seen. Where all pictures have the "
     "proportions of the frame nothing is squashed: silence it.",
     fix="Use SmallestMaxSize and CenterCrop beside random crops, Resize beside Resize; `eval: derived` does.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-eval:
-  - Resize: {height: 64, width: 64}
+    diff="""
+ steps:
+   - RandomResizedCrop: {size: [64, 64]}
+ eval:
++  - SmallestMaxSize: {max_size: 73}
+-  - Resize: {height: 64, width: 64}
++  - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-eval:
-  - SmallestMaxSize: {max_size: 73}
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
 )

@@ -30,30 +30,18 @@ def _changers(steps: tuple[Step, ...]) -> list[Step]:
 
 
 LINT = Lint(
-    code="L704",
-    name="eval-dtype",
-    severity="warning",
+    "L704",
+    "eval-dtype",
+    check,
     why="Float pictures that become uint8 are rounded to 256 levels, and later steps draw and clip differently on "
     "them. (What leaves the recipe, its dtype, layout and normalisation, stands once, in `output`, for both sections.)",
     fix="Put the step into both sections; `eval: derived` does.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - FromFloat: {dtype: uint8}
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - CenterCrop: {height: 64, width: 64}
+    diff="""
+ steps:
+   - FromFloat: {dtype: uint8}
+   - RandomCrop: {height: 64, width: 64}
+ eval:
++  - FromFloat: {dtype: uint8}
+   - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - FromFloat: {dtype: uint8}
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - FromFloat: {dtype: uint8}
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
 )

@@ -37,29 +37,18 @@ def _ways(step: Step) -> set[str]:
 
 
 LINT = Lint(
-    code="L703",
-    name="eval-interpolation",
-    severity="warning",
+    "L703",
+    "eval-interpolation",
+    check,
     why="Interpolations differ in sharpness and aliasing, and networks read both: another one in evaluation costs "
     "accuracy for no reason.",
     fix="Give both sections the same `interpolation`; `eval: derived` keeps training's.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64], interpolation: cubic}
-eval:
-  - SmallestMaxSize: {max_size: 73}
-  - CenterCrop: {height: 64, width: 64}
+    diff="""
+ steps:
+   - RandomResizedCrop: {size: [64, 64], interpolation: cubic}
+ eval:
+-  - SmallestMaxSize: {max_size: 73}
++  - SmallestMaxSize: {max_size: 73, interpolation: cubic}
+   - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64], interpolation: cubic}
-eval:
-  - SmallestMaxSize: {max_size: 73, interpolation: cubic}
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
 )

@@ -38,28 +38,18 @@ def _shown(size: Size) -> str:
 
 
 LINT = Lint(
-    code="L701",
-    name="eval-size",
-    severity="warning",
+    "L701",
+    "eval-size",
+    check,
     why="A classifier sees things at another scale, or with more around them, than it was trained for. Where that is "
     "meant (a larger test size is a published technique), silence it. Pairs, and recipes that ask for masks, boxes or "
     "keypoints, are not held to it: their networks take any size.",
     fix="End both sections at one size; `eval: derived` does.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - CenterCrop: {height: 96, width: 96}
+    diff="""
+ steps:
+   - RandomCrop: {height: 64, width: 64}
+ eval:
+-  - CenterCrop: {height: 96, width: 96}
++  - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
 )

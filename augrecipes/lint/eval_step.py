@@ -32,30 +32,18 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L705",
-    name="eval-step",
-    severity="warning",
+    "L705",
+    "eval-step",
+    check,
     why="Equalisation, grey values, a fixed blur or gamma that act on every picture are preparation, not augmentation: "
     "a network that was trained with them and tested without them, or the other way round, sees other statistics.",
     fix="Put the step into both sections; `eval: derived` keeps what acts on every sample.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - CLAHE: {clip_limit: [2, 2], p: 1.0}
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - CenterCrop: {height: 64, width: 64}
+    diff="""
+ steps:
+   - CLAHE: {clip_limit: [2, 2], p: 1.0}
+   - RandomCrop: {height: 64, width: 64}
+ eval:
++  - CLAHE: {clip_limit: [2, 2], p: 1.0}
+   - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - CLAHE: {clip_limit: [2, 2], p: 1.0}
-  - RandomCrop: {height: 64, width: 64}
-eval:
-  - CLAHE: {clip_limit: [2, 2], p: 1.0}
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
 )

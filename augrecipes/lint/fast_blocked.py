@@ -96,32 +96,20 @@ def _reason(step: Step) -> str:
 
 
 LINT = Lint(
-    code="L401",
-    name="fast-blocked",
-    severity="warning",
+    "L401",
+    "fast-blocked",
+    check,
     why="`fast` joins runs of geometry and runs of colour into one kernel each. A step in between that is neither "
     "splits a run in two, and the picture is resampled, or read and written, twice. In front of a step whose draws or "
     "thresholds go by the pixels colours are not merged at all, wherever it stands.",
     fix="Move the step to the end of the recipe (blur, plain noise) or to its beginning.",
-    example="""
-version: 1
-recipe: example
-optimize: fast
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
-  - GaussianBlur: {sigma_limit: [0.5, 1.5]}
-  - RandomResizedCrop: {size: [64, 64]}
-eval: []
+    diff="""
+ optimize: fast
+ steps:
+   - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
++  - RandomResizedCrop: {size: [64, 64]}
+   - GaussianBlur: {sigma_limit: [0.5, 1.5]}
+-  - RandomResizedCrop: {size: [64, 64]}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-optimize: fast
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
-  - RandomResizedCrop: {size: [64, 64]}
-  - GaussianBlur: {sigma_limit: [0.5, 1.5]}
-eval: []
-""",
-    check=check,
 )

@@ -18,37 +18,24 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L504",
-    name="group-defaults",
-    severity="warning",
+    "L504",
+    "group-defaults",
+    check,
     why="In albumentations a OneOf or Sequential without `p` is left out every other time, and RandomOrder runs one of "
     "its steps. Here a group without `p` always acts, and RandomOrder runs all. Who translates a pipeline, and writes "
     "neither, gets another one. It is said once, of recipes that show where they come from: by old names, or by "
     "OpenCV's integers.",
     fix="Write the group's `p` (albumentations' default: 0.5), and the `n` of a RandomOrder (albumentations' default: "
     "1); or `p: 1.0`, where always is meant.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: 4}  # augrecipes: ignore[L501]
-  - OneOf:
-      steps:
-        - GaussianBlur: {p: 1.0}
-        - ISONoise: {p: 1.0}
-eval: []
+    diff="""
+ steps:
+-  - Rotate: {limit: 25, border_mode: 4}  # augrecipes: ignore[L501]
++  - Rotate: {limit: 25, border_mode: reflect_101}
+   - OneOf:
++      p: 0.5
+       steps:
+         - GaussianBlur: {p: 1.0}
+         - ISONoise: {p: 1.0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101}
-  - OneOf:
-      p: 0.5
-      steps:
-        - GaussianBlur: {p: 1.0}
-        - ISONoise: {p: 1.0}
-eval: []
-""",
-    check=check,
 )

@@ -21,30 +21,19 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L502",
-    name="implicit-weights",
-    severity="warning",
+    "L502",
+    "implicit-weights",
+    check,
     why="In OneOf `p` is a weight. Classes have different defaults, so children without `p` are picked unequally.",
     fix="Give every child of the OneOf a `p`; equal numbers make equal chances.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - OneOf:
-      steps:
-        - GaussianBlur: {sigma_limit: [0.5, 1.5]}
-        - RandomRotate90
-eval: []
+    diff="""
+ steps:
+   - OneOf:
+       steps:
+-        - GaussianBlur: {sigma_limit: [0.5, 1.5]}
++        - GaussianBlur: {sigma_limit: [0.5, 1.5], p: 1.0}
+-        - RandomRotate90
++        - RandomRotate90: {p: 1.0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - OneOf:
-      steps:
-        - GaussianBlur: {sigma_limit: [0.5, 1.5], p: 1.0}
-        - RandomRotate90: {p: 1.0}
-eval: []
-""",
-    check=check,
 )

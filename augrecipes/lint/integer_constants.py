@@ -30,24 +30,15 @@ def _name(argument: str, value: Any) -> str | None:
 
 
 LINT = Lint(
-    code="L501",
-    name="integer-constant",
-    severity="warning",
+    "L501",
+    "integer-constant",
+    check,
     why="Nobody remembers that 4 is reflect_101 as a border and Lanczos as an interpolation.",
     fix="Write the name.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: 4}
-eval: []
+    diff="""
+ steps:
+-  - Rotate: {limit: 25, border_mode: 4}
++  - Rotate: {limit: 25, border_mode: reflect_101}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101}
-eval: []
-""",
-    check=check,
 )

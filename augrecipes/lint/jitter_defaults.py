@@ -21,25 +21,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L303",
-    name="jitter-defaults",
-    severity="warning",
+    "L303",
+    "jitter-defaults",
+    check,
     why="In torchvision what ColorJitter does not name stays as it is. In albumentations it is jittered all the same, "
     "the hue by half the colour circle either way: faces turn green, tissue turns blue.",
     fix="Name all four: brightness, contrast, saturation and hue; 0 switches one off.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - ColorJitter: {brightness: 0.2}
-eval: []
+    diff="""
+ steps:
+-  - ColorJitter: {brightness: 0.2}
++  - ColorJitter: {brightness: 0.2, contrast: 0, saturation: 0, hue: 0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - ColorJitter: {brightness: 0.2, contrast: 0, saturation: 0, hue: 0}
-eval: []
-""",
-    check=check,
 )

@@ -24,26 +24,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L602",
-    name="mask-interpolation",
-    severity="warning",
+    "L602",
+    "mask-interpolation",
+    check,
     why="Between class 1 and class 3 a linear interpolation writes class 2.",
     fix="Leave `mask_interpolation` out, or write `nearest`.",
-    example="""
-version: 1
-recipe: example
-inputs: {mask: required}
-steps:
-  - RandomResizedCrop: {size: [64, 64], mask_interpolation: linear}
-eval: []
+    diff="""
+ inputs: {mask: required}
+ steps:
+-  - RandomResizedCrop: {size: [64, 64], mask_interpolation: linear}
++  - RandomResizedCrop: {size: [64, 64]}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-inputs: {mask: required}
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-eval: []
-""",
-    check=check,
 )

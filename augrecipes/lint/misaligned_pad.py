@@ -28,29 +28,19 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L207",
-    name="misaligned-pad",
-    severity="error",
+    "L207",
+    "misaligned-pad",
+    check,
     why="Mirrored about the middle of a pixel, the padding of a target four times as fine is shifted by a pixel and a "
     "half against the coarse one: there the targets no longer show one scene.",
     fix="Write `border_mode: reflect`, which mirrors about the picture's edge; constant and wrap are aligned too.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - RandomCrop: {height: 48, width: 48, at: lr, pad_if_needed: true, border_mode: reflect_101}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
+-  - RandomCrop: {height: 48, width: 48, at: lr, pad_if_needed: true, border_mode: reflect_101}
++  - RandomCrop: {height: 48, width: 48, at: lr, pad_if_needed: true, border_mode: reflect}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - RandomCrop: {height: 48, width: 48, at: lr, pad_if_needed: true, border_mode: reflect}
-eval: []
-""",
-    check=check,
+    severity="error",
 )

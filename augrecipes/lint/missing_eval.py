@@ -16,25 +16,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L102",
-    name="missing-eval",
-    severity="warning",
+    "L102",
+    "missing-eval",
+    check,
     why="Without `eval:` nobody can validate with this recipe, and a second, different recipe is how training and "
     "validation drift apart.",
     fix="Write `eval: derived` for the training steps without their draws (`explain` shows them), the fixed steps that "
     "validation needs, or `eval: []` for whole images. To silence it, put the comment on the line of the first step.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomCrop: {height: 64, width: 64}
+    diff="""
+ steps:
+   - RandomCrop: {height: 64, width: 64}
++eval: derived
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomCrop: {height: 64, width: 64}
-eval: derived
-""",
-    check=check,
 )

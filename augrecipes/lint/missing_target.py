@@ -28,25 +28,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L601",
-    name="missing-target",
-    severity="error",
+    "L601",
+    "missing-target",
+    check,
     why="The step raises on every sample.",
     fix="Declare the target in `inputs:`, or use a step that needs the image only.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomSizedBBoxSafeCrop: {height: 64, width: 64}
-eval: []
+    diff="""
++inputs: {boxes: pascal_voc}
+ steps:
+   - RandomSizedBBoxSafeCrop: {height: 64, width: 64}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-inputs: {boxes: pascal_voc}
-steps:
-  - RandomSizedBBoxSafeCrop: {height: 64, width: 64}
-eval: []
-""",
-    check=check,
+    severity="error",
 )

@@ -23,25 +23,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L103",
-    name="never-acts",
-    severity="warning",
+    "L103",
+    "never-acts",
+    check,
     why="A step that does nothing looks like augmentation to whoever reads the recipe.",
     fix="Give it a range and a `p` above 0, or delete it; `without:` in a variant switches a step off openly.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 0, p: 1.0}
-  - VerticalFlip: {p: 0}
-eval: []
+    diff="""
+ steps:
++  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
+-  - Rotate: {limit: 0, p: 1.0}
+-  - VerticalFlip: {p: 0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - Rotate: {limit: 25, border_mode: reflect_101, p: 1.0}
-eval: []
-""",
-    check=check,
 )

@@ -38,26 +38,16 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L205",
-    name="ragged-sizes",
-    severity="warning",
+    "L205",
+    "ragged-sizes",
+    check,
     why="A batch is one array: images of different size cannot be stacked, and the loader refuses them.",
     fix="Give size-changing steps `p: 1.0`, keep images square before quarter turns, or end with a crop or resize.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 96]}
-  - RandomRotate90: {p: 1.0}
-eval: []
+    diff="""
+ steps:
+-  - RandomResizedCrop: {size: [64, 96]}
++  - RandomResizedCrop: {size: [64, 64]}
+   - RandomRotate90: {p: 1.0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-  - RandomRotate90: {p: 1.0}
-eval: []
-""",
-    check=check,
 )

@@ -59,25 +59,17 @@ _STEADY = {
 }
 
 LINT = Lint(
-    code="L101",
-    name="random-in-eval",
-    severity="error",
+    "L101",
+    "random-in-eval",
+    check,
     why="Validation and test numbers are compared between runs and models; a random step makes them noise.",
     fix="Use the step's fixed counterpart (CenterCrop, SmallestMaxSize), give every range one value, or set `p: 1.0`. "
     "`eval: derived` does it for all steps.",
-    example="""
-version: 1
-recipe: example
-steps: [HorizontalFlip]
-eval:
-  - RandomCrop: {height: 64, width: 64}
+    diff="""
+ steps: [HorizontalFlip]
+ eval:
+-  - RandomCrop: {height: 64, width: 64}
++  - CenterCrop: {height: 64, width: 64}
 """,
-    good="""
-version: 1
-recipe: example
-steps: [HorizontalFlip]
-eval:
-  - CenterCrop: {height: 64, width: 64}
-""",
-    check=check,
+    severity="error",
 )

@@ -40,19 +40,32 @@ class Lint:
     Attributes:
         code: stable, such as `L101`.
         name: stable, such as `random-in-eval`.
-        severity: `error` stops `compile`; `warning` is logged.
+        check: finds it.
         why: why it matters.
         fix: how to mend it.
-        example: a recipe that the lint speaks of.
-        good: the recipe mended; no lint speaks of it.
-        check: finds it.
+        diff: a recipe that the lint speaks of, and what mends it, as a diff: lines that begin with - go, those that
+            begin with + come.
+        severity: `error` stops `compile`; `warning` is logged.
     """
 
     code: str
     name: str
-    severity: Severity
+    check: Callable[[Recipe], Iterator[Finding]]
     why: str
     fix: str
-    example: str
-    good: str
-    check: Callable[[Recipe], Iterator[Finding]]
+    diff: str
+    severity: Severity = "warning"
+
+    @property
+    def example(self) -> str:
+        """A recipe that the lint speaks of."""
+        return self._without("+")
+
+    @property
+    def good(self) -> str:
+        """The recipe mended; no lint speaks of it."""
+        return self._without("-")
+
+    def _without(self, mark: str) -> str:
+        lines = (line[1:] for line in self.diff.strip("\n").splitlines() if not line.startswith(mark))
+        return "\n".join(("version: 1", "recipe: example", *lines))

@@ -23,29 +23,19 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L204",
-    name="resampled-pair",
-    severity="error",
+    "L204",
+    "resampled-pair",
+    check,
     why="Resampling invents pixels. On a low and a high resolution target it invents different ones, and the network "
     "learns the difference between two interpolations.",
     fix="Use RandomCrop, D4 and flips for shared geometry. Where resampling is meant, say `allow_resampling: true`.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - Rotate: {limit: 10, border_mode: reflect_101}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
+-  - Rotate: {limit: 10, border_mode: reflect_101}
++  - D4: {p: 1.0}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - D4: {p: 1.0}
-eval: []
-""",
-    check=check,
+    severity="error",
 )

@@ -34,26 +34,17 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L201",
-    name="resize-after-resized-crop",
-    severity="warning",
+    "L201",
+    "resize-after-resized-crop",
+    check,
     why="Each resampling blurs and costs time; two in a row are never sharper than one, and the plan must keep both "
     "because their result differs from one resampling.",
     fix="Give the crop the final size.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [256, 256]}
-  - Resize: {height: 224, width: 224}
-eval: []
+    diff="""
+ steps:
+-  - RandomResizedCrop: {size: [256, 256]}
++  - RandomResizedCrop: {size: [224, 224]}
+-  - Resize: {height: 224, width: 224}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [224, 224]}
-eval: []
-""",
-    check=check,
 )

@@ -30,30 +30,20 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L206",
-    name="unaligned-pair",
-    severity="error",
+    "L206",
+    "unaligned-pair",
+    check,
     why="Targets of a pair show one scene on several grids. Geometry on one of them makes the others a wrong answer.",
     fix="Remove `target:`, or put the step before the Degrade, so that one draw moves every target; or use a step that "
     "leaves pixels where they are.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - HorizontalFlip: {target: lr}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
+-  - HorizontalFlip: {target: lr}
++  - HorizontalFlip
++  - GaussNoise: {std_range: [0.01, 0.03], target: lr}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - HorizontalFlip
-  - GaussNoise: {std_range: [0.01, 0.03], target: lr}
-eval: []
-""",
-    check=check,
+    severity="error",
 )

@@ -27,29 +27,18 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 
 
 LINT = Lint(
-    code="L209",
-    name="unequal-pair",
-    severity="warning",
+    "L209",
+    "unequal-pair",
+    check,
     why="A blur of 5 px covers four times as much of the scene on a grid that is four times as coarse. The network "
     "then learns to undo a difference that no camera makes.",
     fix="Limit the step to one target with `target:`, or silence this where the difference is meant.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - GaussianBlur: {sigma_limit: [0.5, 1.5], p: 0.5}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
+-  - GaussianBlur: {sigma_limit: [0.5, 1.5], p: 0.5}
++  - GaussianBlur: {sigma_limit: [0.5, 1.5], target: lr, p: 0.5}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - GaussianBlur: {sigma_limit: [0.5, 1.5], target: lr, p: 0.5}
-eval: []
-""",
-    check=check,
 )

@@ -51,25 +51,15 @@ def _only_colour(step: Step) -> bool:
 
 
 LINT = Lint(
-    code="L104",
-    name="unreachable",
-    severity="warning",
+    "L104",
+    "unreachable",
+    check,
     why="The step never changes an image, so either it or the step before it is not what was meant.",
     fix="Delete it, or change the earlier step.",
-    example="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-  - CenterCrop: {height: 64, width: 64}
-eval: []
+    diff="""
+ steps:
+   - RandomResizedCrop: {size: [64, 64]}
+-  - CenterCrop: {height: 64, width: 64}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-steps:
-  - RandomResizedCrop: {size: [64, 64]}
-eval: []
-""",
-    check=check,
 )

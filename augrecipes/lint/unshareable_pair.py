@@ -38,29 +38,19 @@ def _message(step: Step) -> str:
 
 
 LINT = Lint(
-    code="L208",
-    name="unshareable-pair",
-    severity="error",
+    "L208",
+    "unshareable-pair",
+    check,
     why="Noise is drawn for each pixel, holes and rain drops are places in pixels. Targets of a pair have different "
     "pixels, so one draw cannot mean the same on all of them.",
     fix="Limit the step to one target, such as `target: lr`, or put it inside Degrade.",
-    example="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - GaussNoise: {std_range: [0.01, 0.03]}
-eval: []
+    diff="""
+ kind: pair
+ scales: {lr: 1, hr: 4}
+ steps:
+-  - GaussNoise: {std_range: [0.01, 0.03]}
++  - GaussNoise: {std_range: [0.01, 0.03], target: lr}
+ eval: []
 """,
-    good="""
-version: 1
-recipe: example
-kind: pair
-scales: {lr: 1, hr: 4}
-steps:
-  - GaussNoise: {std_range: [0.01, 0.03], target: lr}
-eval: []
-""",
-    check=check,
+    severity="error",
 )
