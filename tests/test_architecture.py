@@ -6,8 +6,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -30,6 +31,14 @@ INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
 DOORS = frozenset({("recipe/model.py", "compiler"), ("recipe/model.py", "device")})
+# Methods of Recipe that users call, and that work further up: the only circles of calls.
+CIRCLES = frozenset(
+    {
+        ("augrecipes.recipe.model", "augrecipes.compiler.compile"),  # Recipe.compile
+        ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
+        ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml
+    }
+)
 # Who may import what is heavy, or what must have a single place: paths that must begin so.
 OUTSIDE = {
     "albumentations": ("compat/",),
@@ -252,6 +261,46 @@ def test_imports_point_one_way_inside_data() -> None:
 )
 def test_a_planted_fault_inside_data_is_found(path: str, text: str) -> None:
     assert len(faults_inside_data(path, text)) == 1
+
+
+def call_graph(files: dict[str, str]) -> dict[str, set[str]]:
+    """What each module imports of the others, at import time or in a call, but for the doors."""
+    graph: dict[str, set[str]] = {name: set() for name in files}
+    for name, text in files.items():
+        for node in ast.walk(_running(ast.parse(text))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named = {f"{node.module}.{alias.name}" for alias in node.names}
+                graph[name] |= (named & set(files)) or ({node.module} & set(files))
+        graph[name] -= {to for door, to in CIRCLES if door == name}
+    return graph
+
+
+def _running(tree: ast.Module) -> ast.Module:
+    """Without what only type checkers read."""
+
+    class Typing(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> Any:
+            typing = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+            return node.orelse or None if typing else self.generic_visit(node)
+
+    return Typing().visit(tree)
+
+
+def _modules() -> dict[str, str]:
+    names = {file: file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for file in _files()}
+    return {name.removesuffix(".__init__"): file.read_text(encoding="utf-8") for file, name in names.items()}
+
+
+def test_no_call_comes_back_to_where_it_started() -> None:
+    TopologicalSorter(call_graph(_modules())).prepare()
+
+
+@pytest.mark.parametrize(("here", "there"), [("recipe.nodes", "recipe.parse"), ("ops.own", "ops.registry")])
+def test_a_planted_circle_is_found(here: str, there: str) -> None:
+    files = _modules()
+    files[f"augrecipes.{here}"] += f"\ndef f():\n    from augrecipes.{there} import anything\n"
+    with pytest.raises(CycleError):
+        TopologicalSorter(call_graph(files)).prepare()
 
 
 def test_every_part_has_its_place() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from collections.abc import Sequence
 
@@ -41,14 +39,8 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
+        from augrecipes.cli.terminal import hush
+
         hush()
     except ValueError:  # closed already
         pass
-
-
-def hush() -> None:
-    """Send the rest of standard output nowhere: its reader has gone."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

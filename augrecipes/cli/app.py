@@ -18,7 +18,7 @@ from augrecipes.cli.list import list_gallery
 from augrecipes.cli.pack import pack
 from augrecipes.cli.preview import preview
 from augrecipes.cli.schema import schema
-from augrecipes.cli.terminal import complain, exit_status
+from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
 from augrecipes.cli.verify_store import verify_store
 from augrecipes.errors import AugrecipesError, harmless
@@ -38,8 +38,6 @@ class Guarded(TyperGroup):
             error.message = harmless(error.message)  # type: ignore[attr-defined]
             raise
         except BrokenPipeError:
-            from augrecipes.cli import hush
-
             hush()
             raise typer.Exit(141) from None  # as a program that SIGPIPE ended
         except AugrecipesError as error:

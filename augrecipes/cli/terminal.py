@@ -13,7 +13,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 import typer
@@ -30,6 +30,14 @@ _MARKS = {style: chr(0xE000 + number) for number, style in enumerate(_STYLES)}
 _END = "\ue0ff"
 _CODES = {mark: f"\033[{_STYLES[style]}m" for style, mark in _MARKS.items()} | {_END: "\033[0m"}
 _MARKED = re.compile("|".join(_CODES))
+
+
+def hush() -> None:
+    """Send the rest of standard output nowhere: its reader has gone."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def coloured(stream: TextIO) -> bool:

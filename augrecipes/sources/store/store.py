@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.progress import Progress
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.items import Items, Verify
-
-if TYPE_CHECKING:
-    from augrecipes.sources.store.verify import Fault
 
 
 class Store:
@@ -89,16 +85,6 @@ class Store:
     def block(self, target: str) -> NDArray[Any] | None:
         """All items as one read-only N×H×W×C (masks N×H×W) view, where all are of one shape; else None."""
         return self.tables[target].block()
-
-    def verify(self, progress: Progress | None = None) -> list[Fault]:
-        """Reads the whole store from disk and lists what is not as it was written; empty where all is well.
-
-        Args:
-            progress: is told bytes and total.
-        """
-        from augrecipes.sources.store.verify import verify_store
-
-        return verify_store(self.path, progress)
 
     def encoded(self, target: str, item: int) -> Any:
         """A picture that is not decoded yet, where the format is jpeg (an `Encoded`: parts of it are read by `region`).

@@ -22,6 +22,7 @@ import small_stores
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.store import blob, disk, open_store, publish, stage, writer
+from augrecipes.sources.store.verify import verify_store
 
 
 def die() -> NoReturn:
@@ -86,7 +87,7 @@ def what_is_left(path: Path, wanted: str) -> str:
         store = open_store(path)
     except StoreError as error:
         return f"cannot be opened: {error}"
-    wrong = list(small_stores.differences(store)) + [fault.reason for fault in store.verify()]
+    wrong = list(small_stores.differences(store)) + [fault.reason for fault in verify_store(store.path)]
     if small_stores.digest(path) != wanted:
         wrong.append("other bytes")
     return "; ".join(wrong) or "whole"
