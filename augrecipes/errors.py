@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning"]
@@ -81,10 +81,6 @@ class Diagnostic:
         where = f"{self.file}:{self.line}:{self.col}" if self.line else self.file
         name = f" {self.name}" if self.name else ""
         return harmless(f"{where}: {self.code}{name}: {self.message}")
-
-    def in_file(self, file: str) -> Diagnostic:
-        """The same problem, placed in `file`."""
-        return replace(self, file=file)
 
 
 class AugrecipesError(Exception):

@@ -123,12 +123,12 @@ class _Sums:
             self.inside += own.size
             self.extremes += int(((own <= 0) | (own >= full)).sum())
 
-    def means(self, factor: float = 1.0) -> tuple[float, ...]:
-        return tuple((np.asarray(self.total) / self.count * factor).tolist())
+    def means(self) -> tuple[float, ...]:
+        return tuple((np.asarray(self.total) / self.count).tolist())
 
-    def deviations(self, factor: float = 1.0) -> tuple[float, ...]:
+    def deviations(self) -> tuple[float, ...]:
         means = np.asarray(self.total) / self.count
-        return tuple((np.sqrt(np.maximum(self.squares / self.count - means**2, 0)) * factor).tolist())
+        return tuple(np.sqrt(np.maximum(self.squares / self.count - means**2, 0)).tolist())
 
 
 @dataclass

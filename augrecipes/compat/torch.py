@@ -129,7 +129,7 @@ def end_workers(passing: Any) -> None:
         passing._shutdown_workers()
 
 
-def end_feeders(seconds: float = 1.0) -> None:
+def end_feeders() -> None:
     """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
 
     A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
@@ -137,7 +137,7 @@ def end_feeders(seconds: float = 1.0) -> None:
     """
     for thread in threading.enumerate():
         if thread.name == _FEEDER:
-            thread.join(seconds)
+            thread.join(1.0)
 
 
 def says_dead_worker(text: str) -> bool:

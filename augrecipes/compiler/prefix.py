@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +47,9 @@ def is_light(step: Step) -> bool:
     return record is not None and record.kind_for(effective(step)) in _LIGHT
 
 
-def leading(steps: Sequence[Step], keep: Callable[[Step], bool] = draws_nothing) -> int:
-    """How many steps at the beginning all satisfy `keep`."""
-    return next((i for i, step in enumerate(steps) if not keep(step)), len(steps))
+def leading(steps: Sequence[Step]) -> int:
+    """How many steps at the beginning draw nothing."""
+    return next((i for i, step in enumerate(steps) if not draws_nothing(step)), len(steps))
 
 
 def shared(recipe: Recipe) -> int:

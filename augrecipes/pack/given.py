@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list, as_table, check_targets
-from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_find import find, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import checked
@@ -88,12 +88,6 @@ def find_data(
             assert isinstance(table, Table)
             check_targets(recipe, table)
     return Given(table, decode)
-
-
-def _bags(data: Data, csv: str | None, split: str | None, *, skip: bool) -> BagTable:
-    if csv is None:
-        return bags_of_folders(as_list(data), cache=False)
-    return bags_of_csv(csv, split, check=not skip)
 
 
 def _is_csv(data: Data) -> bool:

@@ -77,20 +77,21 @@ class Layout:
         return (HEADER if row.headers else 0) + self.cell_height + caption + _BETWEEN
 
 
-def layout_for(columns: int, aspect: float, largest: int = 256, smallest: int = 96) -> Layout:
+def layout_for(columns: int, aspect: float, largest: int = 256) -> Layout:
     """The largest cells, at most `largest` px wide, that let `columns` of them fit the sheet.
+
+    Many columns make the sheet wider than `MAX_WIDTH_PX` rather than cells smaller than 96 px.
 
     Args:
         columns: pictures side by side.
         aspect: height of a cell over its width.
         largest: px.
-        smallest: px; many columns make the sheet wider than `MAX_WIDTH_PX` rather than cells smaller than this.
 
     >>> layout_for(7, 1.0)
     Layout(columns=7, cell_height=256, cell_width=256)
     """
     room = (MAX_WIDTH_PX - 2 * MARGIN + GAP) // columns - GAP
-    width = min(max(room, smallest), largest)
+    width = min(max(room, 96), largest)
     return Layout(columns, max(round(width * aspect), 24), width)
 
 

@@ -52,14 +52,14 @@ class BagBlock:
     map: Picture | None = None
 
 
-def tile_px(tiles: int, largest: int = 152, smallest: int = 56) -> int:
+def tile_px(tiles: int) -> int:
     """Side of a tile's cell, px, at which so many fit side by side.
 
     >>> tile_px(12), tile_px(40)
     (152, 56)
     """
     room = (MAX_WIDTH_PX - 2 * MARGIN - COLUMN - _APART + _BESIDE) // max(tiles, 1) - _BESIDE
-    return min(max(room, smallest), largest)
+    return min(max(room, 56), 152)
 
 
 def sheet_width(tiles: int, side: int) -> int:

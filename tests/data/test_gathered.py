@@ -13,7 +13,6 @@ from torch.utils.data import DataLoader, Subset, default_collate
 
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.loader import loader
-from augrecipes.data.loading.sampler import EpochSampler
 from augrecipes.data.views import concat
 from augrecipes.errors import DataError
 
@@ -98,7 +97,7 @@ def test_a_plain_torch_loader_asks_for_batches() -> None:
         assert [pixels(sample) for batch in found for sample in batch] == expected[epoch][:n]
         assert isinstance(found[0][0]["index"], int)
     assert [n for _, n in ds.asked] == [5, 5, 5, 5, 3, 5, 4]
-    batch = next(iter(DataLoader(ds, 5, sampler=EpochSampler(ds), collate_fn=Collate())))
+    batch = next(iter(DataLoader(ds, 5, sampler=[(0, i) for i in range(N)], collate_fn=Collate())))
     assert batch["image"].shape == (5, 3, 8, 8)
 
 

@@ -136,14 +136,14 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
         transforms: `Deferred` steps, and groups of them.
         reduces: a picture is reduced before a warp that shrinks it.
         scales: one that is not decoded yet is decoded smaller instead.
+
+    Attributes:
         to_sink: leave the last turns to the sink, as a `Moved`.
     """
 
-    def __init__(
-        self, transforms: list[Any], *, reduces: bool = False, scales: bool = False, to_sink: bool = False
-    ) -> None:
+    def __init__(self, transforms: list[Any], *, reduces: bool = False, scales: bool = False) -> None:
         super().__init__(transforms, p=1.0)
-        self.shrinks, self.to_sink = Shrinks(reduces, scales), to_sink
+        self.shrinks, self.to_sink = Shrinks(reduces, scales), False
         self._scratch = (Scratch(), Scratch())
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:

@@ -35,8 +35,8 @@ class Clock:
     (3, 1)
     """
 
-    def __init__(self, epoch: int = 0) -> None:
-        self._cells = torch.tensor([epoch, 0], dtype=torch.int64)
+    def __init__(self) -> None:
+        self._cells = torch.zeros(2, dtype=torch.int64)
         self._share()
 
     @property

@@ -12,11 +12,11 @@ from typing import Any
 from torch.utils.data import BatchSampler, DistributedSampler
 
 from augrecipes.data.loading.place import Place
-from augrecipes.data.loading.sampler import EpochSampler, Plan
+from augrecipes.data.loading.sampler import Plan
 from augrecipes.errors import LoaderError
 
 
-class LoaderSampler(EpochSampler, DistributedSampler[Any]):
+class LoaderSampler(DistributedSampler[Any]):
     """The `sampler` of a loader: what its next pass reads, as (epoch, index) pairs of this rank.
 
     It is a DistributedSampler because the loader divides by ranks itself: nobody else need do so.
@@ -48,11 +48,18 @@ class LoaderSampler(EpochSampler, DistributedSampler[Any]):
         """That of the loader's next pass."""
         return self._place.start.epoch
 
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        epoch = self.epoch
+        return ((epoch, int(index)) for index in self.plan.order(epoch))
+
+    def __len__(self) -> int:
+        return self.plan.samples_of_rank
+
 
 class LoaderBatches(BatchSampler):
     """The `batch_sampler` of a loader, for its `batch_size` and length: another DataLoader cannot read by it."""
 
-    def __init__(self, sampler: EpochSampler, batch_size: int, drop_last: bool) -> None:
+    def __init__(self, sampler: LoaderSampler, batch_size: int, drop_last: bool) -> None:
         given: Any = sampler  # torch says that samplers give integers
         super().__init__(given, batch_size, drop_last)
 

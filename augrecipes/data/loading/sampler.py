@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from torch.utils.data import Sampler
 
-from augrecipes.data.batches.epoch import check_epoch
 from augrecipes.data.batches.order import Indices, epoch_order, evened, shard
 
 
@@ -90,41 +88,3 @@ def orders(plan: Plan, epoch: int, done: int = 0, ahead: frozenset[int] = frozen
     for number in range(done, plan.batches):
         if number not in ahead:
             yield Order(epoch, number, indices[number * size : (number + 1) * size])
-
-
-class EpochSampler(Sampler[tuple[int, int]]):
-    """Yields (epoch, index) pairs, for an ImageFolder behind a plain torch DataLoader.
-
-    Our own `loader` does all of this by itself. Ranks are not found here: say them, or leave it to what wraps the
-    DataLoader, as accelerate and Lightning do.
-
-    Args:
-        data_source: anything with a length, or the length.
-        shuffle: a new permutation every epoch.
-        seed: of the permutations.
-        rank: this process's shard.
-        world_size: number of shards; samples that cannot be shared out evenly are followed by some of the first.
-
-    >>> sampler = EpochSampler(3)
-    >>> sampler.set_epoch(7)
-    >>> list(sampler)
-    [(7, 0), (7, 1), (7, 2)]
-    """
-
-    def __init__(
-        self, data_source: object, *, shuffle: bool = False, seed: int = 0, rank: int = 0, world_size: int = 1
-    ) -> None:
-        n = data_source if isinstance(data_source, int) else len(data_source)  # type: ignore[arg-type]
-        self.plan = Plan(n=n, shuffle=shuffle, seed=seed, rank=rank, world_size=world_size)
-        self.epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next `iter` yields."""
-        self.epoch = check_epoch(epoch)
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        epoch = self.epoch
-        return ((epoch, int(index)) for index in self.plan.order(epoch))
-
-    def __len__(self) -> int:
-        return self.plan.samples_of_rank

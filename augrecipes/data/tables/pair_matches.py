@@ -13,7 +13,7 @@ from augrecipes.data.tables.pair_content import Looks, compare, nearest, surely
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.progress import Progress
-from augrecipes.sources.files import Exif, read_image
+from augrecipes.sources.files import read_image
 from augrecipes.sources.pair_defects import Defect
 
 Compared = Looks | DataError
@@ -24,7 +24,6 @@ def compare_scenes(
     scenes: Sequence[tuple[str, ...]],
     units: Mapping[str, int],
     *,
-    exif: Exif = "apply",
     advance: Progress | None = None,
 ) -> list[Defect]:
     """Compare each smaller target of each scene with the largest one, reduced to its size.
@@ -33,7 +32,6 @@ def compare_scenes(
         targets: names, the largest scale first.
         scenes: the paths of each scene; their sizes fit the scales.
         units: pixels of every target in one common cell.
-        exif: whether orientations count.
         advance: told how many scenes are done, and of how many.
 
     Returns:
@@ -41,7 +39,7 @@ def compare_scenes(
     """
     done: list[list[Compared]] = []
     with ThreadPoolExecutor(min(8, cores())) as pool:
-        for looks in pool.map(lambda paths: _compare(targets, paths, units, exif), scenes):
+        for looks in pool.map(lambda paths: _compare(targets, paths, units), scenes):
             done.append(looks)
             if advance is not None:
                 advance(len(done), len(scenes))
@@ -51,9 +49,9 @@ def compare_scenes(
     return found
 
 
-def _compare(targets: Sequence[str], paths: tuple[str, ...], units: Mapping[str, int], exif: Exif) -> list[Compared]:
+def _compare(targets: Sequence[str], paths: tuple[str, ...], units: Mapping[str, int]) -> list[Compared]:
     """One result a target, but for the first."""
-    images = {name: _read(path, exif) for name, path in zip(targets, paths, strict=True)}
+    images = {name: _read(path) for name, path in zip(targets, paths, strict=True)}
     large = images[targets[0]]
     found: list[Compared] = []
     for name in targets[1:]:
@@ -63,9 +61,9 @@ def _compare(targets: Sequence[str], paths: tuple[str, ...], units: Mapping[str,
     return found
 
 
-def _read(path: str, exif: Exif) -> Any:
+def _read(path: str) -> Any:
     try:
-        return read_image(path, exif=exif)
+        return read_image(path)
     except DataError as error:
         return error
 

@@ -13,9 +13,7 @@ _MOST_LINES = 300
 _LOOKS = re.compile(r"looks like ×(\d+)$")
 
 
-def report(
-    defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit: str = "scene", most: int = _MOST_LINES
-) -> Lines:
+def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit: str = "scene") -> Lines:
     """Counts, then a line for each defect, sorted by kind and file.
 
     Args:
@@ -23,7 +21,6 @@ def report(
         fine: samples with which nothing is wrong.
         targets: names of what a sample has files of.
         unit: what a sample is.
-        most: lines that are written out; the rest is counted.
 
     >>> print(report([Defect("missing", ("a.png",), "a.png: no lr")], fine=2, targets=("hr", "lr")))
     1 defect in the files of hr and lr; 2 scenes are fine
@@ -32,7 +29,7 @@ def report(
     """
     lines = [f"{_count(len(defects), 'defect')} in the files of {' and '.join(targets)}; {_fine(fine, unit)}"]
     lines += [f"{hint}" for hint in _hints(defects, fine)]
-    left = most
+    left = _MOST_LINES
     for kind, title in KINDS.items():
         these = sorted((harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
         if not these:
