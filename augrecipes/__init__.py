@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from augrecipes.errors import BenchError as BenchError
     from augrecipes.errors import CollateError as CollateError
     from augrecipes.errors import DataError as DataError
-    from augrecipes.errors import DecoderError as DecoderError
     from augrecipes.errors import Diagnostic as Diagnostic
     from augrecipes.errors import LintError as LintError
     from augrecipes.errors import LoaderError as LoaderError
@@ -67,7 +66,6 @@ _HOMES = {
     "BenchError": "errors:BenchError",
     "CollateError": "errors:CollateError",
     "DataError": "errors:DataError",
-    "DecoderError": "errors:DecoderError",
     "Diagnostic": "errors:Diagnostic",
     "ImageFolder": "data.folder:ImageFolder",
     "LintError": "errors:LintError",

@@ -7,7 +7,6 @@
     │   └── CollateError   samples of a batch do not fit together; names both sizes
     ├── StoreError         a packed store cannot be written or opened; names the file
     ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form, a model that fails)
-    ├── DecoderError       the decoder that the environment names cannot be used
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
 and warns with UnprovenWarning where a library is of a version that was never tried.
@@ -151,10 +150,6 @@ class StoreError(AugrecipesError):
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:
         return type(self), (self.reason, self.path)
-
-
-class DecoderError(AugrecipesError):
-    """The decoder that the environment variable AUGRECIPES_DECODER names does not exist, or is not installed."""
 
 
 class LoaderError(AugrecipesError):

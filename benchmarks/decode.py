@@ -9,32 +9,27 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import albumentations as A
 import numpy as np
-import simplejpeg
 import torch
 from albumentations.pytorch import ToTensorV2
 from jpegs import QUALITY, as_file, jpegs
 from measure import Pair, alone, in_turns, settle, timing
 from options import Part, parser, run
-from peers.albumentations import by_opencv, stock
+from peers.albumentations import by_opencv
 from results import Row, times
 from sides import BATCH, Each, Sample, counted, ours
 
 import augrecipes as ar
-from augrecipes.errors import DecoderError
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources import decoders
 from augrecipes.sources.files import decode_image
 
 _CROP = "jpeg-crop-256"
@@ -57,7 +52,7 @@ median over the turns, and above 1 augrecipes is the quicker. `whole` is the sam
 the same library; W2 and W5 beside other libraries have scripts of their own. As a user runs it: `A.Compose` of the same
 steps in a process of its own, with `ToTensorV2` and `torch.stack`, glibc's allocator and OpenCV's threads as they come;
 augrecipes in another, with what `ar.loader` sets. Two threads: the same samples dealt out to one and to two, a pipeline
-each. The rows with `AUGRECIPES_DECODER` are there where `augrecipes[nvimgcodec]` is installed."""
+each."""
 
 
 def main() -> None:
@@ -74,7 +69,6 @@ def main() -> None:
         "large": lambda: _large(options.photos, turns // 10),
         "user": lambda: _as_a_user(options.photos, 2 if options.quick else 7, quick=options.quick),
         "threads": lambda: _threads(options.photos, turns),
-        "nvimgcodec": lambda: _nvimgcodec(options.photos, turns),
     }
     run(__file__, "Decoding", _METHOD, parts, options)
 
@@ -154,41 +148,6 @@ def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
             both = lambda deal=deal: list(threads.map(deal, (0, 1), (2, 2)))  # noqa: E731
             pair = in_turns(both, lambda deal=deal: list(threads.map(deal, (0,), (1,))), turns // 10)
         yield _row(f"{name}, `fast`, {BATCH} samples by two threads", pair, "by one", 1.7, "ms")
-
-
-def _nvimgcodec(folder: Path | None, turns: int) -> Iterator[Row]:
-    """Some of the rows above by the optional decoder, where it is installed."""
-    try:
-        _by_nvimgcodec(decoders.asked)()
-    except DecoderError as error:
-        print(error, file=sys.stderr)
-        return
-    for name, which, optimize, size, out, goal in (
-        ("W5", _CROP, "exact", (533, 800), 256, 1.35),
-        ("W2", _TRAIN, "fast", (375, 500), 224, 1.35),
-        ("12 MP", _CROP, "exact", (3000, 4000), 256, 1.5),
-    ):
-        recipe, pool = ar.load(which), jpegs(folder, *size)
-        mine, plain = _by_nvimgcodec(_reading(recipe, optimize, pool)), _reading(recipe, optimize, pool)
-        whole, stocks = _whole(recipe, optimize, pool), stock(recipe, Each(pool, simplejpeg.decode_jpeg))
-        count, unit = (turns // 10, "ms") if name == "12 MP" else (turns, "µs")
-        what = f"{name}, `{optimize}`, `{decoders.ENVIRONMENT}=nvimgcodec`"
-        yield _row(what, _in_turns(mine, whole, out, count), "whole", goal, unit)
-        yield _row(what, _in_turns(mine, stocks, out, count), "stock on simplejpeg", goal, unit)
-        yield _row(what, _in_turns(mine, plain, out, count), "without it", None, unit)
-
-
-def _by_nvimgcodec(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, with that decoder asked first."""
-
-    def calling(*args: Any) -> Any:
-        os.environ[decoders.ENVIRONMENT] = "nvimgcodec"
-        try:
-            return function(*args)
-        finally:
-            del os.environ[decoders.ENVIRONMENT]
-
-    return calling
 
 
 def _reading(recipe: ar.Recipe, optimize: str, pool: list[bytes]) -> Sample:

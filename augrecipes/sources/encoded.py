@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.sources.decoders import decode_part, scales
-from augrecipes.sources.decoders.decoder import Part
-from augrecipes.sources.file_bytes import MAX_BYTES
-from augrecipes.sources.files import MAX_PIXELS, Exif, PathLike, bytes_of, checked_header, data_errors, turn_of
-from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.headers import FORMATS
+from augrecipes.errors import DataError
+from augrecipes.sources.file_bytes import MAX_BYTES, PathLike, read_bytes
+from augrecipes.sources.formats.format import Part
+from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
+from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_image, seen
 from augrecipes.sources.watch import stage
+
+Exif = Literal["apply", "ignore"]
+MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
 
 # EXIF orientations, by what takes the upright picture back to the stored one: first flips, then a transposition.
 _FLIPS_ROWS, _FLIPS_COLUMNS, _TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
@@ -64,7 +69,7 @@ class Encoded:
         height, width, _ = self.shape
         return tuple(
             k
-            for k in scales(self.data, self.header)
+            for k in FORMATS[self.header.format].scales(self.data, self.header)
             if not (self.turn in _FLIPS_ROWS and height % k) and not (self.turn in _FLIPS_COLUMNS and width % k)
         )
 
@@ -107,7 +112,11 @@ class Encoded:
         if reduce != 1 and (reduce not in self.scales() or y0 % reduce or x0 % reduce):
             raise ValueError(f"cannot reduce by {reduce} from row {y0}, column {x0}: scales are {self.scales()}")
         with data_errors(self.name), stage("decode"):
-            raster = decode_part(self.data, self.header, self.channels, self._stored(y0, x0, y1, x1, reduce))
+            format, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
+            if format.region is None:
+                raster = format.decode(self.data, self.header, self.channels)[part.reduced]
+            else:
+                raster = format.region(self.data, self.header, self.channels, part)
             return seen(raster, self.channels, self.turn)
 
     def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Part:
@@ -141,8 +150,7 @@ def open_encoded(
     ...     open_encoded(file).shape
     (1, 2, 3)
     """
-    name = os.fsdecode(path)
-    data = bytes_of(path, max_bytes)
+    data, name = bytes_of(path, max_bytes), os.fsdecode(path)
     return encoded(data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
 
 
@@ -176,3 +184,40 @@ def _stored_channels(header: ImageHeader) -> int:
     if header.alpha:
         return 4
     return 1 if header.color == "grey" else 3
+
+
+def bytes_of(path: PathLike, max_bytes: int) -> bytes:
+    """A whole file. Raises DataError."""
+    with data_errors(os.fsdecode(path)), stage("read"):
+        return read_bytes(path, max_bytes)
+
+
+@contextmanager
+def data_errors(name: str) -> Iterator[None]:
+    """Why something is unreadable, or too large, as a DataError of the file `name`; a MemoryError stays one."""
+    try:
+        yield
+    except UnreadableError as error:
+        raise DataError(str(error), path=name) from None
+    except cv2.error as error:  # of what is done to pixels once they are decoded
+        raise_if_memory(error)
+        raise
+    except MemoryError as error:
+        raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
+
+
+def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:
+    """The header of a picture of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
+    if channels not in (1, 3, 4, None):
+        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
+    header = read_header(data)
+    if header.width * header.height > max_pixels:
+        raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
+    return header
+
+
+def turn_of(header: ImageHeader, exif: str) -> int:
+    """The EXIF orientation to undo: 1 where none is, or where it is to be ignored."""
+    if exif not in ("apply", "ignore"):
+        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
+    return header.orientation if exif == "apply" else 1

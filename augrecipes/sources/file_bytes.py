@@ -25,8 +25,8 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = Tr
         format = sniff(first) if picture else None
         if len(first) == size or (picture and format is None):
             return first
-        if format == "png":
-            read_header(first)  # its chunks may be told to be none from here on
+        if format and format.header_at == "first":
+            read_header(first)  # tells what is none before all of it is read
         file.seek(0)
         data = file.read(size) or b""  # in one piece: joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):

@@ -1,33 +1,35 @@
 """Pictures and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
 
 Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
-is applied here for every format alike; one that is told in XMP alone is not. Colour
-profiles are not, either: samples are taken as sRGB.
+is applied for every format alike; one that is told in XMP alone is not. Colour profiles are not, either: samples are
+taken as sRGB.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import DataError
-from augrecipes.sources.file_bytes import MAX_BYTES, read_bytes
-from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
-from augrecipes.sources.headers import FORMATS, read_header
+from augrecipes.sources.encoded import (
+    MAX_PIXELS,
+    Exif,
+    bytes_of,
+    checked_header,
+    data_errors,
+    encoded,
+    open_encoded,
+    turn_of,
+)  # fmt: skip
+from augrecipes.sources.file_bytes import MAX_BYTES, PathLike
+from augrecipes.sources.headers import FORMATS
 from augrecipes.sources.losses import Depth, Frames, check_whole
-from augrecipes.sources.raster import as_image, as_mask
+from augrecipes.sources.raster import as_mask
 from augrecipes.sources.watch import stage
 
-PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Exif = Literal["apply", "ignore"]
-
-MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
+__all__ = ["MAX_PIXELS", "Exif", "decode_image", "decode_mask", "read_image", "read_mask"]
 
 
 def read_image(
@@ -69,11 +71,15 @@ def read_image(
     ...     read_image(file).tolist()
     [[[255, 0, 0], [0, 0, 255]]]
     """
-    data = bytes_of(path, max_bytes)
-    name = os.fsdecode(path)
-    return decode_image(
-        data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
-    )
+    return open_encoded(
+        path,
+        channels=channels,
+        exif=exif,
+        max_pixels=max_pixels,
+        max_bytes=max_bytes,
+        depth=depth,
+        frames=frames,
+    ).array()
 
 
 def decode_image(
@@ -94,11 +100,9 @@ def decode_image(
     Traceback (most recent call last):
     augrecipes.errors.DataError: photo.jpg: the file is empty
     """
-    with data_errors(name), stage("decode"):
-        header = checked_header(data, channels, max_pixels)
-        check_whole(header, depth, frames)
-        turn = turn_of(header, exif)
-        return as_image(FORMATS[header.format].decode(data, header, channels), channels, turn)
+    return encoded(
+        data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
+    ).array()
 
 
 def read_mask(
@@ -148,40 +152,3 @@ def decode_mask(
         check_whole(header, None, frames, mask=True)
         how, turn = FORMATS[header.format], turn_of(header, exif)
         return as_mask(how.mask(data, header) if how.mask else how.decode(data, header, None), turn)
-
-
-def bytes_of(path: PathLike, max_bytes: int) -> bytes:
-    """A whole file. Raises DataError."""
-    with data_errors(os.fsdecode(path)), stage("read"):
-        return read_bytes(path, max_bytes)
-
-
-@contextmanager
-def data_errors(name: str) -> Iterator[None]:
-    """Why something is unreadable, or too large, as a DataError of the file `name`; a MemoryError stays one."""
-    try:
-        yield
-    except UnreadableError as error:
-        raise DataError(str(error), path=name) from None
-    except cv2.error as error:  # of what is done to pixels once they are decoded
-        raise_if_memory(error)
-        raise
-    except MemoryError as error:
-        raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error
-
-
-def checked_header(data: bytes, channels: int | None, max_pixels: int) -> ImageHeader:
-    """The header of a picture of no more than so many pixels. Raises UnreadableError; ValueError for `channels`."""
-    if channels not in (1, 3, 4, None):
-        raise ValueError(f"channels must be 1, 3, 4 or None, not {channels!r}")
-    header = read_header(data)
-    if header.width * header.height > max_pixels:
-        raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
-    return header
-
-
-def turn_of(header: ImageHeader, exif: str) -> int:
-    """The EXIF orientation to undo: 1 where none is, or where it is to be ignored."""
-    if exif not in ("apply", "ignore"):
-        raise ValueError(f"exif must be 'apply' or 'ignore', not {exif!r}")
-    return header.orientation if exif == "apply" else 1

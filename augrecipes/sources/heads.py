@@ -8,13 +8,11 @@ from dataclasses import replace
 
 from augrecipes.progress import Progress
 from augrecipes.sources.file_bytes import read_bytes, read_ends
-from augrecipes.sources.formats import tiff
+from augrecipes.sources.formats.format import Ends
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
-from augrecipes.sources.headers import read_header
+from augrecipes.sources.headers import FORMATS, read_header
 
 _FIRST, _LAST = 16_384, 4_096
-_PNG_END = b"\0\0\0\0IEND\xaeB`\x82"
-_WHOLE = frozenset({"tiff", "webp", "jp2", "avif"})  # headers that may stand anywhere in the file
 _THREADS = 8
 Head = ImageHeader | str
 
@@ -47,7 +45,7 @@ def read_head(path: str) -> ImageHeader:
     first, last, size = read_ends(path, _FIRST, _LAST)
     try:
         header = read_header(first)
-        whole = header.format in _WHOLE and len(first) < size
+        whole = FORMATS[header.format].header_at == "anywhere" and len(first) < size
     except UnreadableError:
         if len(first) == size:
             raise
@@ -55,35 +53,10 @@ def read_head(path: str) -> ImageHeader:
     if whole:
         first = last = read_bytes(path)
         header = read_header(first)
-    if not _ends(header, first, last, size) and not _ends(header, first, read_bytes(path), size):
+    ended = FORMATS[header.format].whole
+    if not ended(header, Ends(first, last, size)) and not ended(header, Ends(first, read_bytes(path), size)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data does not end")
     return header
-
-
-def _ends(header: ImageHeader, first: bytes, last: bytes, size: int) -> bool:
-    """Whether a file is as long as it must be, as far as that is told by `last`: its last bytes, or all of them.
-
-    Raises UnreadableError where more is known.
-    """
-    match header.format:
-        case "png":
-            return _PNG_END in last
-        case "jpeg":
-            # Pixel data never holds an end marker. A thumbnail has one, in front of the start of the pixels.
-            return last.rfind(b"\xff\xd9") > last.rfind(b"\xff\xda")
-        case "tiff":
-            tiff.checked(last, header)
-        case "webp":
-            return size >= 8 + int.from_bytes(first[4:8], "little")
-        case "jp2":
-            return b"\xff\xd9" in last[-64:]
-        case "bmp" if int.from_bytes(first[30:34], "little") in (0, 3):
-            row = (header.width * int.from_bytes(first[28:30], "little") + 31) // 32 * 4
-            return size >= int.from_bytes(first[10:14], "little") + row * header.height
-        case "pnm" if first[1:2] in (b"5", b"6"):
-            samples = 3 if header.color == "rgb" else 1
-            return size >= header.width * header.height * samples * (2 if header.bits > 8 else 1)
-    return True
 
 
 def _head_or_reason(path: str) -> Head:

@@ -12,6 +12,7 @@ import os
 from typing import Literal, get_args
 
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
+from augrecipes.sources.headers import FORMATS
 
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first"]
@@ -56,7 +57,7 @@ def lost(header: ImageHeader, depth: Depth | None = None, frames: Frames | None 
             f'depth="8bit" (for commands: {DEPTH}=8bit)'
         )
     if header.frames > 1 and _chosen("frames", frames, get_args(Frames), FRAMES) == "error":
-        what = "pages" if header.format == "tiff" else "pictures" if header.format == "pnm" else "frames"
+        what = FORMATS[header.format].frames
         return (
             f"several {what}, and one picture is read: split it, or read the first with "
             f'frames="first" (for commands: {FRAMES}=first)'

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from test_fuzz import damaged
 
 from augrecipes.errors import DataError
-from augrecipes.sources.decoders import simplejpeg
 from augrecipes.sources.encoded import Encoded, encoded, open_encoded
 from augrecipes.sources.files import decode_image, read_image
+from augrecipes.sources.formats import jpeg_part
 from augrecipes.sources.headers import read_header
 
 PICTURES = pictures.all_pictures()
@@ -111,7 +111,7 @@ def test_parts_of_every_format(picture: pictures.Picture, channels: int | None) 
 def whole_decodes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts what is decoded, from here on."""
     count: Counter[str] = Counter()
-    for module, name in ((simplejpeg, "_decoded"), (simplejpeg.jpeg, "samples")):
+    for module, name in ((jpeg_part, "_decoded"), (jpeg_part.jpeg, "samples")):
         real = getattr(module, name)
 
         def counted(*args: object, name: str = name, real: object = real) -> object:
@@ -151,7 +151,7 @@ def test_restarts_leave_out_what_lies_above() -> None:
     # 7 units a row: intervals of 7 begin every row of them, intervals of 3 every third.
     for restart, top in ((7, 80), (14, 64), (3, 48), (21, 48)):
         data = Jpeg(200, 110, restart=restart).data
-        band = simplejpeg._band(data, read_header(data).layout, simplejpeg.Part(90, 0, 110, 110))
+        band = jpeg_part._band(data, read_header(data).layout, jpeg_part.Part(90, 0, 110, 110))
         assert band is not None
         assert (band.top, band.height) == (top, 111 - top)
         assert len(band.data) < 0.6 * len(data)
@@ -159,7 +159,7 @@ def test_restarts_leave_out_what_lies_above() -> None:
 
 @pytest.mark.parametrize("sampling", ["4:2:0", "4:4:0"])
 def test_without_the_margin_of_chroma_the_law_fails(sampling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simplejpeg, "_MARGIN", 0)
+    monkeypatch.setattr(jpeg_part, "_MARGIN", 0)
     for restart in (0, 7):
         picture = encoded(Jpeg(200, 110, sampling=sampling, restart=restart).data, name="it")
         whole = picture.array()
@@ -195,7 +195,7 @@ def test_a_cut_file_is_never_read(jpeg: Jpeg) -> None:
 
 
 def test_a_reader_that_takes_any_warning_for_harmless_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simplejpeg, "_LEFT_OVER", simplejpeg.re.compile(".*"))
+    monkeypatch.setattr(jpeg_part, "_LEFT_OVER", jpeg_part.re.compile(".*"))
     assert list(wrong_after_cuts(KINDS[0]))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 # Rotation (quarter turns against the clock), then mirroring (0: upside down, 1: left to right), as EXIF numbers.
@@ -113,3 +114,13 @@ def _associated(data: bytes, box: tuple[int, int], item: int) -> set[int]:
             return {n & (0x7FFF if wide else 0x7F) for n in numbers}
         at += count * (1 + wide)
     raise too_many("AVIF", "associations", at)
+
+
+FORMAT = Format(
+    "avif",
+    "AVIF",
+    lambda data: data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"mif1"),
+    header,
+    decode,
+    header_at="anywhere",
+)

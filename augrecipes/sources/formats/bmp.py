@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
 _PLAIN, _RLE8, _RLE4, _FIELDS, _ALPHA_FIELDS = 0, 1, 2, 3, 6
@@ -36,7 +37,7 @@ def header(data: bytes) -> ImageHeader:
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError, also if truncated."""
     bmp = _read(data)
-    whole = _whole(data, bmp)
+    whole = _padded(data, bmp)
     return opencv.imdecode(whole, info, color=not (bmp.alpha and channels in (None, 4)))
 
 
@@ -45,7 +46,7 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     bmp = _read(data)
     if bmp.bits > 8 or bmp.packing != _PLAIN:
         return decode(data, info, None)
-    rows = np.frombuffer(_whole(data, bmp), np.uint8, bmp.row * info.height, bmp.start).reshape(info.height, bmp.row)
+    rows = np.frombuffer(_padded(data, bmp), np.uint8, bmp.row * info.height, bmp.start).reshape(info.height, bmp.row)
     ids = unpack_bits(rows, bmp.bits)[:, : info.width]
     return ids if bmp.height < 0 else ids[::-1]
 
@@ -60,14 +61,18 @@ def unpack_bits(rows: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     return ((rows[:, :, None] >> shifts) & np.uint8(2**bits - 1)).reshape(len(rows), -1)
 
 
-def _whole(data: bytes, bmp: _Bmp) -> bytes:
+def _padded(data: bytes, bmp: _Bmp) -> bytes:
     if bmp.packing in (_RLE8, _RLE4):
         return data
+    if _least(bmp) > len(data):
+        raise UnreadableError(f"truncated: {len(data)} of {_least(bmp)} bytes of BMP data")
     needed = bmp.start + bmp.row * abs(bmp.height)
-    padding = bmp.row - (bmp.width * bmp.bits + 7) // 8
-    if needed - padding > len(data):  # the last row's padding is often missing
-        raise UnreadableError(f"truncated: {len(data)} of {needed} bytes of BMP data")
     return data[:10] + struct.pack("<I", bmp.start) + data[14:].ljust(needed - 14, b"\0")
+
+
+def _least(bmp: _Bmp) -> int:
+    """Bytes of a file that is not packed; the last row's padding is often missing."""
+    return bmp.start + bmp.row * (abs(bmp.height) - 1) + (bmp.width * bmp.bits + 7) // 8
 
 
 def _read(data: bytes) -> _Bmp:
@@ -92,3 +97,11 @@ def _read(data: bytes) -> _Bmp:
         if start == 14 + size:  # some writers forget the palette between header and pixels
             start += (3 if size == 12 else 4) * (colors or 2**bits)
     return _Bmp(width, height, bits, packing, bits == 32 and mask != 0, start, (width * bits + 31) // 32 * 4)
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    bmp = _read(ends.first)
+    return bmp.packing in (_RLE8, _RLE4) or ends.size >= _least(bmp)
+
+
+FORMAT = Format("bmp", "BMP", lambda data: data[:2] == b"BM", header, decode, decode_mask, _whole, header_at="first")

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
 _MOST_BLOCKS = 2**21  # of up to 255 bytes: half a gigabyte of pixels, where they are full
@@ -53,3 +54,6 @@ def _frames(data: bytes) -> int:
 
 def _table(flags: int) -> int:
     return 3 * 2 ** ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+FORMAT = Format("gif", "GIF", lambda data: data[:6] in (b"GIF87a", b"GIF89a"), header, decode, header_at="first")

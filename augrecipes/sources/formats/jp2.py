@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 BARE = b"\xff\x4f\xff\x51"
@@ -36,7 +37,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     """Samples as stored, uint8 or uint16. Raises UnreadableError."""
-    if b"\xff\xd9" not in data[-64:]:
+    if not _whole(info, Ends(data, data, len(data))):
         raise UnreadableError("truncated: its JPEG 2000 data has no end marker")
     out = opencv.imdecode(data, info, color=False)
     if out.dtype not in (np.uint8, np.uint16):
@@ -64,3 +65,19 @@ def _code_stream(data: bytes) -> int:
     else:
         raise too_many("JPEG 2000", "boxes", at)
     raise UnreadableError("a JPEG 2000 file without a code stream")
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    return b"\xff\xd9" in ends.last[-64:]
+
+
+FORMAT = Format(
+    "jp2",
+    "JPEG 2000",
+    lambda data: data[:4] == BARE or data[4:12] == b"jP  \r\n\x87\n",
+    header,
+    decode,
+    decode_mask,
+    _whole,
+    header_at="anywhere",
+)

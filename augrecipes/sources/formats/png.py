@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif, opencv
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, raise_if_memory, too_many
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -249,3 +250,12 @@ def _with_transparent_grey(grey: NDArray[Any], png: _Png) -> NDArray[Any]:
     value *= 255 // (2**png.info.bits - 1) if png.info.bits < 8 else 1
     alpha = np.where(grey == value, 0, np.iinfo(grey.dtype).max).astype(grey.dtype)
     return np.dstack([grey, grey, grey, alpha])
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    return b"\0\0\0\0IEND\xaeB`\x82" in ends.last
+
+
+FORMAT = Format(
+    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, decode_mask, _whole, header_at="first"
+)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
 _TOKEN = re.compile(rb"(?:\s|#[^\r\n]*[\r\n])*([0-9]+)")
@@ -114,3 +115,14 @@ def _plain(text: bytes, count: int, bits: int) -> NDArray[Any]:
     if len(values) < count:
         raise UnreadableError(f"truncated: {len(values)} of {count} samples of plain PNM data")
     return values
+
+
+def _begins(data: bytes) -> bool:
+    return data[:1] == b"P" and data[1:2] in b"123456" and data[2:3] in (b" ", b"\n", b"\r", b"\t", b"#")
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    return ends.first[1] in _PLAIN or ends.size > _fields(ends.first)[3] + _bytes(info)
+
+
+FORMAT = Format("pnm", "PNM", _begins, header, decode, decode_mask, _whole, frames="pictures")

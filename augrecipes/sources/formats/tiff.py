@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import opencv, tiff_samples
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
 from augrecipes.sources.formats.tiff_ifd import Directory, first_directory, pictures
 from augrecipes.sources.formats.tiff_samples import Layout
@@ -86,11 +87,6 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     if info.color in ("grey", "palette") and info.bits < 8:
         out = out // (255 // (2**info.bits - 1))
     return np.asarray(out)
-
-
-def checked(data: bytes, info: ImageHeader) -> None:
-    """Raises UnreadableError where a tag, strip or tile lies outside of the file; pixels are not decoded."""
-    _checked(data, info)
 
 
 def _simple(layout: Layout, info: ImageHeader) -> bool:
@@ -179,3 +175,21 @@ def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, Layout]:
     if layout.packing == tiff_samples.PLAIN and not tiled and 2 * sum(sizes) < needed:
         raise UnreadableError(f"truncated: {sum(sizes)} of {needed} bytes of TIFF pixels")
     return page, layout
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    _checked(ends.last, info)
+    return True
+
+
+FORMAT = Format(
+    "tiff",
+    "TIFF",
+    lambda data: data[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    header,
+    decode,
+    decode_mask,
+    _whole,
+    header_at="anywhere",
+    frames="pages",
+)

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import exif, opencv
+from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import MOST_PARTS, ImageHeader, UnreadableError, too_many
 
 _ANIMATED, _ALPHA = 0x02, 0x10
@@ -40,9 +41,8 @@ def header(data: bytes) -> ImageHeader:
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError, also if truncated."""
-    (size,) = struct.unpack_from("<I", data, 4)
-    if size + 8 > len(data) + 1:  # some writers count the padding byte and leave it out
-        raise UnreadableError(f"truncated: {len(data)} of {size + 8} bytes of WebP data")
+    if not _whole(info, Ends(data, data, len(data))):
+        raise UnreadableError(f"truncated: its WebP data ends after {len(data)} bytes")
     return opencv.imdecode(data, info, color=not (info.alpha and channels in (None, 4)))
 
 
@@ -58,3 +58,19 @@ def _animation(data: bytes) -> tuple[int, int]:
         frames = min(2, frames + (name == b"ANMF"))
         at += 8 + size + (size & 1)
     raise too_many("WebP", "chunks", at)
+
+
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    (size,) = struct.unpack_from("<I", ends.first, 4)
+    return bool(size + 8 <= ends.size + 1)  # some writers count the padding byte and leave it out
+
+
+FORMAT = Format(
+    "webp",
+    "WebP",
+    lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP",
+    header,
+    decode,
+    whole=_whole,
+    header_at="anywhere",
+)

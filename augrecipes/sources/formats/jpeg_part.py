@@ -26,8 +26,8 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
-from augrecipes.sources.decoders.decoder import Decoder, Part
 from augrecipes.sources.formats import jpeg
+from augrecipes.sources.formats.format import Ends, Format, Part
 from augrecipes.sources.formats.header import ImageHeader
 
 _SCALABLE = (0xC0, 0xC1, 0xC2)
@@ -138,4 +138,18 @@ def _decoded(band: _Band, width: int, colorspace: str, reduce: int) -> NDArray[n
     return out if found == out.shape else None
 
 
-DECODER = Decoder("jpeg", scales, region)
+def _whole(info: ImageHeader, ends: Ends) -> bool:
+    # Pixel data never holds an end marker. A thumbnail has one, in front of the start of the pixels.
+    return ends.last.rfind(_END) > ends.last.rfind(b"\xff\xda")
+
+
+FORMAT = Format(
+    "jpeg",
+    "JPEG",
+    lambda data: data[:3] == b"\xff\xd8\xff",
+    jpeg.header,
+    jpeg.decode,
+    whole=_whole,
+    scales=scales,
+    region=region,
+)
