@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from programs import Programs
 
 _kept: list[str] = []
 
@@ -28,3 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     while _kept:
         shutil.rmtree(_kept.pop(), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Runs a program as a process of its own: `programs("print(1)").stdout`."""
+    made = Programs()
+    yield made
+    made.close()

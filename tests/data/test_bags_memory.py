@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from bag_folders import bag_folders
+from programs import Programs
 
-ROOT = Path(__file__).parents[2]
 # 400 tiles of 112² float32: 57 MiB. One copy more would double it.
 PROGRAM = """
 import sys
@@ -41,10 +40,8 @@ print(result, resident(process, "VmHWM") - float(batch["before"]) - result)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("workers", [0, 1])
-def test_memory_above_the_result(tmp_path: Path, workers: int) -> None:
+def test_memory_above_the_result(programs: Programs, tmp_path: Path, workers: int) -> None:
     bag_folders(tmp_path, {"a-large": 400, "small": 4})
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path), str(workers)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    result, above = map(float, done.stdout.split())
+    result, above = map(float, programs(PROGRAM, str(tmp_path), str(workers)).stdout.split())
     assert result > 57
     assert above < 30

@@ -5,13 +5,9 @@ One that comes out of native code then is unwound through C++ that does not allo
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from programs import Programs
 
-ROOT = Path(__file__).parents[2]
 # What is registered first is called last.
 PROGRAM = """
 import atexit, threading
@@ -73,33 +69,32 @@ MORE = {
 }  # fmt: skip
 
 
-def ended(rest: str) -> tuple[int, list[str]]:
+def ended(programs: Programs, rest: str) -> tuple[int, list[str]]:
     """The status of a program, and the threads that were alive at its end."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + rest], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
+    done = programs(PROGRAM + rest)
     assert "terminate called" not in done.stderr, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("alive:")]
     return done.returncode, line.split()[1:]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_no_thread_outlives_the_program(ending: str) -> None:
+def test_no_thread_outlives_the_program(programs: Programs, ending: str) -> None:
     rest, status = ENDINGS[ending]
-    code, alive = ended(rest)
+    code, alive = ended(programs, rest)
     assert alive == []
     assert code in (status, -2)  # an interrupt is a signal, or a status
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("ending", MORE)
-def test_no_thread_outlives_the_program_however_it_ends(ending: str) -> None:
+def test_no_thread_outlives_the_program_however_it_ends(programs: Programs, ending: str) -> None:
     rest, status = MORE[ending]
-    code, alive = ended(rest)
+    code, alive = ended(programs, rest)
     assert [name for name in alive if name != "user"] == []
     assert code in (status, -2)
 
 
-def test_a_planted_fault_is_caught() -> None:
+def test_a_planted_fault_is_caught(programs: Programs) -> None:
     forgetful = "import atexit\nfrom augrecipes.data.loading import threads\natexit.unregister(threads._end_all)\n"
-    assert len(ended(forgetful + ENDINGS["a pass that is kept"][0] + "\nimport os; report(); os._exit(0)")[1]) == 3
+    rest = forgetful + ENDINGS["a pass that is kept"][0] + "\nimport os; report(); os._exit(0)"
+    assert len(ended(programs, rest)[1]) == 3

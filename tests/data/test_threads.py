@@ -17,6 +17,7 @@ import cv2
 import pytest
 import torch
 from counting import Counting, indices, values
+from programs import Programs
 from torch.utils.data import TensorDataset
 
 from augrecipes.data.loader import Loader, loader
@@ -249,11 +250,8 @@ print("begun", flush=True)
 
 
 @pytest.mark.parametrize(("rest", "status"), [("", 0), ("1 / 0", 1)])
-def test_a_program_that_ends_is_not_held_up(rest: str, status: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + rest], cwd=ROOT, capture_output=True, timeout=120, check=False
-    )
-    assert done.returncode == status
+def test_a_program_that_ends_is_not_held_up(programs: Programs, rest: str, status: int) -> None:
+    assert programs(PROGRAM + rest).returncode == status
 
 
 def test_an_interrupt_ends_the_program() -> None:

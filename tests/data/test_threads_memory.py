@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from programs import Programs
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
 sys.path.insert(0, "tests/data")
@@ -39,19 +37,16 @@ print(resident() - before)
 """
 
 
-def grown(*more: str) -> float:
+def grown(programs: Programs, *more: str) -> float:
     """MiB that a program has grown by, from its third pass to its fortieth."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *more], cwd=ROOT, capture_output=True, text=True, timeout=200, check=True
-    )
-    return float(done.stdout)
+    return float(programs(PROGRAM, *more).stdout)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-def test_passes_do_not_pile_up() -> None:
-    assert grown() < 6
+def test_passes_do_not_pile_up(programs: Programs) -> None:
+    assert grown(programs) < 6
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-def test_a_planted_fault_is_caught() -> None:
-    assert grown("fault") > 6
+def test_a_planted_fault_is_caught(programs: Programs) -> None:
+    assert grown(programs, "fault") > 6

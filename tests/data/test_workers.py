@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import cv2
 import pytest
 import torch
 from counting import Counting, Dying, values
+from programs import Programs
 
 from augrecipes.data.loader import loader
 from augrecipes.data.loading import allocator
@@ -101,7 +100,7 @@ class Waiting(Counting):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
-def test_the_allocator_keeps_its_memory() -> None:
+def test_the_allocator_keeps_its_memory(programs: Programs) -> None:
     # In a process of its own, since it cannot be undone: after tuning, a freed 8 MB array is not given back.
     program = (
         "import resource, numpy as np\n"
@@ -112,8 +111,7 @@ def test_the_allocator_keeps_its_memory() -> None:
         "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
         "print(tune()); faults(); print(faults())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=_root())
-    tuned, faults = done.stdout.split()
+    tuned, faults = programs(program).stdout.split()
     if tuned == "True":
         assert int(faults) < 2048  # untuned, every array costs 2048
 
@@ -122,10 +120,6 @@ def test_the_allocator_keeps_its_memory() -> None:
 def test_the_allocator_can_be_left_alone(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(allocator.ENVIRONMENT, value)
     assert allocator.tune() is False
-
-
-def _root() -> Path:
-    return Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("error", [EOFError(), ConnectionResetError(), FileNotFoundError("socket"),

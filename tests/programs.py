@@ -1,0 +1,100 @@
+"""Programs that a test runs, each a process of its own, without starting Python and its heavy imports each time.
+
+A server imports once what most programs need and others wrote, and forks for each program. The fork runs it as
+`__main__` and goes on to the very end of Python, so that whatever happens there happens as after any start. Where a
+test is about the start itself, or about interrupts from outside, it starts Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("cv2", "torch", "torch.utils.data", "yaml", "augrecipes.compat.albumentations")
+PATIENCE = 300  # seconds: only what hangs takes so long
+
+
+class Programs:
+    """Runs programs; the server is started by the first of them, and ended by `close`."""
+
+    def __init__(self) -> None:
+        self._server: subprocess.Popen[str] | None = None
+
+    def __call__(self, text: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+        """Run Python text with these arguments, as `python -c` does."""
+        command = [sys.executable, "-c", text, *arguments]
+        if not hasattr(os, "fork"):
+            return subprocess.run(
+                command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False, env=_environment()
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            status = self._ask({"text": text, "arguments": arguments, "cwd": str(cwd), "into": folder})
+            out, err = ((Path(folder) / name).read_text(encoding="utf-8") for name in ("out", "err"))
+        return subprocess.CompletedProcess(command, status, out, err)
+
+    def _ask(self, program: dict[str, Any]) -> int:
+        if self._server is None:
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            self._server = subprocess.Popen([sys.executable, __file__], cwd=ROOT, env=_environment(), **pipes)
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(program) + "\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.communicate()
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _serve() -> dict[str, Any] | None:
+    """Answers with the status of one program after another; in a fork, with the program to run."""
+    for name in HEAVY:
+        import_module(name)
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            return json.loads(line)  # type: ignore[no-any-return]
+        print(_status(pid), flush=True)
+    return None
+
+
+def _status(pid: int) -> int:
+    """As `subprocess` tells it; who takes too long is killed."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _become(program: dict[str, Any]) -> str:
+    """Turns this process into that of the program: its arguments, folder and streams; the text that is left to run."""
+    for number, (name, mode) in enumerate(((os.devnull, "r"), ("out", "w"), ("err", "w"))):
+        with Path(program["into"], name).open(mode) as file:
+            os.dup2(file.fileno(), number)
+    os.chdir(program["cwd"])
+    sys.argv[:] = ["-c", *program["arguments"]]
+    sys.path[0] = ""
+    return str(program["text"])
+
+
+if __name__ == "__main__" and (_told := _serve()):
+    exec(compile(_become(_told), "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
