@@ -132,7 +132,7 @@ def mask_out(
         leaves = np.int64
     if mask.dtype == leaves and held is not None and is_free(mask, held):
         return mask
-    return (np.rint(mask) if mask.dtype.kind == "f" and dtype.kind != "f" else mask).astype(leaves)
+    return (np.rint(mask) if mask.dtype.kind == "f" and dtype.kind != "f" else mask).astype(leaves, order="C")
 
 
 def check_presence(name: str, presence: str, *, given: bool) -> None:

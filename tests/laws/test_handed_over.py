@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
 
+from augrecipes.compiler import targets
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
@@ -92,6 +93,48 @@ def test_masks_keep_their_dtype_where_the_image_leaves_as_uint8(dtype: Any, opti
     np.testing.assert_array_equal(out, held[:, ::-1])
     np.testing.assert_array_equal(mask, held)
     assert not np.shares_memory(out, mask)
+
+
+_STEPS = [
+    "{RandomCrop: {height: 40, width: 50}}",
+    "{CenterCrop: {height: 40, width: 50}}",
+    "{HorizontalFlip: {p: 0.5}}",
+    "{Transpose: {p: 0.5}}",
+    "{RandomGamma: {p: 0.5}}",
+]
+
+
+def check_masks(steps: list[str], output: str, mask: np.ndarray) -> None:
+    """Masks of all levels are those of `none`, in memory of their own as it should lie; what came in stays."""
+    held, written = mask.copy(), recipe(f"[{', '.join(steps)}]", output)
+    plain, exact, fast = (written.compile(optimize=level) for level in ("none", "exact", "fast"))
+    for index in range(3):
+        expected = plain.at(index)(image=IMAGE, mask=held)["mask"].copy()
+        for pipeline in (plain, exact, fast):
+            made = pipeline.at(index)(image=IMAGE, mask=mask)["mask"]
+            assert made.flags.c_contiguous
+            assert not np.shares_memory(made, mask)
+            np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(mask, held)
+
+
+@given(
+    steps=st.lists(st.sampled_from(_STEPS), max_size=4).filter(lambda steps: sum("Crop" in s for s in steps) < 2),
+    output=st.sampled_from([BYTES, "{dtype: uint8}", "{}", "{layout: hwc}"]),
+    dtype=st.sampled_from([bool, np.uint8, np.int16, np.int64, np.float32]),
+    columns_first=st.booleans(),
+)
+def test_masks_leave_in_memory_of_their_own(steps: list[str], output: str, dtype: Any, columns_first: bool) -> None:
+    mask = (np.arange(80 * 60) % 200).reshape(80, 60).astype(dtype).T
+    check_masks(steps, output, mask if columns_first else np.ascontiguousarray(mask))
+
+
+def test_the_law_of_masks_sees_a_view_that_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = np.zeros((60, 80), np.uint8)
+    check_masks(_STEPS[:1], BYTES, mask)
+    monkeypatch.setattr(targets, "is_free", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check_masks(_STEPS[:1], BYTES, mask)
 
 
 # The sink, channels in turn: the very numbers of the sink by channel.

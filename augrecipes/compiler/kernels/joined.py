@@ -47,7 +47,9 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
                 data = self._filtered(data, image.moved)
         data["image"] = image.moved if self.to_sink and not image.table_steps else image.array()
         if mask is not None:
-            data["mask"] = mask.array()
+            # What leaves is copied out of the caller's array anyway: a window of it will do.
+            upright = self.to_sink and mask.moved.symmetry == IDENTITY
+            data["mask"] = mask.moved.base if upright else mask.array()
         return data
 
     def _take(self, step: Any, kind: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
