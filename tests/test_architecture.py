@@ -47,7 +47,6 @@ OUTSIDE = {
     "typer": ("cli/",),
     "rich": ("cli/", "demo/", "progress.py"),
     "jinja2": ("bench/report/",),
-    "matplotlib": ("bench/report/plots.py",),
 }
 # What is private to others is compat's, whatever it is called.
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
@@ -220,7 +219,6 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("compiler/pipeline.py", "import torch.utils.data", "imports torch"),
         ("recipe/steps.py", "from yaml import load", "imports yaml"),
         ("data/folder.py", "try:\n    import rich\nexcept ImportError:\n    pass", "imports rich"),
-        ("preview/grid.py", "import matplotlib.figure", "imports matplotlib"),
         ("bench/run.py", "from jinja2 import Environment", "imports jinja2"),
         ("ops/a.py", "if TYPE_CHECKING:\n    pass\nelse:\n    import torch", "imports torch"),
     ],

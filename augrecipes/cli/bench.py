@@ -211,8 +211,6 @@ def _report(
     with progress("drawing") as advance:
         written = write_report(found, folder, recipes, setting, held, advance)
     say_line(written.page, err=quiet)
-    for note in written.notes:
-        say(note, err=quiet)
 
 
 def _named(recipes: Sequence[Any]) -> Mapping[str, Any]:

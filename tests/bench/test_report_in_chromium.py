@@ -93,7 +93,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     names = tuple(recipes)
     told = replace(bench(recipes, setting, options), sweep=swept(names), training=trained(names)).to_json()
     pictures = grid(recipes, setting, {"one": "exact", "two": "exact"})
-    return page(told, pictures, None, "bench.json", ("stages.png", "workers.png", "training.png"))
+    return page(told, pictures, None, "bench.json", ("stages.svg", "workers.svg", "training.svg"))
 
 
 def test_it_opens_without_a_word_or_a_request(visit: Any, text: str) -> None:

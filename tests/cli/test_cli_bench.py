@@ -44,7 +44,7 @@ def test_two_recipes_and_stock(run, photos, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1] == "made/report/index.html"
     written = tmp_path / "made" / "report"
-    assert {file.name for file in written.iterdir()} == {"index.html", "bench.json", "stages.png"}
+    assert {file.name for file in written.iterdir()} == {"index.html", "bench.json", "stages.svg"}
     assert (written / "bench.json").read_bytes() == (tmp_path / "bench.json").read_bytes()
     for text in (
         "a · none",

@@ -54,7 +54,7 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
         "gate": judgement is not None, "stages": clocked, "training": waits, "workers": sweep,
         "effects": any(recipe["effects"] for recipe in told["recipes"]), "ablations": ablations,
     }  # fmt: skip
-    return _environment().get_template("page.html.j2").render(
+    return environment().get_template("page.html.j2").render(
         told=told, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
         sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
         headline=headline(told), last=last_sides(told), starves=starves, advised=advised,
@@ -63,8 +63,7 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
         stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(told),
         stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
         panels=curve.panels(sweep) if sweep else [], across=curve.across(sweep) if sweep else 1,
-        backends=list(_backends(sweep)),
-        curve=curve,
+        backends=list(backends(sweep)), curve=curve, paint=LIGHT,
         verdict_scale=scale_of([verdict["ratio"] for verdict in told["verdicts"]]),
         gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
         ablation_scale=scale_of(ablations), longest_table=_LONGEST_TABLE,
@@ -72,7 +71,8 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """What templates are rendered by."""
     made = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -131,7 +131,7 @@ def _steps(waits: Sequence[Told]) -> Iterator[str]:
         yield f"{step}: {count} steps in batches of {batch_size}, {device}"
 
 
-def _backends(sweep: Told | None) -> Iterator[tuple[str, str, str]]:
+def backends(sweep: Told | None) -> Iterator[tuple[str, str, str]]:
     """Name, colour and words of each backend that there is."""
     there = {point["backend"] for point in sweep["points"]} if sweep else set()
     yield from ((name, colour, _BACKENDS[name]) for name, colour in curve.BACKENDS.items() if name in there)

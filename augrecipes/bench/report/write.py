@@ -1,4 +1,4 @@
-"""A report, written: the page, the record beside it, and the plots where matplotlib is installed."""
+"""A report, written: the page, and beside it the record and the charts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ class Report:
     Attributes:
         page: the HTML file.
         record: `bench.json`, beside it.
-        plots: PNG files; none without matplotlib.
-        notes: what is missing, and how to have it.
+        plots: its charts, SVG files.
     """
 
     page: Path
     record: Path
     plots: tuple[Path, ...]
-    notes: tuple[str, ...]
 
 
 def usable_folder(folder: Path) -> None:
@@ -80,7 +78,7 @@ def write_report(
     usable_folder(folder)
     write(bench, folder / RECORD)
     told = bench.to_json()
-    drawn, notes = plots.draw(told)
+    drawn = plots.draw(told)
     for name in plots.NAMES:
         if name in drawn:
             atomic.write(folder / name, drawn[name])
@@ -90,7 +88,7 @@ def write_report(
     pictures = _pictures(recipes, setting, levels, progress)
     text = page(told, pictures, judgement, RECORD, tuple(drawn))
     atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
-    return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn), notes)
+    return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn))
 
 
 def _pictures(
