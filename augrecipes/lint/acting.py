@@ -38,8 +38,8 @@ class Acting(NamedTuple):
 
 
 def acting(recipe: Recipe) -> Iterator[Acting]:
-    """Every step of a pair with its targets, groups before their children."""
-    for _, steps in sections(recipe):
+    """Every step of a pair with its targets, groups before their children; of other recipes none."""
+    for _, steps in sections(recipe) if recipe.kind == "pair" else ():
         waiting = [step.args.get("target") for step in steps if step.name == "Degrade"]
         last: Step | None = None
         for step in steps:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import cos, radians, sin
 
 from augrecipes.lint.arguments import arguments, chance, interval, is_neutral
 from augrecipes.lint.grids import on_one_grid
-from augrecipes.lint.record import Finding, Lint
-from augrecipes.lint.sizes import Size, after, arriving
+from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.lint.sizes import Size, along
 from augrecipes.recipe.model import Recipe, Step
 
 # Steps that turn or shear, and the argument that says how far.
@@ -22,16 +21,14 @@ _CROPS = frozenset(
 )  # fmt: skip
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Every turn with a constant border that a crop follows, unless the crop stays inside the picture."""
     for _, steps in on_one_grid(recipe):
-        size = arriving(recipe)
-        for step, crop in zip(steps, _crops_behind(steps), strict=True):
+        for (step, size, _), crop in zip(along(recipe, steps), _crops_behind(steps), strict=True):
             if crop is not None:
                 for turn in step.walk():
                     if _exposes(turn) and not _hidden(turn, size, crop):
                         yield _finding(turn, crop)
-            size = after(step, size)
 
 
 def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments, chance, sections
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
     for _, steps in sections(recipe):
         channels = recipe.inputs.channels

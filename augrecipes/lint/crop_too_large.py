@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.lint.grids import on_one_grid
-from augrecipes.lint.record import Finding, Lint
-from augrecipes.lint.sizes import Size, after, arriving
+from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.lint.sizes import Size, after, along
 from augrecipes.recipe.model import Recipe, Step
 
 _CROPS = frozenset({"RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "AtLeastOneBBoxRandomCrop"})
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Crops without padding that a declared or computed size cannot hold. Undeclared sizes are not guessed at."""
     coarsest = min(recipe.scales, key=recipe.scales.__getitem__, default="")
     unit = f"px of {coarsest}" if coarsest else "px"
     for _, steps in on_one_grid(recipe):
-        size = arriving(recipe)
-        for step in steps:
+        for step, size, _ in along(recipe, steps):
             yield from _inside(step, size, unit)
-            size = after(step, size)
 
 
-def _inside(step: Step, size: Size, unit: str) -> Iterator[Finding]:
+def _inside(step: Step, size: Size, unit: str) -> Findings:
     if step.is_group:
         for child in step.steps:
             yield from _inside(child, size, unit)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import acting
 from augrecipes.lint.arguments import chance
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Shared windows behind a Degrade."""
-    if recipe.kind != "pair":
-        return
     for step, named, _, degrade in acting(recipe):
         record = capability(step.name)
         if degrade is None or record is None or record.kind != "window" or len(named) < 2 or chance(step) <= 0:

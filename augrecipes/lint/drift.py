@@ -11,8 +11,8 @@ from augrecipes.recipe.model import Recipe, Step
 
 
 def both(recipe: Recipe) -> Iterator[tuple[tuple[Step, ...], tuple[Step, ...]]]:
-    """The steps of training and of evaluation, where both were written: nothing to compare in `eval: []`."""
-    if recipe.eval and not recipe.derived:
+    """The steps of training and of evaluation, where both were written."""
+    if recipe.eval is not None and not recipe.derived:
         yield recipe.steps, recipe.eval
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.aspect import Aspect, behind
 from augrecipes.lint.drift import both
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """The step that stretches pictures in evaluation, or leaves it out."""
-    if recipe.kind == "pair":
+    if recipe.kind == "pair" or not recipe.eval:
         return
     for training, evaluation in both(recipe):
         (aspect, trained), (other, step) = behind(recipe, training), behind(recipe, evaluation)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from augrecipes.lint.drift import acting
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.drift import acting, both
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """FromFloat and its like; `eval: []` is compared too."""
-    if recipe.eval is None or recipe.derived:
-        return
-    training, evaluation = _changers(recipe.steps), _changers(recipe.eval)
-    # Of training what acts on every picture: some pictures without it are what evaluation may be like.
-    certain = _changers(steps_of(derive(recipe.steps, recipe.scales.plain())))
-    for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
-        if here and not there:
-            message = f"{here[0].name} changes the dtype, and {where} has no such step; put it into both"
-            yield Finding(message, here[0])
+    for training, evaluation in both(recipe):
+        # Of training what acts on every picture: some pictures without it are what evaluation may be like.
+        certain = steps_of(derive(training, recipe.scales.plain()))
+        for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
+            changers = _changers(here)
+            if changers and not _changers(there):
+                message = f"{changers[0].name} changes the dtype, and {where} has no such step; put it into both"
+                yield Finding(message, changers[0])
 
 
 def _changers(steps: tuple[Step, ...]) -> list[Step]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments
 from augrecipes.lint.drift import acting, both
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe, Step
 
 _RESIZES = frozenset(
@@ -17,7 +15,7 @@ _RESIZES = frozenset(
 )  # fmt: skip
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Resizes of evaluation; where training resizes nothing, there is nothing to compare."""
     for training, evaluation in both(recipe):
         known = {name for step in acting(training) if step.name in _RESIZES for name in _ways(step)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.drift import both
-from augrecipes.lint.record import Finding, Lint
-from augrecipes.lint.sizes import Size, after, arriving
+from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.lint.sizes import Size, along, arriving
 from augrecipes.recipe.model import Recipe, Step
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """The step that gives evaluation its size; where a network takes any size (pairs, masks, boxes), nothing."""
     inputs = recipe.inputs
     if recipe.kind == "pair" or inputs.mask == "required" or inputs.boxes or inputs.keypoints:
@@ -25,11 +23,8 @@ def check(recipe: Recipe) -> Iterator[Finding]:
 def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Size, Step | None]:
     """The size behind the steps, and the step that decides it."""
     size, decides = arriving(recipe), None
-    for step in steps:
-        then = after(step, size)
-        if then != size:
-            decides = step
-        size = then
+    for step, before, then in along(recipe, steps):
+        size, decides = then, decides if then == before else step
     return size, decides
 
 

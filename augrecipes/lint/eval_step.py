@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance, makes_draws
-from augrecipes.lint.drift import acting, repaints
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.drift import acting, both, repaints
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.derive import derive
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Recipe, Step
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps of training that `eval: derived` would keep, and steps of evaluation that training never runs."""
-    if recipe.eval is None or recipe.derived:
-        return
-    evaluation = {step.name for step in acting(recipe.eval)}
-    training = {step.name for step in acting(recipe.steps)}
-    for row in derive(recipe.steps, recipe.scales.plain()):
+    for training, evaluation in both(recipe):
+        yield from _missing(recipe, training, {step.name for step in acting(evaluation)})
+        trained = {step.name for step in acting(training)}
+        for step in acting(evaluation):
+            certain = chance(step) >= 1 and not makes_draws(step)  # of others L101 speaks
+            if certain and repaints(step) and step.name not in trained:
+                message = f"{step.name} changes every picture in evaluation, and training has no {step.name}"
+                yield Finding(f"{message}; put it into `steps:` too, or leave it out", step)
+
+
+def _missing(recipe: Recipe, training: tuple[Step, ...], evaluation: set[str]) -> Findings:
+    """Steps of training that belong in evaluation too."""
+    for row in derive(training, recipe.scales.plain()):
         kept = [step.name for step in row.becomes if repaints(step)]
         # Of a group that draws one of several any will do.
         likely = evaluation & {step.name for step in acting((row.step,))}
         for name in kept if not likely else [name for name in kept if row.inner and name not in evaluation]:
             message = f"{name} acts on every picture in training, and evaluation has no {name}"
             yield Finding(f"{message}; add it to `eval:`, or write `eval: derived`", row.step)
-    for step in acting(recipe.eval):
-        certain = chance(step) >= 1 and not makes_draws(step)  # of others L101 speaks
-        if certain and repaints(step) and step.name not in training:
-            message = f"{step.name} changes every picture in evaluation, and training has no {step.name}"
-            yield Finding(f"{message}; put it into `steps:` too, or leave it out", step)
 
 
 LINT = Lint(

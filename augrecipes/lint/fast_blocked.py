@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments, chance, is_neutral, sections
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe, Step
 
@@ -29,7 +27,7 @@ _REASONS = {
 }  # fmt: skip
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Opaque steps of `steps` with something to fuse on both sides."""
     if recipe.optimize != "fast" or recipe.kind == "pair":  # steps of a pair are not joined
         return

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.integer_constants import check as integer_constants
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """The first group of another default, where OpenCV's integers show where the recipe comes from."""
     found = other_default(recipe) if any(integer_constants(recipe)) else None
     if found:

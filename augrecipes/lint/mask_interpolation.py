@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.constants import to_name
 from augrecipes.recipe.model import Recipe
 
 _KEEPS_IDS = frozenset({"nearest", "nearest_exact"})
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """`mask_interpolation` other than nearest."""
     if recipe.inputs.mask == "absent" or recipe.kind != "image":
         return

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import acting
 from augrecipes.lint.arguments import arguments, chance
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 # Borders that mirror about an edge, repeat the whole picture or are of one colour look the same on every grid.
@@ -16,10 +14,8 @@ _WRONG = {
 }
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Windows with `pad_if_needed: true` on two or more targets."""
-    if recipe.kind != "pair":
-        return
     for step, named, _, _ in acting(recipe):
         values = arguments(step) if len(named) > 1 and chance(step) > 0 else {}
         border = values.get("border_mode")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 _NEEDS_BOXES = frozenset({"BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop"})
 _NEEDS_MASK = frozenset({"CropNonEmptyMaskIfExists", "MaskDropout"})
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps that read boxes or a mask that no sample has."""
     others = recipe.kind != "image"
     for step in recipe.walk():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance, is_neutral
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps of which `p` is 0, or every limit is."""
     for step in recipe.walk():
         if chance(step) <= 0:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance
 from augrecipes.lint.grids import on_one_grid
-from augrecipes.lint.record import Finding, Lint
-from augrecipes.lint.sizes import acting, after, arriving
+from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.lint.sizes import acting, along
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """The step that spoils one size for all images, if no later step restores it."""
     for _, steps in on_one_grid(recipe):
-        size, found = arriving(recipe), None
-        for step in steps:
-            acted, result = acting(step, size), after(step, size)
+        found = None
+        for step, size, result in along(recipe, steps):
+            acted = acting(step, size)
             if result.exact:
                 found = None
             elif acted.exact:
@@ -32,7 +30,6 @@ def check(recipe: Recipe) -> Iterator[Finding]:
                     "images of a batch will differ in size; make them square before it, or fix the size after it",
                     step,
                 )
-            size = result
         if found is not None:
             yield found
 

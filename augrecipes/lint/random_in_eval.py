@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance, makes_draws
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe, Step
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps and groups that decide something at random, the innermost ones."""
     for step in recipe.eval or ():
         yield from _inside(step, weighted=False)
 
 
-def _inside(step: Step, weighted: bool) -> Iterator[Finding]:
+def _inside(step: Step, weighted: bool) -> Findings:
     p = chance(step)
     if p <= 0:
         return

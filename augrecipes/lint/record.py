@@ -33,6 +33,9 @@ class Finding:
         return place if isinstance(place, Position) and place.line else self.step.position
 
 
+Findings = Iterator[Finding]
+
+
 @dataclass(frozen=True, slots=True)
 class Lint:
     """One rule of taste or sense.
@@ -50,7 +53,7 @@ class Lint:
 
     code: str
     name: str
-    check: Callable[[Recipe], Iterator[Finding]]
+    check: Callable[[Recipe], Findings]
     why: str
     fix: str
     diff: str

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import acting, bends
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
-    if recipe.kind != "pair" or recipe.allow_resampling:
+    if recipe.allow_resampling:
         return
     for step, named, _, _ in acting(recipe):
         if len(named) > 1 and bends(step):

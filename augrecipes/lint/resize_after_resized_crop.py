@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import chance, sections
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe
 
@@ -13,7 +11,7 @@ _RESIZED_CROPS = frozenset({"RandomResizedCrop", "RandomSizedCrop", "RandomSized
 _RESIZES = frozenset({"Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", *_RESIZED_CROPS})
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
     for _, section in sections(recipe):
         lists = [section, *(group.steps for step in section for group in step.walk() if group.name == "Sequential")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -51,6 +51,14 @@ def arriving(recipe: Recipe) -> Size:
     """What a recipe declares of its images; of a pair, of its coarsest target."""
     least = recipe.inputs.min_size
     return UNKNOWN if least is None else Size(least, (inf, inf), True)
+
+
+def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, Size, Size]]:
+    """Each step of a section, with what is known of the size before it and after it."""
+    size = arriving(recipe)
+    for step in steps:
+        before, size = size, after(step, size)
+        yield step, before, size
 
 
 def after(step: Step, size: Size) -> Size:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments, chance, is_neutral, sections
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe, Step
 
@@ -17,7 +15,7 @@ _RANDOM_CROPS = frozenset(
 )  # fmt: skip
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Statistics-dependent steps behind a random crop, in groups too."""
     for _, steps in sections(recipe):
         crop: Step | None = None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import RESIZES, acting, degraded, moves
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Geometry with `target:` that leaves some target out, and geometry inside Degrade."""
-    if recipe.kind != "pair":
-        return
     for step, named, _, _ in acting(recipe):
         others = [name for name in recipe.scales if name not in named]
         if others and moves(step):

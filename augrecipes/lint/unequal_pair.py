@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import acting
 from augrecipes.lint.arguments import arguments, chance, is_neutral
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Recipe
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps on two or more targets that are sized in pixels, interpolate, or read each target's statistics."""
-    if recipe.kind != "pair":
-        return
     for step, _, there, _ in acting(recipe):
         record = capability(step.name)
         if record is None or len(there) < 2 or chance(step) <= 0 or is_neutral(step):

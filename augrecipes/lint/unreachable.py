@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.lint.grids import on_one_grid
-from augrecipes.lint.record import Finding, Lint
-from augrecipes.lint.sizes import acting, after, arriving
+from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.lint.sizes import acting, along
 from augrecipes.recipe.model import Recipe, Step
 
 _TO_SIZE = frozenset({"Resize", "RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "PadIfNeeded"})
@@ -15,26 +13,24 @@ _TO_SIZE = frozenset({"Resize", "RandomCrop", "CenterCrop", "CropNonEmptyMaskIfE
 _COLOURED = frozenset({"ToGray", "ChannelShuffle"})
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps to a size that the image has already, and steps of colour where there is none left."""
     for _, steps in on_one_grid(recipe):
         yield from _sizes(recipe, steps)
         yield from _colours(steps)
 
 
-def _sizes(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[Finding]:
-    size, maker = arriving(recipe), ""
-    for step in steps:
-        after_step = after(step, size)
+def _sizes(recipe: Recipe, steps: tuple[Step, ...]) -> Findings:
+    maker = ""
+    for step, size, then in along(recipe, steps):
         if step.name in _TO_SIZE and size.exact and acting(step, size) == size:
             shape = f"{size.low[0]:g} × {size.low[1]:g}"
             yield Finding(f"{step.name} has nothing to do: after {maker} every image is {shape}", step)
-        elif after_step != size:
+        elif then != size:
             maker = step.name
-        size = after_step
 
 
-def _colours(steps: tuple[Step, ...]) -> Iterator[Finding]:
+def _colours(steps: tuple[Step, ...]) -> Findings:
     grey: Step | None = None
     for step in steps:
         if grey is not None:

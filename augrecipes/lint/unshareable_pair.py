@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from augrecipes.lint.acting import acting, bends, moves
 from augrecipes.lint.arguments import arguments, chance
-from augrecipes.lint.record import Finding, Lint
+from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.recipe.model import Recipe, Step
 
 
-def check(recipe: Recipe) -> Iterator[Finding]:
+def check(recipe: Recipe) -> Findings:
     """Steps on two or more targets whose draws are places or maps in pixels of one image."""
-    if recipe.kind != "pair":
-        return
     for step, named, there, _ in acting(recipe):
         record = capability(step.name)
         if record is None or chance(step) <= 0:

@@ -159,6 +159,11 @@ def default_p(name: str) -> float:
     return float(schema["properties"].get("p", {}).get("default", 1.0))
 
 
+def chance(step: Step) -> float:
+    """The probability of a step or group as it takes effect."""
+    return default_p(step.name) if step.p is None else float(step.p)
+
+
 def effective(step: Step) -> dict[str, Any]:
     """The step's arguments with defaults merged, constants by name, `p` last. Groups have no arguments but their own.
 
@@ -171,7 +176,7 @@ def effective(step: Step) -> dict[str, Any]:
     schema = arguments(step.name) or {"properties": {}}
     merged = {name: part["default"] for name, part in schema["properties"].items() if "default" in part and name != "p"}
     merged.update((name, to_name(name, value)) for name, value in step.args.plain().items())
-    merged["p"] = default_p(step.name) if step.p is None else step.p
+    merged["p"] = chance(step)
     return merged
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import chance
 from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Step
@@ -66,7 +66,7 @@ def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
 
 def _reaches(step: Step, *, drawn: bool = False) -> bool:
     """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
-    if not drawn and _p(step) < 1:
+    if not drawn and chance(step) < 1:
         return False
     match step.name:
         case "ResizeToTarget":
@@ -74,7 +74,7 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
         case "Sequential":
             return _run(step.steps, at_target=False)
         case "OneOf":
-            return all(_reaches(child, drawn=True) for child in step.steps if _p(child) > 0)
+            return all(_reaches(child, drawn=True) for child in step.steps if chance(child) > 0)
         case "RandomOrder" | "SomeOf":
             count = step.args.get("n", None if step.name == "RandomOrder" else 1)
             if (count is not None and count != len(step.steps)) or step.args.get("replace"):
@@ -86,16 +86,12 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
 
 def _changes(step: Step) -> bool:
     """Whether the step may leave another size than the target's, given that size."""
-    if step.name == "ResizeToTarget" or _p(step) <= 0:
+    if step.name == "ResizeToTarget" or chance(step) <= 0:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
     record = capability(step.name)
     return step.name in _RESIZES or (record is not None and record.kind == "window")
-
-
-def _p(step: Step) -> float:
-    return registry.default_p(step.name) if step.p is None else step.p
 
 
 def check_order(context: Context, steps: Sequence[Step]) -> None:

@@ -11,6 +11,7 @@ from math import gcd
 
 from augrecipes.ops import evaluation, registry
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.sites import label
 
@@ -58,7 +59,7 @@ def unknown(rows: Iterable[Row]) -> list[Row]:
 
 def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighted: bool = False) -> Row:
     """`picked`: the step is one of several that a group picks from; `weighted`: its p is a weight."""
-    p = _chance(step)
+    p = chance(step)
     if p < 1 and not weighted:
         return Row(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
     if step.name == "Degrade":
@@ -78,10 +79,6 @@ def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
     """A step of evaluation where `step` stands in training: a name of its own would be given twice, and draws none."""
     p = None if registry.default_p(name) == 1 else 1.0
     return replace(step, name=name, args=Arguments(arguments), p=p, id=None, share=None, places=Arguments())
-
-
-def _chance(step: Step) -> float:
-    return registry.default_p(step.name) if step.p is None else step.p
 
 
 def _unit(step: Step, scales: Mapping[str, int]) -> int:
@@ -108,7 +105,7 @@ def _group(step: Step, scales: Mapping[str, int]) -> Row:
         inner = tuple(_row(child, scales) for child in children)
         return Row(step, _all(inner), ONE_BY_ONE, inner)
     weighted = step.name == "OneOf"
-    able = [child for child in children if _chance(child) > 0 or not weighted]
+    able = [child for child in children if chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
     acting = [row for row in rows if row.becomes or unknown([row])]
     # Some draws take none of the steps that would stay.
@@ -117,9 +114,9 @@ def _group(step: Step, scales: Mapping[str, int]) -> Row:
     if spare >= few or (spare and step.args.get("replace")):
         return Row(step, (), f"draws {few} of {len(rows)}; no change among it")
     if weighted:
-        acting = sorted(acting, key=lambda row: -_chance(row.step))
+        acting = sorted(acting, key=lambda row: -chance(row.step))
     taken = acting[: few - spare]
-    which = "the likeliest" if weighted and _chance(taken[0].step) > _chance(acting[-1].step) else "the first"
+    which = "the likeliest" if weighted and chance(taken[0].step) > chance(acting[-1].step) else "the first"
     why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in taken)}"
     return Row(step, _all(taken), why, tuple(row for row in taken if unknown([row])))
 

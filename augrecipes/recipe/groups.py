@@ -32,7 +32,7 @@ def check_group(context: Context, step: Step, body: Table, place: Place) -> None
 
 
 def _weights(context: Context, step: Step, place: Place) -> None:
-    weights = [registry.default_p(child.name) if child.p is None else child.p for child in step.steps]
+    weights = [registry.chance(child) for child in step.steps]
     if weights and not any(weights):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
 

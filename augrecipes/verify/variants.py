@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import default_p, get_class
+from augrecipes.ops.registry import chance, get_class
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Recipe, Step
 
 # These change every target, and move no pixel.
@@ -64,5 +64,4 @@ def _without_moves(step: Step) -> Step:
         return replace(step, steps=tuple(_without_moves(child) for child in step.steps))
     if not moves_pixels(step):
         return step
-    p = default_p(step.name) if step.p is None else step.p
-    return replace(step, name="NoOp", args=Arguments(), places=Arguments(), p=p)
+    return replace(step, name="NoOp", args=Arguments(), places=Arguments(), p=chance(step))

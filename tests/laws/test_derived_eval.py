@@ -221,7 +221,7 @@ def test_a_planted_fault_is_noticed(
 def test_a_step_that_may_not_act_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = parse_text("version: 1\nrecipe: law\nsteps: [{HorizontalFlip: {p: 0.5}}]")
     check(recipe)
-    monkeypatch.setattr("augrecipes.recipe.derive._chance", lambda step: 1.0)
+    monkeypatch.setattr("augrecipes.recipe.derive.chance", lambda step: 1.0)
     monkeypatch.setattr("augrecipes.recipe.derive._made", lambda step, name, arguments: step)
     with pytest.raises(AssertionError):
         check(recipe)
