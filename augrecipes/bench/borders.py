@@ -20,10 +20,10 @@ from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.surround import surround
+from augrecipes.data.reading.sample import Sample
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.frozen import Arguments
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.verify.samples import Given
 
 SOURCE = 255  # the label of what was in the picture
 _MOST_STEPS = 250
@@ -45,7 +45,7 @@ class Borders:
         self._masks: dict[str, NDArray[np.uint8]] = {}
         surround(self._pipeline, self._step)
 
-    def of(self, sample: Given, epoch: int = 0) -> dict[str, NDArray[np.uint8]]:
+    def of(self, sample: Sample, epoch: int = 0) -> dict[str, NDArray[np.uint8]]:
         """By label of each outermost step: H×W, `SOURCE`, or the number of the step that filled the pixel."""
         self._masks = {}
         height, width = sample.images["image"].shape[:2]

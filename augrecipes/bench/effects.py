@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
 from augrecipes.compiler.surround import surround
+from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.verify.samples import Given
 
 AS_READ = "as read"
 
@@ -152,7 +152,7 @@ class _Watcher:
         self._outermost = {step.site for step in self.steps}
         self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.setting)
 
-    def look(self, sample: Given, epoch: int) -> None:
+    def look(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
         borders = {} if self._borders is None else self._borders.of(sample, epoch)
         self._now = [((name, AS_READ), image) for name, image in sample.images.items()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from augrecipes.data.bags import TileBags
 from augrecipes.data.folder import ImageFolder
 from augrecipes.data.packed import Packed
 from augrecipes.data.pairs import PairedImages
+from augrecipes.data.reading.listing import Data, StrPath, table_in
+from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import BenchError, DataError
-from augrecipes.preview.samples import TABLES
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.verify.samples import Data, Reader, StrPath, open_data
 
 STOCK = "stock"
 
@@ -87,7 +86,7 @@ class Setting:
         """The data one by one, for those who look at what the steps do."""
         if self.stored:
             return Stored(self.data, recipe, pipeline.targets)
-        return open_data(recipe, pipeline, self.data, self.masks)
+        return open_data(recipe, pipeline.targets, self.data, self.masks)
 
 
 def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) -> Any:
@@ -102,7 +101,7 @@ def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) 
         if setting.masks is not None:
             raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
         return Packed(path_of(given), recipe, **common)
-    table = None if isinstance(given, Mapping) or Path(given).suffix.lower() not in TABLES else given
+    table = table_in(given)
     if recipe.kind == "pair":
         if isinstance(given, Mapping):
             return PairedImages(given, recipe, **common)

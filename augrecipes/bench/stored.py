@@ -11,13 +11,14 @@ import numpy as np
 
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.data.packed_match import check_section, check_store
+from augrecipes.data.reading.listing import Data
+from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.store import is_store, open_store
-from augrecipes.verify.samples import Data, Given
 
 
 def reads_store(data: Data) -> bool:
@@ -65,7 +66,7 @@ class Stored:
     def __len__(self) -> int:
         return units_of(self._table)
 
-    def read(self, k: int) -> Given:
+    def read(self, k: int) -> Sample:
         """One of them, in memory of its own; DataError, naming the file, where there are no pixels."""
         if k in self._unreadable:
             raise DataError(self._unreadable[k].reason, self._unreadable[k].path)
@@ -76,7 +77,7 @@ class Stored:
             rest = points_of(table, self._inputs, k)
             if "mask" in self._store.targets and self._inputs.mask != "absent":
                 rest["mask"] = self._array("mask", k)
-        return Given(index, tile, str(sources[k]), {name: self._array(name, k) for name in self._targets}, rest)
+        return Sample(index, tile, str(sources[k]), {name: self._array(name, k) for name in self._targets}, rest)
 
     def _array(self, target: str, k: int) -> Any:
         return np.array(self._store.array(target, self._store.items(target, k)[0]))

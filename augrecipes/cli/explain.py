@@ -81,15 +81,15 @@ def _timed(
     """The explanation with every step's time on a picture."""
     from augrecipes.compiler.timing import measure
     from augrecipes.data.loading import allocator
+    from augrecipes.data.reading.sample import read_first
     from augrecipes.errors import DataError
-    from augrecipes.verify.samples import first_of
 
-    given = first_of(recipe, recipe.compile(explained.mode, explained.optimize, seed), data, masks)
+    given = read_first(recipe, recipe.compile(explained.mode, explained.optimize, seed).targets, data, masks)
     allocator.tune()  # as the loader does
     try:
         with progress("timing") as advance:
             measured = measure(
-                recipe, {**given.images, **given.rest}, mode=explained.mode, optimize=explained.optimize, seed=seed,
+                recipe, given.targets, mode=explained.mode, optimize=explained.optimize, seed=seed,
                 seconds=seconds, progress=advance,
             )  # fmt: skip
     except DataError as error:

@@ -101,6 +101,15 @@ class Pipeline(Whole):
         """Whether this very pipeline runs the plan for pictures that are not decoded yet."""
         return self.arrival == "encoded" and self.reads
 
+    @property
+    def origins(self) -> dict[str, str]:
+        """From each image array that comes out to the one that it is made of: a Degrade's from its source."""
+        found = {name: name for name in self.targets}
+        for step in self.recipe.section(self.mode) or ():
+            if step.name == "Degrade":
+                found[step.args["target"]] = found[step.args["source"]]
+        return {name: found.get(name, name) for name in self.outputs}
+
     # Calling.
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> At:

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.listing import Data, StrPath, words_of
+from augrecipes.data.reading.sample import open_data
 from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
-from augrecipes.preview.pairs import words_of
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.gauges import number
-from augrecipes.verify.samples import Data, StrPath, open_data, origins
 
 _WIDTHS_PX = (224, 384)  # least and most of a cell
 
@@ -77,7 +77,7 @@ def draw(
     sides = []
     for name, recipe in (("A", a), ("B", b)):
         pipeline = recipe.compile(mode, optimize, seed)
-        sides.append(Side(name, recipe, pipeline, open_data(recipe, pipeline, data, masks)))
+        sides.append(Side(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
     first, second = sides
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
@@ -110,7 +110,7 @@ class _Compared:
 
 
 def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
-    source = one.given.images[origins(first.recipe, first.pipeline)[name]]
+    source = one.given.images[first.pipeline.origins[name]]
     a, b = (
         picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
         for out, side in zip(one.outputs, (first, second), strict=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.data.reading.sample import Reader, Sample
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
-from augrecipes.verify.samples import Given, Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Side:
 class Drawn:
     """One sample, and what each recipe makes of it."""
 
-    given: Given
+    given: Sample
     outputs: tuple[dict[str, Any], ...]
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.packed_match import LAYOUT, declared
+from augrecipes.data.reading.listing import Data, Listing, list_data
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
-from augrecipes.pack.given import Data, Given, find_data
 from augrecipes.pack.plan import Plan, plan_pack
 from augrecipes.pack.size import Size, size_of
 from augrecipes.pack.workers import baked
@@ -44,7 +44,7 @@ class Packing:
     """
 
     plan: Plan
-    given: Given
+    given: Listing
     out: Path
     rows: int
     baker: Baker
@@ -76,14 +76,15 @@ def prepare(
     parsed = as_recipe(recipe)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
-    given = find_data(
+    given = list_data(
         parsed,
-        plan.mode,
         pipeline.targets,
         data,
+        mode=plan.mode,
         masks=masks,
         split=split,
-        skip=on_error == "skip",
+        strict=on_error == "raise",
+        heads=True,
         channels=channels,
         exif=exif,
         max_pixels=max_pixels,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -13,12 +11,12 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.bag import BagPipeline
 from augrecipes.data.picking import Pick, pick_tiles
-from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.reading.listing import Data, list_data, words_of
+from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
 from augrecipes.preview.rows import draws, facts, show_rows, told_draws
-from augrecipes.preview.samples import TABLES
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, map_height, sheet_width, tile_px
@@ -42,7 +40,7 @@ class _Drawn:
 
 def bag_sheet(
     recipe: Recipe,
-    data: str | os.PathLike[str],
+    data: Data,
     *,
     rows: int,
     columns: int,
@@ -71,10 +69,12 @@ def bag_sheet(
     pipeline = recipe.compile(seed=seed, threads=1, **compiled)
     if not isinstance(pipeline, BagPipeline):
         raise TypeError(f"a recipe of kind bag is wanted, got {recipe.kind}")
-    table = open_bags(data)
+    table = list_data(recipe, pipeline.targets, data).table
+    if not isinstance(table, BagTable):
+        raise TypeError(f"bags are wanted, got {type(table).__name__}")
     drawer = _Drawer(pipeline, table, seed, epoch, columns, stages)
     shown = show_rows(
-        len(table), rows, drawer.draw, data=os.fsdecode(data), path=table.path, order=drawer.order, progress=progress
+        len(table), rows, drawer.draw, data=words_of(data), path=table.path, order=drawer.order, progress=progress
     )
     for one in shown.rows:
         shown.skipped.extend(one.broken)
@@ -96,14 +96,6 @@ def bag_sheet(
         sheet_width(tiles, side), blocks, title=recipe.name, lines=[line for line in lines if line],
         footers=shown.footers(), legend=legend if any(bag.map is not None for bag in bags) else (),
     )  # fmt: skip
-
-
-def open_bags(data: str | os.PathLike[str]) -> BagTable:
-    """The bags in a folder or a CSV file, without reading a tile; DataError where there are none."""
-    name = os.fsdecode(data)
-    if Path(name).suffix.lower() in TABLES:
-        return bags_of_csv(name, check=False)
-    return bags_of_folders([name], cache=False)
 
 
 @dataclass(slots=True)

@@ -8,27 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.sample import Sample
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import corners_px, draw_boxes, draw_keypoints, draw_mask
-from augrecipes.preview.samples import Sample
 from augrecipes.preview.sheet import Cell, Layout
 from augrecipes.recipe.model import Output, Recipe
 
 
 def cell_of_source(sample: Sample, recipe: Recipe, layout: Layout, classes: Sequence[str] = ()) -> Cell:
     """The source as it was read, with its mask, boxes and keypoints."""
-    targets = {"mask": sample.mask, "boxes": sample.boxes, "labels": sample.labels, "keypoints": sample.keypoints}
-    return Cell(_decorated(picture_of_input(sample.image), targets, recipe, layout, classes), "source", quiet=True)
+    picture = picture_of_input(sample.images["image"])
+    return Cell(_decorated(picture, sample.rest, recipe, layout, classes), "source", quiet=True)
 
 
 def cell_of_output(
     out: Mapping[str, Any], recipe: Recipe, layout: Layout, header: str, classes: Sequence[str] = ()
 ) -> Cell:
     """What a pipeline returned, with the targets that it returned."""
-    boxes = recipe.inputs.boxes
-    labels = out.get(boxes.labels, ()) if boxes and boxes.labels else ()
-    targets = {"mask": out.get("mask"), "boxes": out.get("boxes"), "labels": labels, "keypoints": out.get("keypoints")}
-    return Cell(_decorated(picture_of_output(out["image"], recipe.output), targets, recipe, layout, classes), header)
+    return Cell(_decorated(picture_of_output(out["image"], recipe.output), out, recipe, layout, classes), header)
 
 
 def cell_of_stage(label: str, image: NDArray[Any], before: NDArray[Any], layout: Layout) -> Cell:
@@ -65,14 +62,15 @@ def _decorated(
 ) -> Picture:
     height, width = picture.shape[:2]
     fitted, scale = fit_into(picture, layout.cell_height, layout.cell_width)
-    mask, boxes, points = targets["mask"], targets["boxes"], targets["keypoints"]
+    mask, boxes, points = targets.get("mask"), targets.get("boxes"), targets.get("keypoints")
     boxed = boxes is not None and recipe.inputs.boxes is not None
     # Colours of ids under colours of boxes say nothing: a detector's picture shows the mask only if it needs it.
     if mask is not None and (recipe.inputs.mask == "required" or not boxed):
         draw_mask(fitted, np.asarray(mask))
-    if boxed and len(boxes) and recipe.inputs.boxes:
+    if boxed and boxes is not None and len(boxes) and recipe.inputs.boxes:
         corners = corners_px(np.asarray(boxes), recipe.inputs.boxes.format, height, width)
-        draw_boxes(fitted, corners, list(targets["labels"]), scale, classes)
+        labels = targets.get(recipe.inputs.boxes.labels or "", ())
+        draw_boxes(fitted, corners, list(labels), scale, classes)
     if points is not None and len(points) and recipe.inputs.keypoints:
         xy = np.asarray(points, np.float32)[:, :2]
         draw_keypoints(fitted, xy[:, ::-1] if recipe.inputs.keypoints.format == "yx" else xy, scale)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,21 +11,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.listing import Data, StrPath, words_of
+from augrecipes.data.reading.sample import Sample, open_data
+from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.preview.bags import bag_sheet
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.pairs import pair_sheet
 from augrecipes.preview.rows import facts, show_rows, told_draws
-from augrecipes.preview.samples import TABLES, Sample, open_samples, targets_of
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
-from augrecipes.sources.pair_roots import Roots
-
-StrPath = str | os.PathLike[str]
-Data = StrPath | Mapping[str, Roots]
 
 _COLUMNS: dict[Kind, int] = {"image": 6, "pair": 6, "bag": 12}
 _STAGE_PX = 150  # stages are put on a further line before they get smaller than this
@@ -135,38 +132,15 @@ def sample_grid(
         "compiled": {"mode": mode, "optimize": optimize}, "progress": progress,
     }  # fmt: skip
     if recipe.kind == "pair":
-        return pair_sheet(recipe, _targets(recipe, data), **asked)
-    folder = _folder(recipe, data)
+        return pair_sheet(recipe, data, **asked)
     if recipe.kind == "bag":
-        return bag_sheet(recipe, folder, **asked)
-    return _image_sheet(recipe, folder, masks=masks, **asked)
-
-
-def _targets(recipe: Recipe, data: Data) -> Data:
-    """What a pair is read from; DataError for a folder without the name of its target."""
-    if isinstance(data, Mapping) or Path(os.fsdecode(data)).suffix.lower() in TABLES:
-        return data
-    made = {step.args["target"] for step in recipe.walk() if step.name == "Degrade"}
-    wanted = [name for name in sorted(recipe.scales, key=lambda n: -recipe.scales[n]) if name not in made]
-    raise DataError(
-        f"{recipe.name} is of kind pair: name a folder for each target, {' '.join(f'{n}=FOLDER' for n in wanted)}, "
-        "or give a CSV file with a column for each", os.fsdecode(data),
-    )  # fmt: skip
-
-
-def _folder(recipe: Recipe, data: Data) -> StrPath:
-    """What images and bags are read from; DataError for folders of targets, which only pairs have."""
-    if not isinstance(data, Mapping):
-        return data
-    names = ", ".join(f"{name}=" for name in data)
-    raise DataError(
-        f"{recipe.name} is of kind {recipe.kind} and has no targets to name: give one folder, without {names}"
-    )
+        return bag_sheet(recipe, data, **asked)
+    return _image_sheet(recipe, data, masks=masks, **asked)
 
 
 def _image_sheet(
     recipe: Recipe,
-    data: StrPath,
+    data: Data,
     *,
     rows: int,
     columns: int,
@@ -178,20 +152,21 @@ def _image_sheet(
     progress: Progress | None,
 ) -> NDArray[np.uint8]:
     pipeline = recipe.compile(seed=seed, **compiled)
-    samples = open_samples(data, recipe, masks=masks)
+    files = open_data(recipe, pipeline.targets, data, masks)
     draws = 1 if stages or pipeline.mode == "eval" else columns
 
     def show(index: int) -> _Drawn:
-        sample = samples.read(index)
-        targets = targets_of(sample, recipe)
-        outputs = [pipeline.at(index, epoch + k)(**targets) for k in range(draws)]
-        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**targets) if stages else [])
+        sample = files.read(index)
+        outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
+        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
 
     shown = show_rows(
-        len(samples), rows, show, data=str(data), path=samples.path, order=samples.choose_order, progress=progress
+        len(files), rows, show, data=words_of(data), path=files.path, order=files.order, progress=progress
     )
     drawn = shown.rows
-    classes = samples.box_classes if recipe.inputs.boxes else ()
+    table = files.listing.table
+    boxes = table.boxes if isinstance(table, Table) and recipe.inputs.boxes else None
+    classes = (boxes.classes or ()) if boxes else ()
     layout, body = _stage_rows(drawn, recipe, classes) if stages else _draw_rows(drawn, recipe, epoch, classes)
     image = drawn[0].outputs[0]["image"]
     made = facts(
@@ -201,6 +176,14 @@ def _image_sheet(
     lines = [line for line in (recipe.about, made) if line]
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     return compose(layout, body, title=recipe.name, lines=lines, footers=shown.footers(), legend=legend)
+
+
+def _caption(sample: Sample) -> tuple[str, str]:
+    """File name and folder; width, height and index."""
+    path = Path(sample.path)
+    height, width = sample.images["image"].shape[:2]
+    name = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
+    return name, f"{width}×{height} px · index {sample.index}"
 
 
 def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
@@ -214,7 +197,7 @@ def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Seq
         cells += [
             cell_of_output(out, recipe, layout, f"epoch {epoch + k}", classes) for k, out in enumerate(one.outputs)
         ]
-        body.append(Row(cells, one.sample.caption, one.sample.note, headers=number == 0))
+        body.append(Row(cells, *_caption(one.sample), headers=number == 0))
     return layout, body
 
 
@@ -224,17 +207,17 @@ def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str])
     across = max((MAX_WIDTH_PX - 2 * 36) // (_STAGE_PX + 12) - 1, 1)  # stages beside the source
     lines = -(-most // across)
     across = max(-(-most // lines), 1)
-    images = [image for one in drawn for _, image in one.stages] or [one.sample.image for one in drawn]
+    images = [image for one in drawn for _, image in one.stages] or [one.sample.images["image"] for one in drawn]
     aspect, largest = output_aspect(images, None)
     layout = layout_for(across + 1, aspect, largest)
     body = []
     for one in drawn:
-        before = one.sample.image
+        before = one.sample.images["image"]
         cells: list[Cell] = []
         for label, image in one.stages:
             cells.append(cell_of_stage(label, image, before, layout))
             before = image
         source = cell_of_source(one.sample, recipe, layout, classes)
-        body.append(Row([source, *cells[:across]], one.sample.caption, one.sample.note))
+        body.append(Row([source, *cells[:across]], *_caption(one.sample)))
         body += [Row(cells[k : k + across], indent=True) for k in range(across, len(cells), across)]
     return layout, body

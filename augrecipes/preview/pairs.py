@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.grid import cells
 from augrecipes.compiler.pair import PairPipeline
-from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.data.reading.listing import Data, words_of
+from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
@@ -24,10 +24,7 @@ from augrecipes.preview.rows import facts, show_rows, told_draws
 from augrecipes.preview.sheet import page
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.files import read_image
-from augrecipes.sources.pair_roots import Roots
 
-StrPath = str | os.PathLike[str]
 Window = tuple[int, int, int, int]
 
 
@@ -35,16 +32,14 @@ Window = tuple[int, int, int, int]
 class _Drawn:
     """One scene: its files as they were read, and what was drawn of it."""
 
-    index: int
-    paths: dict[str, str]
-    inputs: dict[str, NDArray[Any]]
+    sample: Sample
     outputs: list[dict[str, Any]]
     stages: list[tuple[str, dict[str, NDArray[Any]]]] = field(default_factory=list)
 
 
 def pair_sheet(
     recipe: Recipe,
-    data: StrPath | Mapping[str, Roots],
+    data: Data,
     *,
     rows: int,
     columns: int,
@@ -73,20 +68,17 @@ def pair_sheet(
     pipeline = recipe.compile(seed=seed, save_applied_params=True, **compiled)
     if not isinstance(pipeline, PairPipeline):
         raise TypeError(f"a recipe of kind pair is wanted, got {recipe.kind}")
-    found = _find(pipeline, data)
+    files = open_data(recipe, pipeline.targets, data)
     draws = 1 if stages or pipeline.mode == "eval" else columns
 
     def show(index: int) -> _Drawn:
-        paths = dict(zip(found.targets, found.scenes[index], strict=True))
-        inputs = {name: read_image(path, channels=recipe.inputs.channels or 3) for name, path in paths.items()}
-        outputs = [pipeline.at(index, epoch + k)(**inputs) for k in range(draws)]
-        return _Drawn(index, paths, inputs, outputs, pipeline.stages(index, epoch)(**inputs) if stages else [])
+        sample = files.read(index)
+        outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
+        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.images) if stages else [])
 
-    shown = show_rows(
-        len(found.scenes), rows, show, data=words_of(data), path=lambda index: found.scenes[index][0], progress=progress
-    )
-    shown.skipped.extend(DataError(defect.message) for defect in found.defects)
-    base = found.targets[0]
+    shown = show_rows(len(files), rows, show, data=words_of(data), path=files.path, progress=progress)
+    shown.skipped.extend(map(DataError, files.listing.left_out))
+    base = next(iter(shown.rows[0].sample.images))
     layout = _layout(shown.rows, pipeline, base)
     blocks = [draw_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
@@ -95,54 +87,21 @@ def pair_sheet(
         _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs}),
     )  # fmt: skip
     lines = [line for line in (recipe.about, f"{told} · scales {scales}") if line]
-    footers = [*shown.footers(), *found.notes()]
+    footers = [*shown.footers(), *files.listing.notes]
     return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
-
-
-def _find(pipeline: PairPipeline, data: StrPath | Mapping[str, Roots]) -> Found:
-    """The files of each scene, found by name as a PairedImages finds them."""
-    scales = {name: pipeline.recipe.scales[name] for name in pipeline.targets}
-    if not isinstance(data, Mapping):
-        return find_in_csv(data, scales, pipeline.targets, None)
-    check_roots(pipeline.recipe, pipeline.targets, data)
-    return find_in_folders(data, scales, None, cache=False)
-
-
-def check_roots(recipe: Recipe, targets: Sequence[str], roots: Mapping[str, Any]) -> None:
-    """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
-    wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
-    made = [name for name in roots if name in recipe.scales and name not in targets]
-    if made:
-        raise DataError(
-            f"{', '.join(made)} is made by the recipe's Degrade and is not read; {recipe.name} takes {wanted}"
-        )
-    unknown = [name for name in roots if name not in targets]
-    if unknown:
-        raise DataError(f"the recipe has no target {', '.join(unknown)}; {recipe.name} takes {wanted}")
-    missing = [name for name in targets if name not in roots]
-    if missing:
-        raise DataError(f"no folder was given for {', '.join(missing)}; {recipe.name} takes {wanted}")
-
-
-def words_of(roots: StrPath | Mapping[str, Roots]) -> str:
-    """The folders as the command line takes them."""
-    if not isinstance(roots, Mapping):
-        return os.fsdecode(roots)
-    lists = {name: [r] if isinstance(r, str | bytes | os.PathLike) else r for name, r in roots.items()}
-    return " ".join(f"{name}={os.fsdecode(root)}" for name, given in lists.items() for root in given)
 
 
 def _layout(drawn: Sequence[_Drawn], pipeline: PairPipeline, base: str) -> PanelLayout:
     """Panels that suit most draws."""
     sizes = [[_size(out[name], pipeline, name) for name in pipeline.outputs] for one in drawn for out in one.outputs]
     typical = sorted(sizes, key=max)[len(sizes) // 2]
-    aspect = median(one.inputs[base].shape[0] / one.inputs[base].shape[1] for one in drawn)
+    aspect = median(one.sample.images[base].shape[0] / one.sample.images[base].shape[1] for one in drawn)
     groups = max(len(one.stages) + 1 if one.stages else len(one.outputs) for one in drawn)
     return layout_of_panels(groups, len(pipeline.outputs), typical, min(max(aspect, 0.5), 1.6))
 
 
 def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: PanelLayout) -> Scene:
-    whole = one.inputs[base]
+    whole = one.sample.images[base]
     used = _used(one, pipeline, base)
     picture, scale = fit_into(picture_of_input(whole), *layout.whole)
     windows = [out["window"][base] for out in one.outputs]
@@ -160,10 +119,10 @@ def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: P
             )
             for k, out in enumerate(one.outputs)
         ]
-    path = Path(one.paths[base])
-    others = [f"{name} {_px(image)}" for name, image in one.inputs.items() if name != base]
+    path = Path(one.sample.path)
+    others = [f"{name} {_px(image)}" for name, image in one.sample.images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
-    notes = [" · ".join((*others, f"index {one.index}")), cut]
+    notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
     return Scene(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {_px(whole)}")
 
 
@@ -177,8 +136,8 @@ def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel
 
 def _stage_groups(one: _Drawn, pipeline: PairPipeline) -> list[Group]:
     """The targets as they were read, and after each step; grey where the step changed nothing."""
-    groups = [Group(_stage_panels(one.inputs, pipeline), "as they are", quiet=True)]
-    before: Mapping[str, NDArray[Any]] = one.inputs
+    groups = [Group(_stage_panels(one.sample.images, pipeline), "as they are", quiet=True)]
+    before: Mapping[str, NDArray[Any]] = one.sample.images
     for label, pictures in one.stages:
         same = pictures.keys() == before.keys() and all(np.array_equal(pictures[n], before[n]) for n in pictures)
         header = short_label(label.rpartition("/")[2]) + (" – unchanged" if same else "")
@@ -198,7 +157,7 @@ def _stage_panels(pictures: Mapping[str, NDArray[Any]], pipeline: PairPipeline) 
 
 def _used(one: _Drawn, pipeline: PairPipeline, base: str) -> tuple[int, int]:
     """Height and width of the part of the largest target that all targets share."""
-    sizes = {name: (image.shape[0], image.shape[1]) for name, image in one.inputs.items()}
+    sizes = {name: (image.shape[0], image.shape[1]) for name, image in one.sample.images.items()}
     rows, columns = cells(sizes, pipeline.units)
     return rows * pipeline.units[base], columns * pipeline.units[base]
 

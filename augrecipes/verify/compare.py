@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
@@ -24,7 +25,6 @@ from augrecipes.verify.maps import legs_of
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
 from augrecipes.verify.points import MOST_ASTRAY_PX, Grid, largest_difference
 from augrecipes.verify.probe import Probe
-from augrecipes.verify.samples import Given
 
 _ASTRAY_SLACK = 0.02
 
@@ -66,7 +66,7 @@ class Comparison:
             self._built[name] = Two(self.build(recipe, "none"), Planned(self.build(recipe, self.optimize)))
         return self._built[name]
 
-    def sample(self, given: Given, place: Place) -> DataError | None:
+    def sample(self, given: Sample, place: Place) -> DataError | None:
         """Measure one sample; the error, where the recipe itself refuses it, and the plan as well."""
         try:
             self._sample(given, place)
@@ -78,7 +78,7 @@ class Comparison:
             self.gauges.add("sample", "outcome", 0.0, place, limit=0.0)
         return None
 
-    def _sample(self, given: Given, place: Place) -> None:
+    def _sample(self, given: Sample, place: Place) -> None:
         two = self.two("itself", lambda: self.recipe)
         try:
             plain = given.run(two.plain, place.epoch)
@@ -134,14 +134,14 @@ class Comparison:
         found: Output = self.recipe.outputs.get(name, self.recipe.output)
         return found
 
-    def _colours(self, given: Given, place: Place, picture: NDArray[Any]) -> None:
+    def _colours(self, given: Sample, place: Place, picture: NDArray[Any]) -> None:
         """The colour steps alone, on the picture as the geometry leaves it."""
         two = self.two("colours", lambda: variants.only_colours(self.recipe, self.mode))
         planned = two.fast.pipeline
         promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         if picture.dtype != np.uint8:
             picture = picture.clip(0, 1)  # cubic resampling goes beyond
-        alone = Given(given.index, given.tile, given.path, {"image": picture})
+        alone = Sample(given.index, given.tile, given.path, {"image": picture})
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
         limit = self._most(self.recipe.output, promise)
         self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
@@ -152,7 +152,7 @@ class Comparison:
         new = len(invented(plain, fast, source, fills(self.recipe, self.mode))) if self.promise.geometry else share > 0
         self.gauges.add("mask", "labels", float(new), place, limit=0.0, share=share)
 
-    def _points(self, given: Given, place: Place) -> None:
+    def _points(self, given: Sample, place: Place) -> None:
         """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
         inputs = self.recipe.inputs
         two = self.two("points", lambda: variants.with_free_points(self.recipe))
@@ -162,7 +162,7 @@ class Comparison:
         grid = Grid.over(*image.shape[:2])
         targets = grid.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
         rest = {"mask": given.rest["mask"]} if "mask" in given.rest else {}
-        bare = Given(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})
+        bare = Sample(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})
         maps = [legs_of(probe, bare, place.epoch, self.origins)[-1][1]["image"] for probe in self._probes]
         if maps[0].x.shape != maps[1].x.shape:
             raise PlanDiffersError

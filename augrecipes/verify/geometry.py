@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.verify.apart import MOST_APART_PX, Apart, compare, same
 from augrecipes.verify.detail import MOST_SURVIVES, Wave, sweep
@@ -18,7 +19,6 @@ from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
 from augrecipes.verify.maps import Map, legs_of
 from augrecipes.verify.probe import Leg, Probe, tears
 from augrecipes.verify.ramps import F32, planes
-from augrecipes.verify.samples import Given
 from augrecipes.verify.truth import Waves, integrated, rms
 
 LOSS_FROM = 2.0  # source px per output px
@@ -59,7 +59,7 @@ class Geometry:
         self.both = Probe(plain, dtype, afresh), Probe(fast, dtype, afresh)
         self.seed, self.origins, self.gauges = seed, origins, gauges
 
-    def measure(self, given: Given, place: Place) -> NDArray[Any]:
+    def measure(self, given: Sample, place: Place) -> NDArray[Any]:
         """Every law on one sample.
 
         Returns:
@@ -97,10 +97,10 @@ class Geometry:
         )  # fmt: skip
         self.gauges.add(name, "hidden", float(max(one.apart.hidden for one in seen)), place, limit=0.0)
 
-    def _run(self, given: Given, place: Place, picture: Callable[[int, str, Shape], NDArray[Any]]) -> list[list[Leg]]:
+    def _run(self, given: Sample, place: Place, picture: Callable[[int, str, Shape], NDArray[Any]]) -> list[list[Leg]]:
         return [probe.run(given, place.epoch, picture) for probe in self.both]
 
-    def _truth(self, name: str, seen: list[Seen], given: Given, place: Place) -> None:
+    def _truth(self, name: str, seen: list[Seen], given: Sample, place: Place) -> None:
         """A picture that is known everywhere: the plan may be no further from it than the recipe.
 
         Where much is shrunk, the truth may also be the mean over each pixel's area: a plan that reduces first gives
@@ -126,7 +126,7 @@ class Geometry:
             broken = broken or all(not a <= b + _TRUTH_SLACK for a, b in further)
         self.gauges.add(name, "truth", max(ratios, default=1.0), place, limit=1.0, broken=broken)
 
-    def _detail(self, name: str, seen: list[Seen], given: Given, place: Place) -> None:
+    def _detail(self, name: str, seen: list[Seen], given: Sample, place: Place) -> None:
         """Waves that a grid in between cannot show: the plan lets through no more of them than the recipe."""
         waves = {one.leg: sweep(one.where, one.apart.where) for one in seen}
         channels = next(iter(given.images.values())).shape[2]
@@ -147,7 +147,7 @@ class Geometry:
         if more:
             self.gauges.add(name, "detail", max(more), place, limit=MOST_SURVIVES)
 
-    def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Given, place: Place) -> None:
+    def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Sample, place: Place) -> None:
         """The real picture: how much further the plan is from its integral. A goal, not a promise."""
         losses, warned = [], False
         origin = self.origins[name]
@@ -182,7 +182,7 @@ def _kind(leg: Leg) -> tuple[str, dict[str, Shape], dict[str, Shape]]:
     return leg.before, leg.shapes, {name: image.shape for name, image in leg.images.items()}
 
 
-def _real(given: Given) -> Callable[[int, str, Shape], NDArray[Any]]:
+def _real(given: Sample) -> Callable[[int, str, Shape], NDArray[Any]]:
     """The sample's own pictures, made to fit where pictures begin afresh."""
 
     def picture(leg: int, name: str, shape: Shape) -> NDArray[Any]:

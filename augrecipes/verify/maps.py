@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.sample import Sample
 from augrecipes.verify.probe import Leg, Probe
 from augrecipes.verify.ramps import F32, MARK, PLANES, ramps, unit
-from augrecipes.verify.samples import Given
 
 _MARK_ROUNDING = 2e-6
 _FEW, _MOST = 5, 95  # percentiles that stand for the least and the most
@@ -91,7 +91,7 @@ class Map:
         return self.shown & x_ok & y_ok
 
 
-def legs_of(probe: Probe, given: Given, epoch: int, origins: dict[str, str]) -> list[tuple[Leg, dict[str, Map]]]:
+def legs_of(probe: Probe, given: Sample, epoch: int, origins: dict[str, str]) -> list[tuple[Leg, dict[str, Map]]]:
     """Send ramps through a pipeline: its legs, and of each the maps by target.
 
     Args:

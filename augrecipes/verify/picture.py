@@ -10,6 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.data.reading.listing import Data, StrPath
+from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplification, ink
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
@@ -20,7 +22,6 @@ from augrecipes.verify.gauges import LAWS, Worst, number
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Replay, Verification, builder, replay_from
-from augrecipes.verify.samples import Data, Reader, StrPath, open_data
 
 _LARGEST_PX, _LEAST_PX = 384, 256
 
@@ -77,7 +78,7 @@ def draw_worst(
         DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
     """
     recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
-    reader = open_data(recipe, make(recipe, "none"), data, masks)
+    reader = open_data(recipe, make(recipe, "none").targets, data, masks)
     two = Two(make(recipe, "none"), make(recipe, verification.optimize))
     shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
     if not shown:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.surround import SINK, is_open, opened, surround
+from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 from augrecipes.verify.ramps import places_mask
-from augrecipes.verify.samples import Given
 from augrecipes.verify.variants import moves_pixels
 
 # (number of the leg, target, shape H×W×C) → the picture that it begins with.
@@ -69,7 +69,7 @@ class Probe:
         self.pipeline = pipeline.again(compiled)
         self.pipeline.dress(lambda copy: surround(copy, self._around))
 
-    def run(self, given: Given, epoch: int, picture: Picture, through: Any = None, **more: Any) -> list[Leg]:
+    def run(self, given: Sample, epoch: int, picture: Picture, through: Any = None, **more: Any) -> list[Leg]:
         """Send pictures through; `more` targets instead of the sample's own.
 
         A mask, where the sample has one, says where its pixels lie.

@@ -10,6 +10,8 @@ from typing import Any
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.data.reading.listing import Data, StrPath
+from augrecipes.data.reading.sample import Reader, Sample, open_data
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.progress import Progress
@@ -19,7 +21,6 @@ from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.gauges import Figure, Gauges, Place, Worst
 from augrecipes.verify.planned import Two
-from augrecipes.verify.samples import Data, Given, Reader, StrPath, open_data, origins
 
 _WORST = 3
 _SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
@@ -86,7 +87,7 @@ class Replay:
         fast: what the plan makes of it.
     """
 
-    given: Given
+    given: Sample
     plain: dict[str, Any]
     fast: dict[str, Any]
 
@@ -137,9 +138,9 @@ def verify(
     """
     recipe = as_recipe(recipe)
     pipeline = recipe.compile(mode, optimize, seed)
-    reader = open_data(recipe, pipeline, data, masks)
+    reader = open_data(recipe, pipeline.targets, data, masks)
     keys = places(len(reader), samples, epochs, mode)
-    gauges, sources = Gauges(), origins(recipe, pipeline)
+    gauges, sources = Gauges(), pipeline.origins
     promises: dict[Dtype, Promise] = {}
     left_out: dict[str, DataError] = {}
     done = 0
@@ -167,7 +168,7 @@ def _compare(
     """How many samples were compared, and what was wrong with the others."""
     left_out: list[DataError] = []
     done = 0
-    given: tuple[int, Given] | None = None
+    given: tuple[int, Sample] | None = None
     for number, place in enumerate(keys):
         if len(left_out) > _SPARE_TRIES:
             break
@@ -226,7 +227,7 @@ def replay(
     Raises:
         DataError: the sample cannot be read, or a pipeline refuses it.
     """
-    reader = open_data(recipe, recipe.compile(mode, optimize, seed), data, masks)
+    reader = open_data(recipe, recipe.compile(mode, optimize, seed).targets, data, masks)
     make = build or builder(mode, seed)
     return replay_from(reader, Two(make(recipe, "none"), make(recipe, optimize)), number, epoch, dtype)
 

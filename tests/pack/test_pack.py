@@ -326,7 +326,7 @@ def test_nothing_to_pack(tmp_path: Path, roots: dict[str, Path]) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError):
         pack("folder-128", str(tmp_path / "empty"), tmp_path / "store", workers=0)
-    with pytest.raises(DataError, match="lr=FOLDER hr=FOLDER"):
+    with pytest.raises(DataError, match="hr=FOLDER lr=FOLDER"):
         pack(parse_text(PAIR.recipe), str(roots["pair"]), tmp_path / "store", workers=0)
     with pytest.raises(ValueError, match="on_error"):
         pack("folder-128", str(roots["image"]), tmp_path / "store", on_error="ignore")

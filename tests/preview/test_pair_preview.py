@@ -169,9 +169,9 @@ def test_files_without_a_partner_and_broken_ones_are_named(scenes: Scenes, drawn
     ("recipe", "targets", "said"),
     [
         ("sr-x4", ("hr",), r"no folder was given for lr; sr-x4 takes hr=FOLDER lr=FOLDER"),
-        ("sr-x4", ("hr", "lr", "x2"), r"no target x2; sr-x4 takes hr=FOLDER lr=FOLDER"),
+        ("sr-x4", ("hr", "lr", "x2"), r"no target is called .x2.; sr-x4 takes hr=FOLDER lr=FOLDER"),
         ("real-esrgan-x4", ("hr", "lr"), r"lr is made by the recipe's Degrade.*takes hr=FOLDER"),
-        ("stained-tissue", ("hr",), r"kind image.*give one folder, without hr="),
+        ("stained-tissue", ("hr",), r"kind image: give one folder, or a CSV file, without hr="),
         ("stained-tissue-bag", ("hr", "lr"), r"kind bag.*without hr=, lr="),
     ],
 )
@@ -181,9 +181,9 @@ def test_wrong_targets_are_told_with_the_cure(scenes: Scenes, recipe: str, targe
 
 
 def test_a_folder_without_a_target_is_told_which_there_are(scenes: Scenes, tmp_path: Path) -> None:
-    with pytest.raises(ar.DataError, match=r"kind pair: name a folder for each target, hr=FOLDER lr=FOLDER"):
+    with pytest.raises(ar.DataError, match=r"for lr and hr; sr-x4 takes hr=FOLDER lr=FOLDER, or a CSV file"):
         sample_grid("sr-x4", scenes.hr)
-    with pytest.raises(ar.DataError, match=r"name a folder for each target, hr=FOLDER, or"):
+    with pytest.raises(ar.DataError, match=r"for hr; real-esrgan-x4 takes hr=FOLDER, or a CSV file"):
         sample_grid("real-esrgan-x4", scenes.hr)
     with pytest.raises(ar.DataError, match="has no masks"):
         sample_grid("sr-x4", scenes.roots("hr", "lr"), masks=tmp_path)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from planted import labels
 
+from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step
 from augrecipes.recipe.sites import label
@@ -17,7 +18,6 @@ from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
 from augrecipes.verify.gauges import Figure, Place
 from augrecipes.verify.run import builder
-from augrecipes.verify.samples import Given
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
 SIZES = ((96, 128), (131, 97), (160, 160), (200, 150), (256, 256))
@@ -149,6 +149,6 @@ def figures(
         rest: dict[str, Any] = {"mask": labels(*size, index)}
         if recipe.inputs.keypoints:
             rest["keypoints"] = np.array([[size[1] / 3, size[0] / 2], [size[1] / 1.5, size[0] / 4]], np.float32)
-        given = Given(index, 0, "", {"image": picture(*size, channels, index)}, rest).of(dtype)
+        given = Sample(index, 0, "", {"image": picture(*size, channels, index)}, rest).of(dtype)
         found.sample(given, Place(index, 0, dtype=dtype))
     return found.gauges.figures()

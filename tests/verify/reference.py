@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.surround import opened
+from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.verify.apart import grown, seams
 from augrecipes.verify.maps import Map, legs_of
 from augrecipes.verify.probe import Probe
-from augrecipes.verify.samples import Given
 from augrecipes.verify.variants import moves_pixels
 
 F64 = NDArray[np.float64]
 
 
-def composed(plain: Any, tears: frozenset[str], given: Given, dtype: Dtype) -> list[tuple[F64, F64, NDArray[np.bool_]]]:
+def composed(
+    plain: Any, tears: frozenset[str], given: Sample, dtype: Dtype
+) -> list[tuple[F64, F64, NDArray[np.bool_]]]:
     """Of each stretch between steps that tear: x and y of the source, and where they are certain.
 
     A place between pixels of a step's input is interpolated in the map of the step before, in float64, and is not

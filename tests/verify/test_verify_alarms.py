@@ -12,6 +12,7 @@ from random_geometry import figures, picture, random_recipe
 from reference import composed
 
 from augrecipes.compiler.kernels import warped
+from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops import warps
 from augrecipes.recipe.model import Step
@@ -20,7 +21,6 @@ from augrecipes.verify.apart import MOST_APART_PX, compare
 from augrecipes.verify.maps import legs_of
 from augrecipes.verify.probe import Probe, tears
 from augrecipes.verify.run import builder
-from augrecipes.verify.samples import Given
 
 # Some classes say that they are special cases of others.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -91,7 +91,7 @@ def disagreement(seed: int, index: int, dtype: Dtype, build: Any = None) -> tupl
     make = build or builder("train", 0)
     plain, fast = make(made, "none"), make(made, "fast")
     torn = tears(plain, fast, dtype)
-    given = Given(index, 0, "", {"image": picture(*size, channels, index)}, {"mask": labels(*size, index)})
+    given = Sample(index, 0, "", {"image": picture(*size, channels, index)}, {"mask": labels(*size, index)})
     known = composed(plain, torn, given, dtype)
     far, told = 0.0, []
     legs = [legs_of(Probe(pipeline, dtype, torn), given, 0, {"image": "image"}) for pipeline in (plain, fast)]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
+from augrecipes.data.reading.sample import Sample
 from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
@@ -20,7 +21,6 @@ from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Layout
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
-from augrecipes.verify.samples import Given
 
 SAMPLES = 6
 EPOCH = 0
@@ -148,7 +148,7 @@ def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
     return Thumbnail(uri, f"{whole.shape[1]}×{whole.shape[0]}", alt)
 
 
-def _head(given: Given, recipe: Recipe) -> tuple[str, str]:
+def _head(given: Sample, recipe: Recipe) -> tuple[str, str]:
     """File and number of a sample."""
     path = Path(given.path)
     return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.kind == 'bag' else f'index {given.index}'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.grid import unit
@@ -54,17 +54,22 @@ def find(
         raise TypeError("split= goes with files=")
     if not isinstance(roots, Mapping):
         raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
-    made = [name for name in roots if name in scales and name not in targets]
-    unknown = [name for name in roots if name not in scales]
-    missing = [name for name in targets if name not in roots]
-    needs = f"recipe {recipe.name!r} reads {' and '.join(targets)}"
-    if made:
-        raise DataError(f"{' and '.join(made)} is made by the recipe's Degrade and is not read: {needs}")
-    if unknown:
-        raise DataError(f"no target is called {' or '.join(map(repr, unknown))}: {needs}")
-    if missing:
-        raise DataError(f"no folder was given for {' and '.join(missing)}: {needs}")
+    check_roots(recipe, targets, roots)
     return find_in_folders(roots, scales, names, cache=cache)
+
+
+def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) -> None:
+    """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
+    wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
+    if made := [name for name in roots if name in recipe.scales and name not in targets]:
+        told = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
+    elif unknown := [name for name in roots if name not in targets]:
+        told = f"no target is called {' or '.join(map(repr, unknown))}"
+    elif missing := [name for name in targets if name not in roots]:
+        told = f"no folder was given for {' and '.join(missing)}"
+    else:
+        return
+    raise DataError(f"{told}; {recipe.name} takes {wanted}, or a CSV file with a column for each")
 
 
 def wanted_by(

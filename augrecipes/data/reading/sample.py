@@ -1,0 +1,165 @@
+"""Samples of files: pictures, pairs and tiles of bags, one by one."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.data.read import read_targets
+from augrecipes.data.reading.listing import Data, Listing, StrPath, list_data, table_in
+from augrecipes.data.tables.bag_table import BagTable
+from augrecipes.data.tables.packed_table import units_of
+from augrecipes.data.tables.pair_find import check_roots
+from augrecipes.data.tables.pair_table import PairTable
+from augrecipes.data.tables.table import Columns, Table
+from augrecipes.flow import Dtype
+from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.sources.files import read_image
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample as it was read.
+
+    Attributes:
+        index: key of its draws; its index in a Dataset over the data.
+        tile: of a bag; 0 for other kinds.
+        path: the file, of a pair that of its largest target.
+        images: uint8 (0..255) or float32 (0..1) H×W×C by target.
+        rest: mask, boxes, box labels and keypoints, where there are some.
+    """
+
+    index: int
+    tile: int
+    path: str
+    images: dict[str, NDArray[Any]]
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> dict[str, Any]:
+        """What goes into a pipeline."""
+        return {**self.images, **self.rest}
+
+    def run(self, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
+        """The sample through a pipeline; `instead` of its own pictures, boxes or keypoints."""
+        done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **instead})
+        return done
+
+    def of(self, dtype: Dtype) -> Sample:
+        """The sample with its pictures as uint8 (0..255), which they are read as, or float32 (0..1)."""
+        if dtype == "uint8":
+            return self
+        return replace(self, images={name: in_unit_range(image) for name, image in self.images.items()})
+
+
+def in_unit_range(image: NDArray[Any]) -> NDArray[Any]:
+    """A uint8 image as float32, 0..1; one of floats as it is."""
+    return image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image
+
+
+class Reader(Protocol):
+    """What is there, read one by one."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def read(self, k: int) -> Sample:
+        """One of them; DataError, naming the file, where it cannot be read."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The pictures, pairs or tiles of a listing.
+
+    Attributes:
+        listing: the files.
+        inputs: what the recipe takes beside the picture.
+    """
+
+    listing: Listing
+    inputs: Inputs
+
+    def __len__(self) -> int:
+        return units_of(self.listing.table)
+
+    def path(self, k: int) -> str:
+        """The file of one of them; of a pair that of its largest target."""
+        return next(iter(files_of(self.listing.table, k).values()))
+
+    def read(self, k: int) -> Sample:
+        """One of them; DataError, naming the file, where it cannot be read."""
+        table, decode = self.listing.table, self.listing.decode
+        index, tile = place(table, k)
+        files, rest = files_of(table, k), {}
+        if isinstance(table, Table):
+            rest = read_targets(table, k, inputs=self.inputs, undecoded=False, **decode)
+            images = {"image": rest.pop("image")}
+        else:
+            images = {name: read_image(path, **decode) for name, path in files.items()}
+        return Sample(index, tile, next(iter(files.values())), images, rest)
+
+    def order(self, share: range, shown: Sequence[int]) -> list[int]:
+        """Those of `share`, the ones whose label was shown least (`shown`: which ones) first."""
+        labels = self.listing.table.labels
+        if labels is None:
+            return list(share)
+        seen = [int(labels[k]) for k in shown]
+        return sorted(share, key=lambda k: seen.count(int(labels[k])))
+
+
+def files_of(table: Columns, k: int) -> dict[str, str]:
+    """Files of a picture, scene or tile, by target; of a pair the largest first."""
+    match table:
+        case PairTable():
+            return {name: str(files[k]) for name, files in table.files.items()}
+        case BagTable():
+            return {"image": str(table.tiles[k])}
+        case Table():
+            return {"image": str(table.images[k])}
+    raise TypeError(f"no table of pictures, pairs or bags: {type(table).__name__}")
+
+
+def place(table: Columns, k: int) -> tuple[int, int]:
+    """Index of the sample that a picture, scene or tile belongs to, and the tile's number in it."""
+    if not isinstance(table, BagTable):
+        return k, 0
+    bag = bisect_right(table.offsets, k) - 1
+    return bag, k - int(table.offsets[bag])
+
+
+def open_data(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Files:
+    """Look at what `data` holds, without reading pictures; arguments and errors are those of `list_data`."""
+    return Files(list_data(recipe, targets, data, masks=masks), recipe.inputs)
+
+
+def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
+    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
+
+    Args:
+        recipe: of any kind.
+        targets: of a pair, those that are read.
+        data: as `list_data` has it; a file in the place of a folder is read as it is.
+        masks: a folder of masks that match the images' names.
+
+    Raises:
+        DataError: it cannot be read, or is not what the recipe needs.
+    """
+    channels = recipe.inputs.channels or 3
+    if isinstance(data, Mapping):
+        files = {name: str(path) for name, path in data.items() if isinstance(path, str | os.PathLike)}
+        if recipe.kind == "pair" and len(files) == len(data) and all(Path(path).is_file() for path in files.values()):
+            check_roots(recipe, targets, files)
+            images = {name: read_image(path, channels=channels) for name, path in files.items()}
+            return Sample(0, 0, files[targets[0]], images)
+    elif (
+        recipe.kind == "bag" and isinstance(data, str | os.PathLike) and table_in(data) is None and Path(data).is_file()
+    ):
+        return Sample(0, 0, os.fsdecode(data), {"image": read_image(data, channels=channels)})
+    return open_data(recipe, targets, data, masks).read(0)
