@@ -203,14 +203,14 @@ def files_of(dataset: Any, position: int) -> Iterator[str]:
     if isinstance(dataset, PairedImages):
         yield from dataset.paths(position).values()
         return
-    row = dataset._virtual(position) % len(dataset._table)
+    table, row = dataset.table, dataset.rows()[position]
     if isinstance(dataset, TileBags):
-        start, stop = dataset._table.offsets[row : row + 2].tolist()
-        yield from (dataset._table.tiles[k] for k in range(start, stop))
+        start, stop = table.offsets[row : row + 2].tolist()
+        yield from (table.tiles[k] for k in range(start, stop))
         return
     yield dataset.path(position)
-    if dataset._table.masks is not None:
-        yield dataset._table.masks[row]
+    if table.masks is not None:
+        yield table.masks[row]
 
 
 def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: Any = "default") -> Work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,13 @@ from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
 from augrecipes.data.batches.skips import Skipped, reason_of
 from augrecipes.data.checks import count
+from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Bag as BagRule
 from augrecipes.recipe.model import Recipe
-
-if TYPE_CHECKING:
-    from augrecipes.data.dataset import SampleDataset
 
 _log = logging.getLogger("augrecipes")
 Read = Callable[[int], npt.NDArray[np.uint8]]

@@ -18,9 +18,9 @@ from augrecipes.data.batches.profiled import named
 from augrecipes.data.batches.rows import Rows, Take
 from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
 from augrecipes.data.batches.visits import Visits
-from augrecipes.data.checks import as_index, as_recipe, check_indices, given_weights
+from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
 from augrecipes.data.gathered import samples_at_once
-from augrecipes.data.keys import resolved
+from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
@@ -89,9 +89,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         self._weights = given_weights(weights, table)
         self._order: Indices | None = None
         if samples_per_epoch is not None:
-            if samples_per_epoch < 1:
-                raise ValueError(f"samples_per_epoch must be at least 1, got {samples_per_epoch}")
-            self._order = np.arange(samples_per_epoch, dtype=np.int64)
+            self._order = np.arange(count("samples_per_epoch", samples_per_epoch, 1), dtype=np.int64)
         self._span = len(table) * (1 + (len(self) - 1) // len(table))
         self._visits = Visits(self._span, quiet=self.mode == "eval")
 
@@ -163,6 +161,11 @@ class SampleDataset(Dataset[dict[str, Any]]):
         return f"{type(self).__name__}({len(self)} samples{classes}, {how})"
 
     @property
+    def table(self) -> Columns:
+        """What is known of the rows before they are read."""
+        return self._table
+
+    @property
     def classes(self) -> list[str] | None:
         """Class names, sorted; None without. Integer labels of a CSV file are no positions in it: see class_to_idx."""
         return None if self._table.classes is None else list(self._table.classes)
@@ -189,12 +192,19 @@ class SampleDataset(Dataset[dict[str, Any]]):
 
     def path(self, index: int) -> str:
         """The file of a sample, or the folder of a bag; IndexError where `ds[index]` raises one."""
-        return self._path(self._virtual(self._position(as_index(index))) % len(self._table))
+        return self._path(self._row(index))
+
+    def _row(self, index: int) -> int:
+        return self._virtual(position_of(as_index(index), len(self))) % len(self._table)
+
+    def rows(self) -> Indices:
+        """The row of `table` that each sample is read from."""
+        return np.arange(len(self)) if self._order is None else self._order % len(self._table)
 
     def _column(self, values: Any) -> Any:
         if values is None:
             return None
-        return values.copy() if self._order is None else values[self._order % len(self._table)]
+        return values[self.rows()]
 
     def fingerprint(self) -> dict[str, Any]:
         """What must be the same for a saved loader state to make sense."""
@@ -209,8 +219,6 @@ class SampleDataset(Dataset[dict[str, Any]]):
             **self._marks(),
         }
 
-    # -- epochs -------------------------------------------------------------------------------------------------------
-
     @property
     def epoch(self) -> int:
         """The epoch that `ds[i]` reads."""
@@ -219,8 +227,6 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
         self.clock.set(check_epoch(epoch))
-
-    # -- parts --------------------------------------------------------------------------------------------------------
 
     def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
         """Some of the samples, as a dataset.
@@ -247,11 +253,9 @@ class SampleDataset(Dataset[dict[str, Any]]):
             made._visits = Visits(made._span, quiet=made.mode == "eval")
         return made
 
-    # -- samples ------------------------------------------------------------------------------------------------------
-
     def __getitem__(self, key: Any) -> dict[str, Any]:
         """Sample `i` of the set epoch, or `(epoch, i)`."""
-        now, ((epoch, index),) = current(), resolved(self, [key])
+        now, ((epoch, index),) = current(), self._resolved([key])
         repeat, position = divmod(index, len(self))
         virtual = self._virtual(position, repeat)
         try:
@@ -268,7 +272,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
         if current() is None and self.gathers and type(self).__getitem__ is SampleDataset.__getitem__:
-            keys = resolved(self, keys)
+            keys = self._resolved(keys)
             if (at_once := samples_at_once(self, keys)) is not None:
                 return at_once
         return [self[key] for key in keys]
@@ -308,10 +312,8 @@ class SampleDataset(Dataset[dict[str, Any]]):
         sample["index"], sample["path"] = virtual, path
         return sample
 
-    def _position(self, index: int) -> int:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range for {len(self)} samples")
-        return index % len(self)
+    def _resolved(self, keys: Sequence[Any]) -> list[Key]:
+        return resolved(keys, len(self), self.epoch, lambda at: self._visits.next(self._virtual(at), self.clock))
 
     def _virtual(self, position: int, repeat: int = 0) -> int:
         """The integer that keys the draws: the row of the table, plus multiples of the table's length for repeats."""

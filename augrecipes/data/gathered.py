@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from augrecipes.data.batches.rows import Rows
+from augrecipes.data.keys import Key
 from augrecipes.errors import DataError
-
-if TYPE_CHECKING:
-    from augrecipes.data.dataset import SampleDataset
-    from augrecipes.data.keys import Key
 
 # Plain integers in a sample, tensors in a batch.
 _NUMBERS = ("label", "index")
+
+
+class ReadsBatches(Protocol):
+    """A dataset of which several samples can be read at once."""
+
+    def read_batch(self, epoch: int, indices: Sequence[int], /) -> dict[str, Any] | None:
+        """A batch, or None where they have to be read one after another."""
 
 
 def joined(parts: Sequence[Mapping[str, Any]], rows: Rows) -> dict[str, Any]:
@@ -50,7 +54,7 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def samples_at_once(dataset: SampleDataset, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
+def samples_at_once(dataset: ReadsBatches, keys: Sequence[Key]) -> list[dict[str, Any]] | None:
     """`[dataset[key] for key in keys]`, or None where that has to be done one after another."""
     samples: dict[int, dict[str, Any]] = {}
     for epoch in dict.fromkeys(epoch for epoch, _ in keys):

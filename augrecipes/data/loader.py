@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
 from augrecipes.compat.torch import with_batch_sampler
-from augrecipes.data.batches.skips import Skipped, told
+from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
 from augrecipes.data.loading.arguments import choose_collate, choose_pinned, choose_weights, length, start_method
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
+from augrecipes.data.loading.ledger import Ledger
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler, divided_twice
 from augrecipes.data.loading.passes import Pass
 from augrecipes.data.loading.place import Place
 from augrecipes.data.loading.ranks import Ranks
 from augrecipes.data.loading.sampler import Plan, orders
-from augrecipes.data.loading.state import Progress, fingerprint, restore, save
+from augrecipes.data.loading.state import fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
 
-_log = logging.getLogger("augrecipes")
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
 # Libraries that make another loader like this one come here.
@@ -44,15 +43,11 @@ class Loader(DataLoader[Any]):
     """See `loader`, which makes one.
 
     Attributes:
-        skipped: records of samples of the pass under way, or of the last one, that could not be read and were
-            replaced, and of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a
-            pass begins.
         choice: which backend reads, with how many workers, why, and what was measured.
         backend: `batches`, `threads` or `processes`.
         num_workers: how many threads or processes; 0 with `batches`.
     """
 
-    skipped: list[Skipped]
     choice: Choice
     backend: Backend
 
@@ -140,7 +135,7 @@ class Loader(DataLoader[Any]):
             timeout=timeout,
             options=options,
         )
-        self.skipped = []
+        self._ledger = Ledger(self._place, self._readers)
         super().__init__(
             dataset,
             batch_size=plan.batch_size,
@@ -151,6 +146,14 @@ class Loader(DataLoader[Any]):
         )
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
         with_batch_sampler(self, LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """Records of samples of the pass under way, or of the last one, that could not be read and were replaced.
+
+        And of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a pass begins.
+        """
+        return self._ledger.skipped
 
     @property
     def epoch(self) -> int:
@@ -171,7 +174,7 @@ class Loader(DataLoader[Any]):
         self._look()
         start = self._place.start
         wanted = orders(self._plan, start.epoch, start.done, start.ahead)
-        return Pass(self, self._readers.read(wanted, start.epoch), start)
+        return Pass(self._ledger, self._readers.read(wanted, start.epoch), start)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
@@ -192,25 +195,6 @@ class Loader(DataLoader[Any]):
     def _is_accelerate_prepared(self) -> bool:
         """What accelerate's prepare() asks first: told here, nobody has to find out when the first batch is read."""
         raise divided_twice()
-
-    # -- what a pass tells --------------------------------------------------------------------------------------------
-
-    def _begun(self, progress: Progress) -> None:
-        self.skipped = []
-        self._place.begun(progress)
-
-    def _handed_out(self, before: Progress, now: Progress, skipped: Sequence[Skipped]) -> None:
-        if self._place.advanced(before, now):
-            self.skipped.extend(skipped)
-
-    def _finished(self, progress: Progress) -> None:
-        self._place.finished(progress)
-        self._readers.rest()
-        if self.skipped:
-            _log.warning("epoch %d: %s", progress.epoch, told(self.skipped))
-
-    def _broken(self) -> None:
-        self._readers.give_up()
 
     # -- states -------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.batches.memory import room, rooms
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
-from augrecipes.data.checks import as_index, as_recipe
+from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.packed_batch import gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
@@ -181,7 +181,7 @@ class Packed(SampleDataset):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
-        row = self._virtual(self._position(as_index(index))) % len(self._table)
+        row = self._row(index)
         stored = int(self._table.offsets[row]) if isinstance(self._table, BagTable) else row
         return {name: self._source(name, stored) for name in self.store.targets}
 

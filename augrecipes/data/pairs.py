@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from augrecipes.data.batches.memory import rooms
-from augrecipes.data.checks import as_index
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import marks_of, naming_all
 from augrecipes.data.sample import as_torch, layout_of
@@ -165,7 +164,7 @@ class PairedImages(SampleDataset):
 
     def paths(self, index: int) -> dict[str, str]:
         """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
-        return self._files(self._virtual(self._position(as_index(index))) % len(self._table))
+        return self._files(self._row(index))
 
     def _files(self, row: int) -> dict[str, str]:
         return {name: table[row] for name, table in self._table.files.items()}

@@ -13,7 +13,6 @@ from torch.utils.data import ConcatDataset
 
 from augrecipes.compat.torch import asked_by_torch
 from augrecipes.data.batches.epoch import Reading, clocks, current, leaves, reading
-from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.visits import Visits
 from augrecipes.data.dataset import SampleDataset
 
@@ -145,11 +144,7 @@ def _alike(a: Any, b: Any) -> bool:
     """Whether some sample of one makes the draws of a sample of the other."""
     if not isinstance(a, SampleDataset) or not isinstance(b, SampleDataset):
         return a is b
-    return a.seed == b.seed and (a._table is not b._table or bool(np.intersect1d(_rows(a), _rows(b)).size))
-
-
-def _rows(ds: SampleDataset) -> Indices:
-    return np.arange(len(ds)) if ds._order is None else ds._order % len(ds._table)
+    return a.seed == b.seed and (a.table is not b.table or bool(np.intersect1d(a.rows(), b.rows()).size))
 
 
 def _parts(member: Any) -> list[Any]:

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from augrecipes.compiler.kernels.sink import Allocate
-
-if TYPE_CHECKING:
-    from augrecipes.data.batches.skips import Skipped
+from augrecipes.data.batches.skips import Skipped
 
 # Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batches.rows`.
 Room = Callable[[str], Allocate]

@@ -20,7 +20,7 @@ import copy
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from torch.autograd import profiler
@@ -30,11 +30,16 @@ from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.surround import SINK, surrounded
 from augrecipes.sources import watch
 
-if TYPE_CHECKING:
-    from augrecipes.data.dataset import SampleDataset
-
 _NOBODY: AbstractContextManager[object] = nullcontext()
-Dataset = TypeVar("Dataset", bound="SampleDataset")
+
+
+class HasPipeline(Protocol):
+    """A dataset that runs a compiled recipe."""
+
+    pipeline: Pipeline
+
+
+Dataset = TypeVar("Dataset", bound=HasPipeline)
 
 _pipelines: WeakKeyDictionary[Pipeline, Pipeline] = WeakKeyDictionary()
 _watching = False  # whether `watch` was told

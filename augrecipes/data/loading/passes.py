@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 from augrecipes.data.batches.profiled import span
+from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.loading.fetch import Delivery
 from augrecipes.data.loading.state import Progress
-
-if TYPE_CHECKING:
-    from augrecipes.data.loader import Loader
 
 
 class Deliveries(Protocol):
@@ -23,11 +21,27 @@ class Deliveries(Protocol):
         """End what still reads."""
 
 
+class Listener(Protocol):
+    """What a pass tells of itself."""
+
+    def begun(self, progress: Progress) -> None:
+        """Its first batch is asked for."""
+
+    def handed_out(self, before: Progress, now: Progress, skipped: Sequence[Skipped]) -> None:
+        """A batch is handed out, in which some samples were replaced."""
+
+    def finished(self, progress: Progress) -> None:
+        """There are no more."""
+
+    def broken(self) -> None:
+        """It has ended in an error."""
+
+
 class Pass(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error."""
 
-    def __init__(self, owner: Loader, inner: Deliveries, start: Progress) -> None:
-        self._loader, self._progress = owner, start
+    def __init__(self, listener: Listener, inner: Deliveries, start: Progress) -> None:
+        self._listener, self._progress = listener, start
         self._inner: Deliveries | None = inner
         self._begun = False
 
@@ -36,7 +50,7 @@ class Pass(Iterator[Any]):
             raise StopIteration
         if not self._begun:
             self._begun = True
-            self._loader._begun(self._progress)
+            self._listener.begun(self._progress)
         try:
             with span("next batch"):
                 delivery = self._inner.__next__()
@@ -48,17 +62,17 @@ class Pass(Iterator[Any]):
                     del error, delivery
         except StopIteration:
             self._inner = None
-            self._loader._finished(self._progress)
+            self._listener.finished(self._progress)
             raise
         except BaseException:
             self._stop()
             raise
         before, self._progress = self._progress, self._progress.with_batch(delivery.number)
-        self._loader._handed_out(before, self._progress, delivery.skipped)
+        self._listener.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
     def _stop(self) -> None:
         inner, self._inner = self._inner, None
-        self._loader._broken()
+        self._listener.broken()
         if inner is not None:
             inner.close()
