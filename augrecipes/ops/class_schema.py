@@ -5,6 +5,7 @@ pydantic's own `model_json_schema` knows neither defaults (albumentations keeps 
 
 Keywords of our own, ignored by other readers:
     x-nondecreasing: the first item of a pair may not exceed the second.
+    x-range: the range that one number stands for, where it is not that number alone (see `ranges`).
     x-judge: arguments whose validity only the constructor decides; `*` means all of them together.
     x-python: arguments that take Python objects, which no recipe can write.
 """
@@ -34,7 +35,12 @@ _SIMPLE: dict[Any, Schema] = {
 }
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 # Validators of albumentations.core.pydantic that turn a number into a pair, and what that says of the number.
-_PAIR_MAKERS = {"create_symmetric_range", "convert_to_0plus_range", "convert_to_1plus_range", "repeat_if_scalar"}
+_PAIR_MAKERS = {
+    "create_symmetric_range": "symmetric",
+    "convert_to_0plus_range": "from_zero",
+    "convert_to_1plus_range": "from_one",
+    "process_non_negative_range": "from_zero",
+}
 
 
 class _NotForRecipes(Exception):  # noqa: N818 - control flow, never seen outside
@@ -156,13 +162,15 @@ def _apply(schema: Schema, validator: Any) -> bool:
     if function is None:
         return False
     if function.__qualname__.startswith("check_range_bounds."):
-        _bound(schema, closure_bounds(function), scalars="x-pair" in schema)
+        _bound(schema, closure_bounds(function), scalars=False)
     elif name == "process_non_negative_range":
         _bound(schema, {"minimum": 0}, scalars=True)
     elif name == "nondecreasing":
         _mark_pairs(schema)
-    elif name not in _PAIR_MAKERS and name != "float2int":
+    elif name not in _PAIR_MAKERS and name not in {"repeat_if_scalar", "float2int"}:
         return False
+    if name in _PAIR_MAKERS:
+        schema["x-range"] = _PAIR_MAKERS[name]
     return True
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.ranges import RANGES, Meaning, interval, is_neutral, makes_draws
+from augrecipes.ops.ranges import NEUTRAL, Meaning, interval, is_neutral, makes_draws, meaning_of
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
@@ -171,21 +171,20 @@ _WINDOWS: dict[str, tuple[Callable[[Arguments, Arguments, int], Made], str]] = {
 
 
 def _strengths(name: str) -> Callable[[Arguments], dict[str, Any]]:
-    ranges = _STRENGTHS.get(name) or RANGES[name]
+    # No strength of CLAHE is neutral.
+    ranges: Mapping[str, float | None] = {"clip_limit": None} if name == "CLAHE" else NEUTRAL[name]
 
     def settled(values: Arguments) -> dict[str, Any]:
         # balanced_scale draws on which side of 1.
         fixed: dict[str, Any] = {"balanced_scale": False} if values.get("balanced_scale") else {}
-        for argument, (meaning, neutral) in ranges.items():
+        for argument, neutral in ranges.items():
             if values.get(argument) is not None:
-                fixed[argument] = _settle(meaning, values[argument], neutral, whole=argument.endswith("_px"))
+                fixed[argument] = _settle(
+                    meaning_of(name, argument), values[argument], neutral, whole=argument.endswith("_px")
+                )
         return fixed
 
     return settled
-
-
-# No strength of CLAHE is neutral.
-_STRENGTHS: dict[str, dict[str, tuple[Meaning, float | None]]] = {"CLAHE": {"clip_limit": ("from_one", None)}}
 
 
 def _settle(meaning: Meaning, value: Any, neutral: float | None, *, whole: bool = False) -> Any:

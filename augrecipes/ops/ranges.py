@@ -6,97 +6,88 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
+from augrecipes.ops.registry import arguments, effective
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
 
 Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
 
-# How albumentations turns one number into a range, and the value at which nothing changes.
-# tests/lint/test_lint_arguments.py compares the table with albumentations' own objects.
-RANGES: dict[str, dict[str, tuple[Meaning, float]]] = {
-    "Affine": {
-        "scale": ("exact", 1),
-        "translate_percent": ("exact", 0),
-        "translate_px": ("exact", 0),
-        "rotate": ("exact", 0),
-        "shear": ("exact", 0),
-    },
-    "ColorJitter": {
-        "brightness": ("around_one", 1),
-        "contrast": ("around_one", 1),
-        "saturation": ("around_one", 1),
-        "hue": ("symmetric", 0),
-    },
-    "CropAndPad": {"px": ("exact", 0), "percent": ("exact", 0)},
-    "ElasticTransform": {"alpha": ("exact", 0)},
-    "Emboss": {"alpha": ("exact", 0)},
-    "FancyPCA": {"alpha": ("exact", 0)},
-    "GaussNoise": {"std_range": ("exact", 0), "mean_range": ("exact", 0)},
-    "GridDistortion": {"distort_limit": ("symmetric", 0)},
-    "HueSaturationValue": {
-        "hue_shift_limit": ("symmetric", 0),
-        "sat_shift_limit": ("symmetric", 0),
-        "val_shift_limit": ("symmetric", 0),
-    },
-    "MultiplicativeNoise": {"multiplier": ("exact", 1)},
-    "OpticalDistortion": {"distort_limit": ("symmetric", 0)},
-    "Pad": {"padding": ("exact", 0)},
-    "Perspective": {"scale": ("from_zero", 0)},
-    "PiecewiseAffine": {"scale": ("from_zero", 0)},
-    "PixelDropout": {"dropout_prob": ("exact", 0)},
-    "PlasmaBrightnessContrast": {"brightness_range": ("exact", 0), "contrast_range": ("exact", 0)},
-    "RGBShift": {
-        "r_shift_limit": ("symmetric", 0),
-        "g_shift_limit": ("symmetric", 0),
-        "b_shift_limit": ("symmetric", 0),
-    },
-    "RandomBrightnessContrast": {"brightness_limit": ("symmetric", 0), "contrast_limit": ("symmetric", 0)},
-    "RandomCropFromBorders": {
-        "crop_left": ("exact", 0),
-        "crop_right": ("exact", 0),
-        "crop_top": ("exact", 0),
-        "crop_bottom": ("exact", 0),
-    },
-    "RandomGamma": {"gamma_limit": ("from_one", 100)},
-    "RandomScale": {"scale_limit": ("symmetric", 0)},
-    "RandomToneCurve": {"scale": ("exact", 0)},
-    "Rotate": {"limit": ("symmetric", 0)},
-    "SafeRotate": {"limit": ("symmetric", 0)},
-    "SaltAndPepper": {"amount": ("exact", 0)},
-    "Sharpen": {"alpha": ("exact", 0)},
-    "ShiftScaleRotate": {
-        "shift_limit": ("symmetric", 0),
-        "shift_limit_x": ("symmetric", 0),
-        "shift_limit_y": ("symmetric", 0),
-        "scale_limit": ("symmetric", 0),
-        "rotate_limit": ("symmetric", 0),
-    },
-    "StainJitter": {"sigma": ("symmetric", 0), "bias": ("symmetric", 0)},
-    "Superpixels": {"p_replace": ("from_zero", 0)},
-    "UnsharpMask": {"alpha": ("from_zero", 0)},
+# The value of each range at which a step changes nothing. tests/lint/test_lint_arguments.py compares what one number
+# means with albumentations' own objects.
+NEUTRAL: dict[str, dict[str, float]] = {
+    "Affine": {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0},
+    "ColorJitter": {"brightness": 1, "contrast": 1, "saturation": 1, "hue": 0},
+    "CropAndPad": {"px": 0, "percent": 0},
+    "ElasticTransform": {"alpha": 0},
+    "Emboss": {"alpha": 0},
+    "FancyPCA": {"alpha": 0},
+    "GaussNoise": {"std_range": 0, "mean_range": 0},
+    "GridDistortion": {"distort_limit": 0},
+    "HueSaturationValue": {"hue_shift_limit": 0, "sat_shift_limit": 0, "val_shift_limit": 0},
+    "MultiplicativeNoise": {"multiplier": 1},
+    "OpticalDistortion": {"distort_limit": 0},
+    "Pad": {"padding": 0},
+    "Perspective": {"scale": 0},
+    "PiecewiseAffine": {"scale": 0},
+    "PixelDropout": {"dropout_prob": 0},
+    "PlasmaBrightnessContrast": {"brightness_range": 0, "contrast_range": 0},
+    "RGBShift": {"r_shift_limit": 0, "g_shift_limit": 0, "b_shift_limit": 0},
+    "RandomBrightnessContrast": {"brightness_limit": 0, "contrast_limit": 0},
+    "RandomCropFromBorders": {"crop_left": 0, "crop_right": 0, "crop_top": 0, "crop_bottom": 0},
+    "RandomGamma": {"gamma_limit": 100},
+    "RandomScale": {"scale_limit": 0},
+    "RandomToneCurve": {"scale": 0},
+    "Rotate": {"limit": 0},
+    "SafeRotate": {"limit": 0},
+    "SaltAndPepper": {"amount": 0},
+    "Sharpen": {"alpha": 0},
+    "ShiftScaleRotate": {"shift_limit": 0, "shift_limit_x": 0, "shift_limit_y": 0, "scale_limit": 0, "rotate_limit": 0},
+    "StainJitter": {"sigma": 0, "bias": 0},
+    "Superpixels": {"p_replace": 0},
+    "UnsharpMask": {"alpha": 0},
 }
 
 # Steps whose only draws are those of the ranges named here: with every range one value, they draw nothing.
-ONLY_DRAWS: dict[str, dict[str, Meaning]] = {
-    "Blur": {"blur_limit": "from_three"},
-    "CLAHE": {"clip_limit": "from_one"},
-    "Downscale": {"scale_range": "exact"},
-    "GaussianBlur": {"sigma_limit": "from_zero", "blur_limit": "from_zero"},
-    "ImageCompression": {"quality_range": "exact"},
-    "MedianBlur": {"blur_limit": "from_three"},
-    "Posterize": {"num_bits": "exact"},
-    "Sharpen": {"alpha": "exact", "lightness": "exact"},
-    "Solarize": {"threshold_range": "exact"},
+ONLY_DRAWS: dict[str, tuple[str, ...]] = {
+    "Blur": ("blur_limit",),
+    "CLAHE": ("clip_limit",),
+    "Downscale": ("scale_range",),
+    "GaussianBlur": ("sigma_limit", "blur_limit"),
+    "ImageCompression": ("quality_range",),
+    "MedianBlur": ("blur_limit",),
+    "Posterize": ("num_bits",),
+    "Sharpen": ("alpha", "lightness"),
+    "Solarize": ("threshold_range",),
     **{
-        name: {argument: meaning for argument, (meaning, _) in RANGES[name].items()}
+        name: tuple(NEUTRAL[name])
         for name in (
             "Affine", "HueSaturationValue", "RGBShift", "RandomBrightnessContrast", "RandomGamma",
             "RandomScale", "Rotate", "SafeRotate", "ShiftScaleRotate",
         )
     },
 }  # fmt: skip
+
+# What one number means to validators that are written for one class; of the others the schema says it.
+_MEANINGS: dict[tuple[str, str], Meaning] = {
+    **dict.fromkeys((("ColorJitter", name) for name in ("brightness", "contrast", "saturation")), "around_one"),
+    **dict.fromkeys((("Blur", "blur_limit"), ("MedianBlur", "blur_limit")), "from_three"),
+    ("ColorJitter", "hue"): "symmetric",
+    ("RandomScale", "scale_limit"): "symmetric",
+    **dict.fromkeys((("ShiftScaleRotate", f"shift_limit_{axis}") for axis in "xy"), "symmetric"),
+}
+
+
+def meaning_of(name: str, argument: str) -> Meaning:
+    """What one number means for an argument of a class that takes ranges.
+
+    >>> meaning_of("Rotate", "limit"), meaning_of("GaussNoise", "std_range")
+    ('symmetric', 'exact')
+    """
+    if (name, argument) in _MEANINGS:
+        return _MEANINGS[name, argument]
+    schema = (arguments(name) or {"properties": {}})["properties"].get(argument, {})
+    return next((part["x-range"] for part in (schema, *schema.get("anyOf", ())) if "x-range" in part), "exact")
 
 
 def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
@@ -131,12 +122,12 @@ def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
 
 def is_neutral(step: Step) -> bool:
     """Whether every range of the step is the one value at which it changes nothing."""
-    ranges = RANGES.get(step.name)
+    ranges = NEUTRAL.get(step.name)
     if not ranges:
         return False
     values = effective(step)
     # `shift_limit` speaks only where its two halves are silent.
-    found = [(interval(meaning, values.get(name)), neutral) for name, (meaning, neutral) in ranges.items()]
+    found = [(interval(meaning_of(step.name, name), values.get(name)), neutral) for name, neutral in ranges.items()]
     given = [(span, neutral) for span, neutral in found if span is not None]
     unreadable = any(
         values.get(name) is not None and span is None for name, (span, _) in zip(ranges, found, strict=True)
@@ -155,7 +146,7 @@ def makes_draws(step: Step) -> bool:
     ranges = ONLY_DRAWS.get(step.name)
     if ranges is None:
         return True
-    return not all(_one(meaning, values[name]) for name, meaning in ranges.items() if values.get(name) is not None)
+    return not all(_one(meaning_of(step.name, name), values[name]) for name in ranges if values.get(name) is not None)
 
 
 def _one(meaning: Meaning, value: Any) -> bool:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.ranges import ONLY_DRAWS, RANGES, interval, is_neutral, makes_draws
+from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, interval, is_neutral, makes_draws, meaning_of
 from augrecipes.recipe.model import Arguments, Step
 
 NUMBERS = {
@@ -22,11 +22,10 @@ def takes_a_number(schema) -> bool:
 
 
 def scalars():
-    for name, ranges in {**{n: dict.fromkeys(r) for n, r in RANGES.items()}, **ONLY_DRAWS}.items():
-        for argument in ranges:
+    for name in sorted({*NEUTRAL, *ONLY_DRAWS}):
+        for argument in dict.fromkeys((*NEUTRAL.get(name, ()), *ONLY_DRAWS.get(name, ()))):
             if name not in APART and takes_a_number(registry.arguments(name)["properties"][argument]):
-                meaning = ONLY_DRAWS.get(name, {}).get(argument) or RANGES[name][argument][0]
-                yield pytest.param(name, argument, meaning, id=f"{name}.{argument}")
+                yield pytest.param(name, argument, meaning_of(name, argument), id=f"{name}.{argument}")
 
 
 @pytest.mark.parametrize(("name", "argument", "meaning"), list(scalars()))
@@ -39,10 +38,10 @@ def test_one_number_means_the_same_range(name, argument, meaning):
     assert interval(meaning, value) == pytest.approx(kept)
 
 
-@pytest.mark.parametrize("name", [name for name in RANGES if name != "StainJitter"])
+@pytest.mark.parametrize("name", [name for name in NEUTRAL if name != "StainJitter"])
 def test_the_table_names_real_arguments_of_known_classes(name):
     assert capability(name) is not None
-    assert set(RANGES[name]) <= set(registry.arguments(name)["properties"])
+    assert set(NEUTRAL[name]) <= set(registry.arguments(name)["properties"])
 
 
 @pytest.mark.parametrize(
