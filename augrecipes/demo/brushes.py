@@ -49,15 +49,14 @@ def streaks(rng: Random, along: Field, across: Field, width_px: float, stretch: 
     for octave, weight in enumerate((1.0, 0.8, 0.5)):
         span = np.float32(width_px * 2.2 ** (2 - octave))
         v, u = (rng.random(2) * 512).astype(np.float32)
-        total += np.float32(weight / 1.4) * lookup(texture, across / span + v, along / (span * np.float32(stretch)) + u)
+        v, u = across / span + v, along / (span * np.float32(stretch)) + u
+        total += np.float32(weight / 1.4) * lookup(texture, v, u, cv2.BORDER_WRAP)  # a mirror would be seen
     return total
 
 
-def lookup(texture: Field, v: Field, u: Field) -> Field:
+def lookup(texture: Field, v: Field, u: Field, border: int = cv2.BORDER_REFLECT) -> Field:
     """The texture at row `v`, column `u`; beyond its edges it is mirrored, without end."""
-    return cv2.remap(
-        texture, u.astype(np.float32), v.astype(np.float32), cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
-    )
+    return cv2.remap(texture, u.astype(np.float32), v.astype(np.float32), cv2.INTER_LINEAR, borderMode=border)
 
 
 def ramp(field: Field, low: float, high: float) -> Field:

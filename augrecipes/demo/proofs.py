@@ -113,13 +113,55 @@ def image_ways(root: str, recipe: str, *, workers: int = 2, spawn: bool = True) 
         Way(f"{workers} spawned workers, batches of 8", "same", spawned),
         Way("stopped half way and resumed", "same", resumed),
         Way("optimize: none instead of exact", "same", lambda: loader(8, optimize="none")),
-        Way("the next epoch", "different", lambda: at_epoch(1, loader(8))),
+        Way("the next epoch", "different", lambda: _at_epoch(1, loader(8))),
         Way("another seed", "different", lambda: loader(8, seed=1)),
     ]
     return [way for way in ways if spawn or "spawned" not in way.how]
 
 
-def at_epoch(epoch: int, loader: ar.Loader) -> ar.Loader:
+def pair_ways(roots: dict[str, str], recipe: str, *, workers: int = 2) -> list[Way]:
+    """Ways to read one epoch of pairs that must agree, and one that must not.
+
+    Args:
+        roots: a folder for each target.
+        recipe: of kind pair.
+        workers: number of worker processes where there are some.
+    """
+
+    def loader(batch_size: int, optimize: Any = None, **options: Any) -> ar.Loader:
+        ds = ar.PairedImages(roots, recipe, optimize=optimize)
+        return ar.loader(ds, batch_size=batch_size, shuffle=True, **options)
+
+    return [
+        Way("in this process, batches of 4", "reference", lambda: loader(4)),
+        Way(f"{workers} workers, batches of 3", "same", lambda: loader(3, num_workers=workers)),
+        Way("optimize: none instead of exact", "same", lambda: loader(4, optimize="none")),
+        Way("the next epoch", "different", lambda: _at_epoch(1, loader(4))),
+    ]
+
+
+def bag_ways(root: str, recipe: str, *, workers: int = 2) -> list[Way]:
+    """Ways to read one epoch of bags that must agree, and one that must not.
+
+    Args:
+        root: folder of bags.
+        recipe: of kind bag.
+        workers: number of worker processes where there are some.
+    """
+
+    def loader(threads: int, **options: Any) -> ar.Loader:
+        ds = ar.TileBags(root, recipe, threads=threads)
+        return ar.loader(ds, batch_size=1, shuffle=True, **options)
+
+    return [
+        Way("in this process, 1 thread", "reference", lambda: loader(1)),
+        Way("in this process, 2 threads a bag", "same", lambda: loader(2)),
+        Way(f"{workers} workers", "same", lambda: loader(1, num_workers=workers)),
+        Way("the next epoch", "different", lambda: _at_epoch(1, loader(1))),
+    ]
+
+
+def _at_epoch(epoch: int, loader: ar.Loader) -> ar.Loader:
     """The loader, made to read this epoch next."""
     loader.set_epoch(epoch)
     return loader

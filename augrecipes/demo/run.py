@@ -7,10 +7,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -18,31 +17,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 import augrecipes as ar
-from augrecipes.demo.bags import Arrival, BagSpeed, arrivals, bag_ways, measure_bags
+from augrecipes.demo.arrivals import Arrival, arrivals
 from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.pairs import pair_ways
-from augrecipes.demo.proofs import Proof, Way, image_ways, prove
+from augrecipes.demo.proofs import Proof, bag_ways, image_ways, pair_ways, prove
 from augrecipes.demo.scenes import Scenes, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
-from augrecipes.demo.speed import Speed, measure
+from augrecipes.demo.speed import BagSpeed, Speed, measure, measure_bags
 from augrecipes.demo.tables import arrival_table, next_steps, proof_table, speed_table
 from augrecipes.preview import preview
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Optimize
 
-# Each gallery recipe, the data it suits, and the word for them.
-_SHOWN = (
-    ("stained-tissue", "tissue"),
-    ("segmentation", "tissue, masks"),
-    ("detection", "tissue, boxes"),
-    ("imagenet-train", "photos"),
-    ("folder-128", "photos"),
-    ("jpeg-crop-256", "photos"),
-)
-_PAIRS = (("sr-x4", ("hr", "lr")), ("sr-multiscale", ("hr", "x2", "lr")), ("real-esrgan-x4", ("hr",)))
 _BAG = "stained-tissue-bag"
 _STAGES = ("stained-tissue", "real-esrgan-x4")
-
 
 # Shows how far something named is: a function of (done, total).
 Show = Callable[[str], AbstractContextManager[Progress]]
@@ -167,10 +154,10 @@ def run_demo(
         per_second = None
         if seconds > 0:
             console.print(Text("5  Samples per second, measured now", style="bold"))
-            jobs = list(_measured(data))
+            jobs = _shown(data)
             with _counted(progress, "measuring", len(jobs) + 1) as advance:
-                for k, (name, source, make) in enumerate(jobs):
-                    speeds.append(measure(name, source, make, workers=workers, seconds=seconds))
+                for k, one in enumerate(jobs):
+                    speeds.append(measure(one.recipe, one.word, one.dataset, workers=workers, seconds=seconds))
                     advance(k + 1)
                 per_second = measure_bags(os.fspath(slides), _BAG, seconds=seconds)
             _show(console, speed_table(speeds, per_second, workers))
@@ -181,12 +168,11 @@ def run_demo(
 
 def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
     """Every kind of data, read in several ways."""
-    ways: dict[str, list[Way]] = {
-        "images, stained-tissue": image_ways(
-            os.fspath(data.images.tissue), "stained-tissue", workers=workers, spawn=spawn
-        ),
-        "pairs, sr-x4": pair_ways(data.scenes.roots("hr", "lr"), "sr-x4", workers=workers),
-        f"bags, {_BAG}": bag_ways(os.fspath(data.slides), _BAG, workers=workers),
+    tissue, pairs, slides = os.fspath(data.images.tissue), data.scenes.roots("hr", "lr"), os.fspath(data.slides)
+    ways = {
+        "images, stained-tissue": image_ways(tissue, "stained-tissue", workers=workers, spawn=spawn),
+        "pairs, sr-x4": pair_ways(pairs, "sr-x4", workers=workers),
+        f"bags, {_BAG}": bag_ways(slides, _BAG, workers=workers),
     }
     total = sum(map(len, ways.values()))
     with _counted(progress, "reading", total) as advance:
@@ -194,49 +180,47 @@ def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[st
         return {what: tuple(prove(some, lambda _: advance(next(done)))) for what, some in ways.items()}
 
 
-def _where(data: DemoData, source: str) -> dict[str, Any]:
-    """What tells ImageFolder to read this kind of data."""
-    tissue = os.fspath(data.tissue)
-    return {
-        "tissue": {"root": tissue},
-        "tissue, masks": {"root": tissue, "masks": os.fspath(data.masks)},
-        "tissue, boxes": {"files": os.fspath(data.table)},
-        "photos": {"root": os.fspath(data.photos)},
-    }[source]
+class _Shown(NamedTuple):
+    """A recipe of the gallery, the word for the data that it suits, and where these are."""
+
+    recipe: str
+    word: str
+    source: Any
+    masks: Path | None = None
+
+    def dataset(self, optimize: Optimize) -> ar.ImageFolder | ar.PairedImages:
+        """The recipe over its data."""
+        if self.word == "pairs":
+            return ar.PairedImages(self.source, self.recipe, optimize=optimize)
+        where = {"files" if self.source.suffix == ".csv" else "root": self.source}
+        return ar.ImageFolder(**where, recipe=self.recipe, masks=self.masks, optimize=optimize)
 
 
-def _measured(data: Drawn) -> Iterator[tuple[str, str, Callable[[Optimize], Any]]]:
-    """Recipe, word for its data, and a maker of its dataset at a level of optimisation."""
-    for name, source in _SHOWN:
-        yield name, source, partial(_images, name, _where(data.images, source))
-    for name, targets in _PAIRS:
-        yield name, "pairs", partial(_pairs, name, data.scenes.roots(*targets))
-
-
-def _images(recipe: str, where: dict[str, Any], optimize: Optimize) -> ar.ImageFolder:
-    return ar.ImageFolder(**where, recipe=recipe, optimize=optimize)
-
-
-def _pairs(recipe: str, roots: dict[str, str], optimize: Optimize) -> ar.PairedImages:
-    return ar.PairedImages(roots, recipe, optimize=optimize)
+def _shown(data: Drawn) -> list[_Shown]:
+    """What is previewed and measured."""
+    images, roots = data.images, data.scenes.roots
+    return [
+        _Shown("stained-tissue", "tissue", images.tissue),
+        _Shown("segmentation", "tissue, masks", images.tissue, images.masks),
+        _Shown("detection", "tissue, boxes", images.table),
+        *(_Shown(name, "photos", images.photos) for name in ("imagenet-train", "folder-128", "jpeg-crop-256")),
+        _Shown("sr-x4", "pairs", roots("hr", "lr")),
+        _Shown("sr-multiscale", "pairs", roots("hr", "x2", "lr")),
+        _Shown("real-esrgan-x4", "pairs", roots("hr")),
+    ]
 
 
 def _draw_grids(
     folder: Path, data: Drawn, progress: Show, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
     """Write one preview a recipe, and some that show a recipe step by step."""
-    jobs: list[tuple[str, Any, Any]] = []
-    for name, source in _SHOWN:
-        where = _where(data.images, source)
-        jobs.append((name, where.get("root") or where["files"], where.get("masks")))
-    jobs += [(name, data.scenes.roots(*targets), None) for name, targets in _PAIRS]
-    jobs.append((_BAG, data.slides, None))
-    all_jobs = [(*job, False) for job in jobs] + [(*job, True) for job in jobs if job[0] in _STAGES]
-    with _counted(progress, "drawing grids", len(all_jobs)) as advance:
-        for k, (name, source, masks, stages) in enumerate(all_jobs):
+    shown = [*_shown(data), _Shown(_BAG, "bags", data.slides)]
+    jobs = [(one, "") for one in shown] + [(one, "-stages") for one in shown if one.recipe in _STAGES]
+    with _counted(progress, "drawing grids", len(jobs)) as advance:
+        for k, (one, stages) in enumerate(jobs):
             yield preview(
-                name, source, folder / (f"{name}-stages.png" if stages else f"{name}.png"), masks=masks,
-                rows=min(rows, 2) if stages else rows, columns=columns, seed=seed, stages=stages,
+                one.recipe, one.source, folder / f"{one.recipe}{stages}.png", masks=one.masks, seed=seed,
+                rows=min(rows, 2) if stages else rows, columns=columns, stages=bool(stages),
             )  # fmt: skip
             advance(k + 1)
 

@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from augrecipes.demo.bags import Arrival, BagSpeed, Times
+from augrecipes.demo.arrivals import Arrival, Times
 from augrecipes.demo.proofs import Proof
-from augrecipes.demo.speed import Speed
+from augrecipes.demo.speed import BagSpeed, Speed
 from augrecipes.machine import cores
 
 _BUSY = 0.15  # of the time

@@ -21,30 +21,18 @@ CLASSES = ("lymphocytes", "stroma", "tumour")
 
 
 class _Cell(NamedTuple):
-    """What nuclei of one cell type look like; lengths in px of a 20× scan, strengths relative to `darkness`.
-
-    Attributes:
-        name: label of the nucleus's box.
-        radius_px: mean radius, which varies by the share `spread`.
-        stretch: least and largest ratio of the long to the short axis.
-        darkness: mean haematoxylin concentration inside.
-        grain: of the chromatin.
-        rim: of the membrane.
-        nucleoli: how many, on average.
-        wobble: how far the outline leaves the ellipse, in radii.
-        spacing: distance to the next nucleus, in units of the two radii's sum.
-    """
+    """What nuclei of one cell type look like; lengths in px of a 20× scan, strengths relative to `darkness`."""
 
     name: str
     radius_px: float
-    spread: float
-    stretch: tuple[float, float]
-    darkness: float
-    grain: float
-    rim: float
-    nucleoli: float
-    wobble: float
-    spacing: float
+    spread: float  # of the radius, relative
+    stretch: tuple[float, float]  # least and largest ratio of the long to the short axis
+    darkness: float  # mean haematoxylin concentration inside
+    grain: float  # of the chromatin
+    rim: float  # of the membrane
+    nucleoli: float  # how many, on average
+    wobble: float  # how far the outline leaves the ellipse, in radii
+    spacing: float  # distance to the next nucleus, in units of the two radii's sum
 
 
 _CELLS = (
@@ -58,27 +46,16 @@ CELL_TYPES = tuple(cell.name for cell in _CELLS)
 
 @dataclass(frozen=True, slots=True)
 class Laboratory:
-    """How one laboratory stains and scans.
-
-    Attributes:
-        name: for tables and groups.
-        haematoxylin: optical density of unit concentration in R, G, B.
-        eosin: the same for eosin.
-        strength: factors on both concentrations.
-        white: light that passes the bare slide, R, G, B in 0..255.
-        magnification: scale of the scan.
-        blur_px: the optics' blur.
-        noise: the sensor's noise, levels at mid grey.
-    """
+    """How one laboratory stains and scans."""
 
     name: str
-    haematoxylin: tuple[float, float, float]
+    haematoxylin: tuple[float, float, float]  # optical density of unit concentration in R, G, B
     eosin: tuple[float, float, float]
-    strength: tuple[float, float]
-    white: tuple[float, float, float]
+    strength: tuple[float, float]  # factors on both concentrations
+    white: tuple[float, float, float]  # light that passes the bare slide, R, G, B in 0..255
     magnification: float
-    blur_px: float
-    noise: float
+    blur_px: float  # of the optics
+    noise: float  # of the sensor, levels at mid grey
 
 
 LABORATORIES = (

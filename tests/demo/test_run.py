@@ -15,9 +15,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from augrecipes.demo import bags as demo_bags
+from augrecipes.demo import arrivals as demo_arrivals
 from augrecipes.demo import proofs
-from augrecipes.demo.bags import arrivals
+from augrecipes.demo.arrivals import arrivals
 from augrecipes.demo.run import run_demo
 from augrecipes.demo.slides import draw_slides
 from augrecipes.demo.tables import arrival_table
@@ -62,7 +62,7 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
 
 def test_bags_are_delivered_when_they_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The large bag is begun first: in order the small ones wait for it, and not with in_order=False."""
-    small_is_done, plain = get_context("fork").Semaphore(0), demo_bags._Stamped.__getitem__
+    small_is_done, plain = get_context("fork").Semaphore(0), demo_arrivals._Stamped.__getitem__
 
     warm: list[int] = []  # each worker has its own
 
@@ -79,7 +79,7 @@ def test_bags_are_delivered_when_they_are_done(tmp_path: Path, monkeypatch: pyte
             sample["done"] = time.monotonic()
         return sample
 
-    monkeypatch.setattr(demo_bags._Stamped, "__getitem__", read)
+    monkeypatch.setattr(demo_arrivals._Stamped, "__getitem__", read)
     slides = draw_slides(tmp_path, bags=2, shrink=2)
     found = arrivals(os.fspath(slides), "stained-tissue-bag")
     assert [(one.bag, one.tiles) for one in found] == [("slide-1", 48), ("slide-2", 6)]
