@@ -12,13 +12,13 @@ from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import Pick
-from augrecipes.data.read import marks_of
+from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS, read_image
-from augrecipes.sources.losses import Depth, Frames, check_losses
+from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 
@@ -49,24 +49,14 @@ class TileBags(SampleDataset):
         pick: which tiles of a larger bag: `random`, drawn anew in every epoch, `first`, or `stride`, evenly spaced;
             None takes what the recipe says. In mode `eval` there is no drawing: `random` then means `stride`.
         threads: that read and transform the tiles of one bag; None: one a core, and one in a DataLoader worker.
-        mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
         on_error: `raise` a DataError for a tile that cannot be read or transformed, or comes out with another size than
             most; or `skip` it: it is left out of its bag, and where fewer than `min_tiles` are left, another bag is
             handed out in its place. The loader's `skipped` lists the tiles, and such bags.
         split: with `files`: take the bags of this split.
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
-        exif: `apply` turns tiles as their EXIF orientation says.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         max_pixels: larger tiles are refused before they are decoded.
-        depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
-            other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
-        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
-            AUGRECIPES_FRAMES says, or `error`.
-        cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
-        save_applied_params: add `applied` to every sample.
+        mode, seed, optimize, exif, channels, depth, frames, cache, save_applied_params: as `ImageFolder` has them.
 
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
@@ -115,15 +105,7 @@ class TileBags(SampleDataset):
         cache: bool = True,
         save_applied_params: bool = False,
     ) -> None:
-        super().__init__(
-            recipe,
-            mode=mode,
-            seed=seed,
-            optimize=optimize,
-            on_error=on_error,
-            save_applied_params=save_applied_params,
-            threads=threads,
-        )
+        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params, threads=threads)
         self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
         check_source(root, files, split, labels=labels)
         if files is None:
@@ -132,14 +114,7 @@ class TileBags(SampleDataset):
             table = bags_of_csv(files, split, check=on_error == "raise")
         if on_error == "raise":
             self._check_sizes(table)
-        check_losses(depth, frames)
-        self._decode: dict[str, Any] = {
-            "exif": exif,
-            "max_pixels": max_pixels,
-            "depth": depth,
-            "frames": frames,
-            "channels": channels or self.recipe.inputs.channels or 3,
-        }
+        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
         self._hold(table, weights, samples_per_epoch)
 
     @property

@@ -66,7 +66,6 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def __init__(
         self,
         recipe: Any,
-        *,
         mode: Mode,
         seed: int,
         optimize: Optimize | None,

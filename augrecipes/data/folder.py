@@ -8,13 +8,13 @@ from typing import Any, Literal
 from augrecipes.data.batches.memory import room
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.read import marks_of, read_targets
+from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.table import Table
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
-from augrecipes.sources.losses import Depth, Frames, check_losses
+from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
 
@@ -107,20 +107,11 @@ class ImageFolder(SampleDataset):
         cache: bool = True,
         save_applied_params: bool = False,
     ) -> None:
-        super().__init__(
-            recipe,
-            mode=mode,
-            seed=seed,
-            optimize=optimize,
-            on_error=on_error,
-            save_applied_params=save_applied_params,
-        )
+        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
         check = on_error == "raise"
         table = as_table(self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout)
         check_targets(self.recipe, table)
-        check_losses(depth, frames)
-        self._decode: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames}
-        self._channels = channels or self.recipe.inputs.channels or 3
+        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
         self._hold(table, weights, samples_per_epoch)
 
     @property
@@ -130,15 +121,14 @@ class ImageFolder(SampleDataset):
         return None if boxes is None or boxes.classes is None else list(boxes.classes)
 
     def _marks(self) -> dict[str, Any]:
-        return marks_of({**self._decode, "channels": self._channels})
+        return marks_of(self._decode)
 
     def _path(self, row: int) -> str:
         return self._table.images[row]
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        targets = read_targets(
-            self._table, row, self._channels, self.recipe.inputs, undecoded=self.pipeline.reads, **self._decode
-        )
+        inputs, undecoded = self.recipe.inputs, self.pipeline.reads
+        targets = read_targets(self._table, row, inputs=inputs, undecoded=undecoded, **self._decode)
         out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=room("image"))
         return as_torch(out, self.ragged_keys)
 

@@ -40,12 +40,65 @@ _OURS = {
 
 
 class Loader(DataLoader[Any]):
-    """See `loader`, which makes one.
+    """Load batches that depend on (dataset, seed, epoch) alone.
+
+    Not on the number of workers, how they were started, where a run was resumed, or anyone's random state. The result
+    is a torch DataLoader. Every pass runs the next epoch: 0, 1, 2, ... A pass from which a batch was taken counts,
+    finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e.
+
+    Args:
+        dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
+            with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
+        batch_size: samples in a batch.
+        num_workers: how many processes read, or threads with `backend="threads"`; 0: this thread. `"auto"` measures
+            for a second or two which backend reads the most, and says so in the log and in `.choice`; nothing that
+            follows depends on it. The environment variable AUGRECIPES_LOADER settles it unmeasured: `threads:4`.
+        backend: `batches`: in this thread, when a batch is asked for. `threads`: in threads of this process, all of
+            which work on the batch that is due first; the dataset must be made for threads, as all of ours are.
+            `processes`: in workers, each of which makes whole batches. None: what num_workers says.
+        shuffle: a new permutation every epoch, the same in every run.
+        seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
+        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
+        rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size. Unless it is said,
+            it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are set
+            up after the loader; a line in the log says so.
+        world_size: number of shards; together they hold every sample of the epoch.
+        even: every rank has equally many samples and batches: where samples do not go round, up to world_size - 1
+            more, with draws of their own, are added from the epoch's beginning (`index` tells: it is len(dataset) or
+            more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
+        collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
+            and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
+            See `augrecipes.data.batches.collate`.
+        weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
+            A dataset's own weight column is `ds.weights`; it is used when it is given here.
+        samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
+            draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
+        in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one.
+        pin_memory: `auto` pins where there is a GPU.
+        prefetch_bytes: how much may be read ahead; unless it is said, 1 GiB, or a sixteenth of the memory where that is
+            less. As many batches are under way as fit into it, were each as large as the largest so far, but at least
+            one, and at most `prefetch_factor` (2) a worker.
+        persistent_workers: None keeps processes that were not forked.
+        tune_allocator: False leaves glibc's allocator as it is.
+        torch_options: these, `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
 
     Attributes:
         choice: which backend reads, with how many workers, why, and what was measured.
         backend: `batches`, `threads` or `processes`.
         num_workers: how many threads or processes; 0 with `batches`.
+
+    Raises:
+        DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
+        CollateError: while iterating: samples do not fit together.
+        LoaderError: while iterating: a worker died. Where that happens between two batches, torch itself raises a
+            RuntimeError ("DataLoader worker ... is killed by signal") at whatever line the program has reached.
+        ValueError, TypeError: an argument makes no sense.
+
+    >>> import torch
+    >>> from torch.utils.data import TensorDataset
+    >>> batches = list(loader(TensorDataset(torch.arange(5)), batch_size=2))
+    >>> [b[0].tolist() for b in batches]
+    [[0, 1], [2, 3], [4]]
     """
 
     choice: Choice
@@ -216,89 +269,5 @@ class Loader(DataLoader[Any]):
         self._place.move(restore(state, fingerprint(self._plan, self.dataset), self._plan.batches))
 
 
-def loader(
-    dataset: Any,
-    batch_size: int = 1,
-    *,
-    num_workers: int | Literal["auto"] | None = None,
-    backend: Backend | None = None,
-    shuffle: bool = False,
-    seed: int = 0,
-    drop_last: bool = False,
-    rank: int | None = None,
-    world_size: int | None = None,
-    even: bool = True,
-    collate: Literal["default", "list", "pad"] | Callable[[list[Any]], Any] = "default",
-    weights: Any = None,
-    samples_per_epoch: int | None = None,
-    **options: Any,
-) -> Loader:
-    """Load batches that depend on (dataset, seed, epoch) alone.
-
-    Not on the number of workers, how they were started, where a run was resumed, or anyone's random state. The result
-    is a torch DataLoader. Every pass runs the next epoch: 0, 1, 2, ... A pass from which a batch was taken counts,
-    finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e.
-
-    Args:
-        dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
-            with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
-        batch_size: samples in a batch.
-        num_workers: how many processes read, or threads with `backend="threads"`; 0: this thread. `"auto"` measures
-            for a second or two which backend reads the most, and says so in the log and in `.choice`; nothing that
-            follows depends on it. The environment variable AUGRECIPES_LOADER settles it unmeasured: `threads:4`.
-        backend: `batches`: in this thread, when a batch is asked for. `threads`: in threads of this process, all of
-            which work on the batch that is due first; the dataset must be made for threads, as all of ours are.
-            `processes`: in workers, each of which makes whole batches. None: what num_workers says.
-        shuffle: a new permutation every epoch, the same in every run.
-        seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
-        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
-        rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size. Unless it is said,
-            it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are set
-            up after the loader; a line in the log says so.
-        world_size: number of shards; together they hold every sample of the epoch.
-        even: every rank has equally many samples and batches: where samples do not go round, up to world_size - 1
-            more, with draws of their own, are added from the epoch's beginning (`index` tells: it is len(dataset) or
-            more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
-        collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
-            and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.batches.collate`.
-        weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
-            A dataset's own weight column is `ds.weights`; it is used when it is given here.
-        samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
-            draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
-        options: `prefetch_bytes`: how much may be read ahead; unless it is said, 1 GiB, or a sixteenth of the memory
-            where that is less. As many batches are under way as fit into it, were each as large as the largest so
-            far, but at least one, and at most `prefetch_factor` (2) a worker. `pin_memory="auto"` pins where there is a
-            GPU. `in_order=False` hands out a batch as soon as it is ready, so that no bag waits for a larger one;
-            `persistent_workers=None` keeps processes that were not forked; `tune_allocator=False` leaves glibc's
-            allocator as it is; `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
-
-    Raises:
-        DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
-        CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died. Where that happens between two batches, torch itself raises a
-            RuntimeError ("DataLoader worker ... is killed by signal") at whatever line the program has reached.
-        ValueError, TypeError: an argument makes no sense.
-
-    >>> import torch
-    >>> from torch.utils.data import TensorDataset
-    >>> batches = list(loader(TensorDataset(torch.arange(5)), batch_size=2))
-    >>> [b[0].tolist() for b in batches]
-    [[0, 1], [2, 3], [4]]
-    """
-    return Loader(
-        dataset,
-        batch_size,
-        num_workers=num_workers,
-        backend=backend,
-        shuffle=shuffle,
-        seed=seed,
-        drop_last=drop_last,
-        rank=rank,
-        world_size=world_size,
-        even=even,
-        collate=collate,
-        weights=weights,
-        samples_per_epoch=samples_per_epoch,
-        **options,
-    )
+# As functions are written: a loader is made of a dataset.
+loader = Loader

@@ -107,15 +107,7 @@ class Packed(SampleDataset):
         parsed = as_recipe(recipe)
         check_store(self.store, parsed)
         self.kind = parsed.kind
-        super().__init__(
-            parsed,
-            mode=mode,
-            seed=seed,
-            optimize=optimize,
-            on_error=on_error,
-            save_applied_params=save_applied_params,
-            threads=threads,
-        )
+        super().__init__(parsed, mode, seed, optimize, on_error, save_applied_params, threads=threads)
         of_bags = {"max_tiles": max_tiles, "min_tiles": min_tiles, "pick": pick}
         if self.kind != "bag" and any(value is not None for value in (*of_bags.values(), threads)):
             raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")

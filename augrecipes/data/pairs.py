@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.read import marks_of, naming_all
+from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch, layout_of
 from augrecipes.data.tables.pair_checks import Cropped
 from augrecipes.data.tables.pair_find import find, wanted_by
@@ -19,7 +19,7 @@ from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
-from augrecipes.sources.losses import Depth, Frames, check_losses
+from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.paths import PathLike
@@ -52,9 +52,6 @@ class PairedImages(SampleDataset):
             in `augrecipes.data.tables.csvfile`.
         names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
             without a template. Folders may be part of it: `"X4/{}x4"`.
-        mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
         on_error: `raise` one DataError for all defects, and for a file that cannot be read or transformed later; or
             `skip`: defective scenes are left out and listed in `defects` and in the log, and a sample that cannot be
             had later is replaced by another one.
@@ -63,14 +60,8 @@ class PairedImages(SampleDataset):
         weights: one number a sample, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of scenes: scenes are repeated with draws
             of their own, or only the first ones are used.
-        exif: `apply` turns images as their EXIF orientation says.
+        mode, seed, optimize, exif, max_pixels, depth, frames, cache: as `ImageFolder` has them.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
-        max_pixels: larger images are refused before they are decoded.
-        depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
-            other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
-        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
-            AUGRECIPES_FRAMES says, or `error`.
-        cache: keep folder listings in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:
@@ -125,25 +116,10 @@ class PairedImages(SampleDataset):
         cache: bool = True,
         save_applied_params: bool = False,
     ) -> None:
-        super().__init__(
-            recipe,
-            mode=mode,
-            seed=seed,
-            optimize=optimize,
-            on_error=on_error,
-            save_applied_params=save_applied_params,
-        )
+        super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
         if check not in ("headers", "names"):
             raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-        channels = channels or self.recipe.inputs.channels or 3
-        check_losses(depth, frames)
-        self._decode: dict[str, Any] = {
-            "channels": channels,
-            "exif": exif,
-            "max_pixels": max_pixels,
-            "depth": depth,
-            "frames": frames,
-        }
+        self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
         found = find(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
         wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:

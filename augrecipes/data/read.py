@@ -9,10 +9,10 @@ import numpy as np
 
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Inputs
+from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image, read_mask
-from augrecipes.sources.losses import Depth, Frames, in_force
+from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 
 
 def read_targets(
@@ -49,6 +49,20 @@ def read_targets(
         if inputs.keypoints.labels is not None:
             targets[inputs.keypoints.labels] = np.arange(len(targets["keypoints"]), dtype=np.int64)
     return targets
+
+
+def decoding(
+    recipe: Recipe,
+    exif: str,
+    channels: int | None,
+    max_pixels: int,
+    depth: Depth | None,
+    frames: Frames | None,
+) -> dict[str, Any]:
+    """The arguments of `read_image`, from those of a dataset; ValueError for those that are none."""
+    check_losses(depth, frames)
+    channels = channels or recipe.inputs.channels or 3
+    return {"exif": exif, "channels": channels, "max_pixels": max_pixels, "depth": depth, "frames": frames}
 
 
 def marks_of(decode: Mapping[str, Any]) -> dict[str, Any]:
