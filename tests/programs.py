@@ -37,7 +37,7 @@ class Programs:
                 command, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False, env=_environment()
             )
         with tempfile.TemporaryDirectory() as folder:
-            status = self._ask({"text": text, "arguments": arguments, "cwd": str(cwd), "into": folder})
+            status = self._ask({"text": text, "arguments": arguments, "cwd": str(cwd.absolute()), "into": folder})
             out, err = ((Path(folder) / name).read_text(encoding="utf-8") for name in ("out", "err"))
         return subprocess.CompletedProcess(command, status, out, err)
 
@@ -97,4 +97,5 @@ def _become(program: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__" and (_told := _serve()):
-    exec(compile(_become(_told), "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+    del __file__  # as `python -c` has none: workers that are spawned would run it again
+    exec(compile(_become(_told), "<string>", "exec"))

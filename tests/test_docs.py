@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -59,7 +60,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-ENVIRONMENT = {"PYTHONPATH": str(ROOT), "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONUTF8": "1"}
+ENVIRONMENT = {
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+    "COLUMNS": WIDTH,
+    "NO_COLOR": "1",
+    "PYTHONUTF8": "1",
+}
 
 
 def run(arguments: list[str], folder: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -76,8 +82,11 @@ def run(arguments: list[str], folder: Path, timeout: float = 120) -> subprocess.
 
 # Runs the blocks that it is given one after another: Python in one session, commands as processes of their own.
 SESSION = """
-import contextlib, io, json, pathlib, subprocess, sys
+import contextlib, io, json, pathlib, sys
 if __name__ == "__main__":
+    from programs import Programs
+    MAIN = "import sys; from augrecipes.cli import main; main(sys.argv[2:])"
+    programs = Programs()
     space, told = {"__name__": "__main__"}, []
     for kind, what in json.loads(pathlib.Path("session.json").read_text()):
         if kind == "file":
@@ -88,8 +97,9 @@ if __name__ == "__main__":
                 exec(compile(what, "README.md", "exec"), space)
             told.append(["python", 0, printed.getvalue(), ""])
         else:
-            done = subprocess.run([sys.executable, "-m", *what], capture_output=True, text=True)
+            done = programs(MAIN, *what, cwd=pathlib.Path.cwd())
             told.append([" ".join(what), done.returncode, done.stdout, done.stderr])
+    programs.close()
     pathlib.Path("told.json").write_text(json.dumps(told))
 """
 QUICK = ["--seconds", "0.01", "--samples", "4", "--no-effects"]

@@ -290,13 +290,20 @@ def has_compiler() -> bool:
     return any(map(shutil.which, ("g++", "clang++"))) and header.is_file()
 
 
-@pytest.mark.skipif(not has_compiler(), reason="torch.compile's CPU backend needs a C++ compiler and Python.h")
+NEEDS_COMPILER = (
+    pytest.mark.soak,
+    pytest.mark.skipif(not has_compiler(), reason="inductor's CPU code needs a C++ compiler and Python.h"),
+)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=NEEDS_COMPILER)])
 @pytest.mark.parametrize("text", [IMAGE, PAIR], ids=["image", "pair"])
 @pytest.mark.filterwarnings("ignore")  # torch's own, of its own modules
-def test_works_under_torch_compile(text: str) -> None:
+def test_works_under_torch_compile(text: str, backend: str) -> None:
+    """The whole stage is one graph, and gives what it gives without; in a soak machine code is made of it, too."""
     device, _ = of(text)
     stage = device.device_stage()
-    compiled = torch.compile(stage, fullgraph=True)
+    compiled = torch.compile(stage, fullgraph=True, backend=backend)
     targets = ("lr", "hr") if device.scales else ("image",)
     batch: dict[str, Any] = {"label": torch.tensor([1, 2]), "path": ["a", "b"]}
     for k, name in enumerate(targets):

@@ -163,10 +163,10 @@ def mask_of(seed: int) -> np.ndarray:
 
 
 @contextmanager
-def states() -> Iterator[list[str]]:
+def states() -> Iterator[list[bytes]]:
     """What has become of every generator that steps make for themselves while the block runs, once it is left."""
     made: list[np.random.Generator] = []
-    found: list[str] = []
+    found: list[bytes] = []
     true = np.random.default_rng
 
     def recorded(seed: Any = None) -> np.random.Generator:
@@ -180,14 +180,14 @@ def states() -> Iterator[list[str]]:
         yield found
     finally:
         np.random.default_rng = true
-        found += [repr(one.bit_generator.state) for one in made]
+        found += [pickle.dumps(one.bit_generator.state) for one in made]
 
 
 class Ran(NamedTuple):
     """What a step has made of a picture, where its generators stand afterwards, and its parameters."""
 
     image: np.ndarray
-    drawn: list[str]
+    drawn: list[bytes]
     params: bytes
 
 
@@ -202,5 +202,5 @@ def run(step: Step, index: int, image: np.ndarray, mask: np.ndarray) -> Ran:
     with states() as drawn:
         given = {"image": image.copy(), "mask": mask.copy(), "bboxes": np.array([[0.2, 0.2, 0.6, 0.7]])}
         out = made(**given, cropping_bbox=[10, 10, 60, 60])["image"]
-    drawn += [repr(made.random_generator.bit_generator.state), repr(made.py_random.random())]
+    drawn += [pickle.dumps(one) for one in (made.random_generator.bit_generator.state, made.py_random.random())]
     return Ran(out, drawn, pickle.dumps(sorted(made.params.items())))
