@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from augrecipes.bench.compare import differs
 from augrecipes.bench.measure import in_turns, ratio, size_for
@@ -13,6 +10,7 @@ from augrecipes.bench.record import SideRecord
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.prefix import leading, shared
 from augrecipes.compiler.rewrite.rule import Firing
+from augrecipes.data.reading.listing import words_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Recipe
@@ -39,8 +37,8 @@ def packing(found: SideRecord, recipe: Recipe, setting: Setting) -> str:
     left = max(whole - files - done, 0.001 * whole)
     return (
         f"pack it: {files / whole:.0%} of the time goes into reading and decoding files, which a packed store leaves "
-        f"out: up to {whole / left:.1f} times as fast; augrecipes pack {_named(recipe)} {_data(setting)} "
-        "--out STORE"
+        f"out: up to {whole / left:.1f} times as fast; augrecipes pack {_named(recipe)} "
+        f"{words_of(setting.data, '--data ')} --out STORE"
     ).replace("%", " %")
 
 
@@ -56,18 +54,6 @@ def _labels(stage: str) -> set[str]:
 def _named(recipe: Recipe) -> str:
     """The recipe as the command line takes it."""
     return recipe.name if recipe.name in gallery.gallery_names() else recipe.file or recipe.name
-
-
-def _data(setting: Setting) -> str:
-    """The data as `--data` takes them."""
-    if not isinstance(setting.data, Mapping):
-        return f"--data {os.fspath(setting.data)}"
-    every: Iterator[tuple[str, Any]] = (
-        (name, folder)
-        for name, found in setting.data.items()
-        for folder in ([found] if isinstance(found, str | os.PathLike) else found)
-    )
-    return " ".join(f"--data {name}={os.fspath(folder)}" for name, folder in every)
 
 
 def quicker(side: Side, setting: Setting, batch_size: int, seconds: float, progress: Progress | None = None) -> str:

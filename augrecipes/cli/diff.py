@@ -118,12 +118,12 @@ def _draw(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) ->
     """The picture's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
     from augrecipes.diff.picture import draw
     from augrecipes.errors import LintError
-    from augrecipes.verify import checked_path, save_worst
+    from augrecipes.preview.save import checked_path, save_sheet
 
     checked_path(out)
     try:
         with progress("drawing") as advance:
-            return save_worst(draw(first, second, sources, progress=advance, **how), out)
+            return save_sheet(draw(first, second, sources, progress=advance, **how), out)
     except LintError as error:
         complain(error)
         raise typer.Exit(exit_status(error) + 1) from None

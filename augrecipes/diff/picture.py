@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from augrecipes.data.reading.listing import Data, StrPath, words_of
 from augrecipes.data.reading.sample import open_data
 from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.errors import DataError
-from augrecipes.preview.apart import amplification, ink
-from augrecipes.preview.cells import cell_of_output
-from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.apart import amplified, ink
+from augrecipes.preview.cells import cell_of_output, output_aspect
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
@@ -87,7 +87,7 @@ def draw(
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
     compared = [_compared(one, name, first, second) for one in shown.rows for name in targets]
-    layout = _layout(compared)
+    layout = layout_for(4, *output_aspect([side for one in compared for side in (one.a, one.b)], None, _WIDTHS_PX))
     body = [_row(one, layout, first, second) for one in compared]
     lines = [
         f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
@@ -118,16 +118,9 @@ def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
     return _Compared(one, name, picture_of_input(source), a, b)
 
 
-def _layout(compared: Sequence[_Compared]) -> Layout:
-    """Four columns, in cells that suit what came out."""
-    sizes = [picture.shape for one in compared for picture in (one.a, one.b)]
-    aspect = float(np.clip(np.median([height / width for height, width, _ in sizes]), 0.5, 1.6))
-    return layout_for(4, aspect, int(np.clip(max(width for _, width, _ in sizes), *_WIDTHS_PX)))
-
-
 def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
     given, path = one.drawn.given, Path(one.drawn.given.path)
-    source = Cell(_fitted(one.source, layout), f"source · {_size(one.source)}", quiet=True)
+    source = Cell(layout.fitted(one.source), f"source · {_size(one.source)}", quiet=True)
     cells = [
         source,
         _shown(one.a, one.drawn.outputs[0], one.name, first, layout),
@@ -145,7 +138,7 @@ def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layo
     head = f"{side.name} · {_size(picture)} · {out[name].dtype}"
     if side.recipe.kind == "image":
         return cell_of_output(out, side.recipe, layout, head)
-    return Cell(_fitted(picture, layout), head)
+    return Cell(layout.fitted(picture), head)
 
 
 def _apart(one: _Compared, layout: Layout) -> Cell:
@@ -154,11 +147,11 @@ def _apart(one: _Compared, layout: Layout) -> Cell:
         empty = ink(np.zeros((layout.cell_height, layout.cell_width), np.float32))
         return Cell(empty, "sizes differ", quiet=True)
     apart = np.abs(one.a.astype(np.float32) - one.b.astype(np.float32)).max(axis=-1)
-    times, most = amplification(apart), float(apart.max())
+    (difference, times), most = amplified(apart), float(apart.max())
     a, b = (out[one.name] for out in one.drawn.outputs)
     told = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
     head = f"difference × {times} · most {number(most)}" if most else told
-    return Cell(_fitted(ink(apart * np.float32(times / 255)), layout), head, quiet=not most)
+    return Cell(layout.fitted(difference), head, quiet=not most)
 
 
 def _beside(drawn: Drawn) -> Iterator[str]:
@@ -174,7 +167,3 @@ def _beside(drawn: Drawn) -> Iterator[str]:
 
 def _size(picture: Picture) -> str:
     return f"{picture.shape[1]}×{picture.shape[0]}"
-
-
-def _fitted(picture: Picture, layout: Layout) -> Picture:
-    return fit_into(picture, layout.cell_height, layout.cell_width)[0]

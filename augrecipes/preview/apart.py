@@ -28,6 +28,16 @@ def amplification(apart: NDArray[np.float32]) -> int:
     return times
 
 
+def amplified(apart: NDArray[np.float32]) -> tuple[Picture, int]:
+    """A difference as a picture, and by how much it is amplified there.
+
+    >>> amplified(np.full((4, 4), 5, np.float32))[1]
+    32
+    """
+    times = amplification(apart)
+    return ink(apart * np.float32(times / 255)), times
+
+
 def ink(strength: NDArray[np.float32]) -> Picture:
     """Strengths of 0..1, H×W, as a picture: 0 is the empty page, 1 is ink.
 

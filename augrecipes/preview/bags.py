@@ -14,7 +14,7 @@ from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.data.reading.listing import Data, list_data, words_of
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
-from augrecipes.preview.cells import short_label
+from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
 from augrecipes.preview.rows import draws, facts, show_rows, told_draws
 from augrecipes.preview.sheet import page
@@ -166,7 +166,7 @@ class _Drawer:
         for stage in zip(*found, strict=True):
             label, images = stage[0][0], [image for _, image in stage]
             same = all(np.array_equal(a, b) for a, b in zip(before, images, strict=True))
-            header = short_label(label) + (" – unchanged" if same else "")
+            header = header_after(label, same)
             yield Strip([picture_of_input(image) for image in images], header, same)
             before = images
 

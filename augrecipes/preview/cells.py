@@ -31,8 +31,16 @@ def cell_of_output(
 def cell_of_stage(label: str, image: NDArray[Any], before: NDArray[Any], layout: Layout) -> Cell:
     """The picture after one step; its header is grey where the step changed nothing."""
     same = image.shape == before.shape and bool(np.array_equal(image, before))
-    picture, _ = fit_into(picture_of_input(image), layout.cell_height, layout.cell_width)
-    return Cell(picture, f"{short_label(label)} – unchanged" if same else short_label(label), quiet=same)
+    return Cell(layout.fitted(picture_of_input(image)), header_after(label, same), quiet=same)
+
+
+def header_after(label: str, same: bool) -> str:
+    """What stands over the picture after a step.
+
+    >>> header_after("HorizontalFlip#1", True)
+    'HorizontalFlip – unchanged'
+    """
+    return short_label(label) + (" – unchanged" if same else "")
 
 
 def short_label(label: str) -> str:
@@ -44,17 +52,20 @@ def short_label(label: str) -> str:
     return label.removesuffix("#1")
 
 
-def output_aspect(images: Sequence[NDArray[Any]], output: Output | None) -> tuple[float, int]:
+def output_aspect(
+    images: Sequence[NDArray[Any]], output: Output | None, widths: tuple[int, int] = (176, 256)
+) -> tuple[float, int]:
     """Height over width of a cell that suits these images, and the largest width (px) worth giving it.
 
     Args:
         images: outputs, or H×W×C images where `output` is None.
         output: gives the layout of outputs.
+        widths: least and most of a cell, px.
     """
     first = 1 if output is not None and output.layout == "chw" else 0
     sizes = np.array([image.shape[first : first + 2] for image in images], float)
     aspect = float(np.clip(np.median(sizes[:, 0] / sizes[:, 1]), 0.5, 1.6))
-    return aspect, int(np.clip(sizes[:, 1].max(), 176, 256))
+    return aspect, int(np.clip(sizes[:, 1].max(), *widths))
 
 
 def _decorated(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_sta
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.pairs import pair_sheet
 from augrecipes.preview.rows import facts, show_rows, told_draws
+from augrecipes.preview.save import checked_path, save_sheet
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
@@ -90,20 +90,12 @@ def preview(
     ...     preview("folder-128", data.tissue, Path(folder) / "grid.png", rows=2, columns=3).name
     'grid.png'
     """
-    out = Path(out)
-    if out.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
-        raise DataError("a preview is written as .png or .jpg", path=str(out))
+    out = checked_path(out)
     sheet = sample_grid(
         recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, mode=mode,
         optimize=optimize, masks=masks, progress=progress,
     )  # fmt: skip
-    _, encoded = cv2.imencode(out.suffix.lower(), cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(encoded.tobytes())
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", path=str(out)) from error
-    return out
+    return save_sheet(sheet, out)
 
 
 def sample_grid(
@@ -189,8 +181,8 @@ def _caption(sample: Sample) -> tuple[str, str]:
 def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
     """One row a source: the source, then its draws."""
     columns = 1 + len(drawn[0].outputs)
-    aspect, largest = output_aspect([out["image"] for one in drawn for out in one.outputs], recipe.output)
-    layout = layout_for(columns, aspect, largest)
+    images = [out["image"] for one in drawn for out in one.outputs]
+    layout = layout_for(columns, *output_aspect(images, recipe.output))
     body = []
     for number, one in enumerate(drawn):
         cells = [cell_of_source(one.sample, recipe, layout, classes)]
@@ -208,8 +200,7 @@ def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str])
     lines = -(-most // across)
     across = max(-(-most // lines), 1)
     images = [image for one in drawn for _, image in one.stages] or [one.sample.images["image"] for one in drawn]
-    aspect, largest = output_aspect(images, None)
-    layout = layout_for(across + 1, aspect, largest)
+    layout = layout_for(across + 1, *output_aspect(images, None))
     body = []
     for one in drawn:
         before = one.sample.images["image"]

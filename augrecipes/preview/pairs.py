@@ -16,7 +16,7 @@ from augrecipes.compiler.pair import PairPipeline
 from augrecipes.data.reading.listing import Data, words_of
 from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError
-from augrecipes.preview.cells import short_label
+from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_crops
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
@@ -140,7 +140,7 @@ def _stage_groups(one: _Drawn, pipeline: PairPipeline) -> list[Group]:
     before: Mapping[str, NDArray[Any]] = one.sample.images
     for label, pictures in one.stages:
         same = pictures.keys() == before.keys() and all(np.array_equal(pictures[n], before[n]) for n in pictures)
-        header = short_label(label.rpartition("/")[2]) + (" – unchanged" if same else "")
+        header = header_after(label.rpartition("/")[2], same)
         groups.append(Group(_stage_panels(pictures, pipeline), header, quiet=same))
         before = pictures
     return groups

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.preview.display import Picture
+from augrecipes.preview.display import Picture, fit_into
 from augrecipes.preview.text import Colour, draw_text, fit, width_px
 
 MAX_WIDTH_PX = 2400
@@ -70,6 +70,10 @@ class Layout:
     def width(self) -> int:
         """Width of the whole sheet."""
         return 2 * MARGIN + self.columns * self.cell_width + (self.columns - 1) * GAP
+
+    def fitted(self, picture: Picture) -> Picture:
+        """A picture at the largest size that a cell holds, proportions kept."""
+        return fit_into(picture, self.cell_height, self.cell_width)[0]
 
     def row_height(self, row: Row) -> int:
         """Height of a row with its header and its caption."""

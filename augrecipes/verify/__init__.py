@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from augrecipes.preview.save import checked_path as checked_path
+from augrecipes.preview.save import save_sheet as save_worst
 from augrecipes.verify.gauges import GOALS as GOALS
 from augrecipes.verify.gauges import LAWS as LAWS
 from augrecipes.verify.gauges import Figure as Figure
 from augrecipes.verify.gauges import Place as Place
 from augrecipes.verify.gauges import Worst as Worst
 from augrecipes.verify.gauges import number as number
-from augrecipes.verify.picture import checked_path as checked_path
 from augrecipes.verify.picture import draw_worst as draw_worst
-from augrecipes.verify.picture import save_worst as save_worst
 from augrecipes.verify.run import Verification as Verification
 from augrecipes.verify.run import replay as replay
 from augrecipes.verify.run import verify as verify

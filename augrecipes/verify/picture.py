@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import DataError
-from augrecipes.preview.apart import amplification, ink
-from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.apart import amplified, ink
+from augrecipes.preview.cells import output_aspect
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_mask
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.verify.compare import Build
@@ -23,31 +23,7 @@ from augrecipes.verify.levels import levels_of
 from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Replay, Verification, builder, replay_from
 
-_LARGEST_PX, _LEAST_PX = 384, 256
-
-
-def save_worst(sheet: NDArray[np.uint8], out: StrPath) -> Path:
-    """Write a sheet as `.png` or `.jpg`; missing folders are made.
-
-    Raises:
-        DataError: another ending, or it cannot be written.
-    """
-    out = checked_path(out)
-    _, encoded = cv2.imencode(out.suffix.lower(), cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(encoded.tobytes())
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", path=str(out)) from error
-    return out
-
-
-def checked_path(out: StrPath) -> Path:
-    """The path of a picture; DataError where its ending is not one of a picture's."""
-    path = Path(out)
-    if path.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
-        raise DataError("the picture is written as .png or .jpg", path=str(path))
-    return path
+_WIDTHS_PX = (256, 384)  # least and most of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +59,7 @@ def draw_worst(
     shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
     if not shown:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
-    aspect = float(np.clip(np.median([one.plain.shape[0] / one.plain.shape[1] for one in shown]), 0.5, 1.6))
-    layout = layout_for(4, aspect, int(np.clip(max(one.plain.shape[1] for one in shown), _LEAST_PX, _LARGEST_PX)))
+    layout = layout_for(4, *output_aspect([one.plain for one in shown], None, _WIDTHS_PX))
     rows: list[Row] = []
     for one in shown:
         rows.append(_row(one, layout, verification.optimize))
@@ -144,7 +119,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
 
 
 def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
-    times = amplification(one.apart)
+    difference, times = amplified(one.apart)
     most = float(one.apart.max())
     heads = (
         f"source · {one.source.shape[1]}×{one.source.shape[0]}",
@@ -152,8 +127,8 @@ def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
         optimize,
         f"difference × {times} · most {number(most)} levels" if most else "no difference",
     )
-    pictures = (one.source, one.plain, one.fast, ink(one.apart * np.float32(times / 255)))
-    cells = [Cell(_fitted(p, layout), head, quiet=p is one.source) for p, head in zip(pictures, heads, strict=True)]
+    pictures = (one.source, one.plain, one.fast, difference)
+    cells = [Cell(layout.fitted(p), head, quiet=p is one.source) for p, head in zip(pictures, heads, strict=True)]
     return Row(cells) if one.masks is not None else Row(cells, one.caption, one.note)
 
 
@@ -162,15 +137,11 @@ def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
     source, plain, fast = one.masks or (None, None, None)
     cells = []
     for picture, mask, head in ((one.source, source, "mask"), (one.plain, plain, "none"), (one.fast, fast, optimize)):
-        fitted = _fitted(picture, layout)
+        fitted = layout.fitted(picture)
         draw_mask(fitted, np.asarray(mask))
         cells.append(Cell(fitted, head, quiet=head == "mask"))
     differs = np.asarray(plain) != np.asarray(fast)
     share = float(differs.mean())
     told = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-    cells.append(Cell(_fitted(ink(differs.astype(np.float32)), layout), told))
+    cells.append(Cell(layout.fitted(ink(differs.astype(np.float32))), told))
     return Row(cells, one.caption, one.note)
-
-
-def _fitted(picture: Picture, layout: Layout) -> Picture:
-    return fit_into(picture, layout.cell_height, layout.cell_width)[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from augrecipes.bench.report.headline import advised, headline, last_sides, name
 from augrecipes.bench.report.intervals import in_figures, scale_of
 from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
 from augrecipes.bench.report.thumbnails import Grid
+from augrecipes.data.reading.listing import words_of
 
 Told = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: 
         told=told, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
         sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
         headline=headline(told), last=last_sides(told), starves=starves, advised=advised,
-        how_sure=how_sure(), margin=1 + MARGIN, data=_data(told),
+        how_sure=how_sure(), margin=1 + MARGIN, data=words_of(told["data"]),
         levels={r["name"]: [s["level"] for s in told["sides"] if s["recipe"] == r["name"]] for r in told["recipes"]},
         stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(told),
         stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
@@ -100,19 +100,6 @@ def _verdicts(told: Told) -> dict[str, list[Told]]:
     between = [one for one in told["verdicts"] if owner[one["one"]] != owner[one["other"]]]
     within = [one for one in told["verdicts"] if one not in between]
     return {"shown": between or within, "folded": within if between else []}
-
-
-def _data(told: Told) -> str:
-    """The data as they were given.
-
-    >>> _data({"data": {"hr": ["a", "b"], "lr": "c"}}), _data({"data": "photos"})
-    ('hr=a hr=b lr=c', 'photos')
-    """
-    data = told["data"]
-    if not isinstance(data, Mapping):
-        return os.fspath(data)
-    every = [(name, [found] if isinstance(found, str) else found) for name, found in data.items()]
-    return " ".join(f"{name}={folder}" for name, found in every for folder in found)
 
 
 def _steps(waits: Sequence[Told]) -> Iterator[str]:

@@ -105,15 +105,17 @@ def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
     return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
 
 
-def words_of(data: Data | Sequence[StrPath]) -> str:
-    """The data as the command line takes them.
+def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
+    """The data as the command line takes them, each with a word before it.
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
+    >>> words_of("a", "--data ")
+    '--data a'
     """
     if not isinstance(data, Mapping):
-        return " ".join(os.fsdecode(root) for root in as_list(data))
-    return " ".join(f"{name}={os.fsdecode(root)}" for name, roots in data.items() for root in as_list(roots))
+        return " ".join(f"{before}{os.fsdecode(root)}" for root in as_list(data))
+    return " ".join(f"{before}{name}={os.fsdecode(root)}" for name, roots in data.items() for root in as_list(roots))
 
 
 def _pairs(
