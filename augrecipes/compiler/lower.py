@@ -10,7 +10,6 @@ from augrecipes.compat.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.made_size import guard
 from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, SCALES, kind_of
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
@@ -56,9 +55,7 @@ def lower_step(step: Step, sites: Sites, share: str = "tile", wrap: Wrap | None 
     children = [lower_step(child, sites, share, wrap) for child in step.steps]
     made = group(step, children) if step.is_group else construct(step)
     sites.append((made, step.site, share == "bag"))
-    lowered = made if wrap is None or step.is_group else wrap(step, made)
-    guard(made, step.site)  # last: it stands before whatever draws
-    return lowered
+    return made if wrap is None or step.is_group else wrap(step, made)
 
 
 def _deferred(step: Step, made: Any) -> Any:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
+from augrecipes.compiler.lower import Sites
 from augrecipes.errors import DataError
-from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.bounds import told
 
 Drawn = Mapping[str, Any]
 Size = tuple[float, float]
@@ -34,37 +35,69 @@ def _padded_or_cut(step: Any, drawn: Drawn, height: int, width: int) -> Size:
     return height + top + bottom, width + left + right
 
 
-# What a step makes of a picture whose size no recipe knows: from its draws and the picture's height and width.
+def _padded_first(step: Any, drawn: Drawn, height: int, width: int) -> Size:
+    return _padded(step, drawn["pad_params"], height, width) if drawn["pad_params"] else (0, 0)
+
+
+def _sides(step: Any, drawn: Drawn, height: int, width: int) -> Size:
+    return step.height, step.width
+
+
+def _size(step: Any, drawn: Drawn, height: int, width: int) -> Size:
+    return step.size
+
+
+# What a step makes of a picture, from its draws and the picture's height and width. Other classes make none larger.
 _SIZES: dict[str, Callable[[Any, Drawn, int, int], Size]] = {
     "Affine": _fitted,
+    "CenterCrop": _padded_first,
+    "Crop": _padded_first,
     "CropAndPad": _padded_or_cut,
     "LongestMaxSize": _scaled,
     "Pad": _padded,
     "PadIfNeeded": _padded,
     "Perspective": _seen,
+    "RandomCrop": _padded_first,
+    "RandomResizedCrop": _size,
     "RandomScale": _scaled,
+    "RandomSizedBBoxSafeCrop": _sides,
+    "RandomSizedCrop": _size,
+    "Resize": _sides,
+    "ResizeToTarget": _size,
     "SmallestMaxSize": _scaled,
 }
 
 
-def guard(step: Any, site: str) -> None:
-    """Let the transform `step` refuse draws that would make a picture of more than `MOST_BYTES`: a DataError."""
-    size_of = _SIZES.get(type(step).__name__)
-    if size_of is None:
+def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
+    """Let transforms refuse draws that would make a picture of more than `max_bytes`: a DataError.
+
+    Args:
+        sites: the transforms.
+        max_bytes: the largest picture; None: any.
+        cells: of those that draw for a pair, pixels along a common cell on the largest of their targets; by `id`.
+    """
+    if max_bytes is None:
         return
+    for step, site, _ in sites:
+        if (size_of := _SIZES.get(type(step).__name__)) is not None:
+            step.get_params_dependent_on_data = _guarded(step, site, size_of, max_bytes, (cells or {}).get(id(step), 1))
+
+
+def _guarded(step: Any, site: str, size_of: Callable[..., Size], max_bytes: int, cell: int) -> Callable[..., Any]:
     dependent = step.get_params_dependent_on_data
 
     def checked(params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = dependent(params=params, data=data)
         shape = params["shape"]
-        height, width = size_of(step, {**params, **found}, *shape[:2])
+        height, width = (cell * side for side in size_of(step, {**params, **found}, *shape[:2]))
         values = prod(shape[2:]) * getattr(getattr(data.get("image"), "dtype", None), "itemsize", 1)
-        if height * width * values > MOST_BYTES:
+        if height * width * values > max_bytes:
             raise DataError(
-                f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {shape[0]:,} × {shape[1]:,}, more "
-                f"than {MOST_BYTES >> 30} GiB; draw smaller factors, or leave out pictures of such a size",
+                f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
+                f"{cell * shape[1]:,}, more than {told(max_bytes)}; draw smaller factors, leave out pictures of such a "
+                "size, or raise the recipe's `max_bytes`",
                 step=site,
             )
         return found
 
-    step.get_params_dependent_on_data = checked
+    return checked

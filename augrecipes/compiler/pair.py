@@ -55,6 +55,8 @@ class PairPipeline(Pipeline):
         self.units = unit(scales)
         steps = compiled.plans[arrival].steps
         transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
+        shared = [made for made, _ in labels if isinstance(made, Shared)]
+        self._cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if step.name == "Degrade"}

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ import cv2
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import Sites
+from augrecipes.compiler.made_size import guard
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.whole import Whole
 from augrecipes.errors import AugrecipesError, DataError
@@ -53,6 +54,7 @@ class Pipeline(Whole):
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
     sinks: dict[str, Any]
+    _cells: Mapping[int, int] = {}  # see `guard`
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
@@ -65,6 +67,7 @@ class Pipeline(Whole):
         self.draws = Draws(compiled.seed)
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
+        guard(sites, self.recipe.max_bytes, self._cells)
         self._labels = {id(made): site for made, site, _ in sites}
         self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
         self._home, self._stream, self._count = _home(), _BARE, itertools.count()

@@ -39,6 +39,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
     def __init__(self, step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> None:
         self.names, self.units = targets, units
         self.how: How = how_to_share(step) if len(targets) > 1 else "plain"
+        self.cell = 1 if self.how == "plain" else max(units[name] for name in targets)
         at = step.at or min(targets, key=units.__getitem__)
         # One transform draws, in cells. Those that resample know their size, so each target has one of its own.
         cell = step if self.how == "plain" else _scaled(step, 1, units[at])

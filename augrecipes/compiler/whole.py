@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import Compose
 from augrecipes.compiler.lower import Sites, lower_step
+from augrecipes.compiler.made_size import guard
 from augrecipes.compiler.plan import Compiled
 
 _ONE_BY_ONE = (
@@ -83,7 +84,10 @@ class Whole(Compose):
     def _made(self, step: Any) -> Any:
         if self.compiled.recipe.kind == "pair":
             raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
-        return lower_step(step, [])
+        sites: Sites = []
+        made = lower_step(step, sites)
+        guard(sites, self.compiled.recipe.max_bytes)
+        return made
 
     # What albumentations calls on the parts of a group; each begins with the first.
 

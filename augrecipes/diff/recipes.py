@@ -175,5 +175,7 @@ def _unfelt(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
         yield "about: other words"
     if a.optimize != b.optimize:
         yield f"optimize: {a.optimize} → {b.optimize}: the same recipe and the same draws, planned differently"
+    if a.max_bytes != b.max_bytes:
+        yield f"max_bytes: {a.max_bytes} → {b.max_bytes}: the same samples, where they are made"
     if same and a.digest != b.digest:
         yield "digest: the same in effect, in other words"

@@ -12,7 +12,7 @@ from typing import Any
 Fault = tuple[str, str] | None
 
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
-MOST_BYTES = 1 << 30  # of a picture of three channels that a recipe makes
+MOST_BYTES = 1 << 30  # of a picture that a recipe makes, unless it says otherwise
 
 # Arguments that end much sooner: beyond, memory or time runs out on the smallest picture, or a formula breaks. By the
 # name of the argument in every class, or in one class alone.
@@ -55,13 +55,15 @@ _SIDES: dict[str, tuple[str, ...]] = {
 _PADS = frozenset({"CenterCrop", "Crop", "RandomCrop"})
 
 
-def fault(name: str, arguments: Mapping[str, Any]) -> Fault:
+def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:
     """The argument of a class that is out of all bounds, and why; None where all are within. Defaults are merged.
+
+    `max_bytes` is the largest picture, of three channels of uint8, that may be made; None: any.
 
     >>> fault("PadIfNeeded", {"min_height": 4294967297, "min_width": 8})
     ('min_height', 'numbers are at most 1,000,000 either way, got 4294967297')
-    >>> fault("Resize", {"height": 50_000, "width": 50_000})[1]
-    'makes pictures of 50,000 × 50,000, which is 7.0 GiB; at most 1 GiB is made'
+    >>> print(fault("Resize", {"height": 50_000, "width": 50_000})[1])
+    makes pictures of 50,000 × 50,000, more than 1 GiB; make them smaller, or raise the recipe's `max_bytes`
     """
     for argument, value in arguments.items():
         low, high = LIMITS.get((name, argument)) or LIMITS.get(argument, (-LARGEST, LARGEST))
@@ -71,7 +73,16 @@ def fault(name: str, arguments: Mapping[str, Any]) -> Fault:
             if not low <= number <= high:
                 bound = f"at most {high:,}" if number > high else f"at least {low:g}"
                 return argument, f"must be {bound} to be carried out, got {number}"
-    return _picture(name, arguments)
+    return None if max_bytes is None else _picture(name, arguments, max_bytes)
+
+
+def told(size: int) -> str:
+    """A number of bytes in words.
+
+    >>> told(1 << 30), told(10_000)
+    ('1 GiB', '10,000 bytes')
+    """
+    return f"{size:,} bytes" if size % (1 << 30) else f"{size >> 30} GiB"
 
 
 def _numbers(value: Any) -> Iterator[float]:
@@ -84,23 +95,23 @@ def _numbers(value: Any) -> Iterator[float]:
         yield value
 
 
-def _picture(name: str, arguments: Mapping[str, Any]) -> Fault:
+def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
     if name in _PADS and not arguments.get("pad_if_needed"):
         return None
     if name == "Crop":
         height, width = (arguments[f"{axis}_max"] - arguments[f"{axis}_min"] for axis in "yx")
-        return _too_large("y_max" if height > width else "x_max", height, width)
+        return _too_large("y_max" if height > width else "x_max", height, width, max_bytes)
     sides = _SIDES.get(name)
     if sides is None:
         return None
     given = [arguments.get(side) for side in sides]
     height, width = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else (given[0], given[-1])
     height, width = (min(_numbers(side), default=0) for side in (height, width))
-    return _too_large(sides[0], height, width)
+    return _too_large(sides[0], height, width, max_bytes)
 
 
-def _too_large(argument: str, height: float, width: float) -> Fault:
-    if height * width * 3 <= MOST_BYTES:
+def _too_large(argument: str, height: float, width: float, max_bytes: int) -> Fault:
+    if height * width * 3 <= max_bytes:
         return None
-    made = f"{height:,.0f} × {width:,.0f}, which is {height * width * 3 / (1 << 30):.1f} GiB"
-    return argument, f"makes pictures of {made}; at most {MOST_BYTES >> 30} GiB is made"
+    made = f"{height:,.0f} × {width:,.0f}, more than {told(max_bytes)}"
+    return argument, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"

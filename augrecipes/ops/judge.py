@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
 
 
-def verdict(step: Step) -> Refusal | None:
+def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | None:
     """Why the class of `step` refuses its arguments, or None where it takes them. The schema has accepted them.
+
+    `max_bytes`: of the largest picture that it may make.
 
     >>> from augrecipes.recipe.model import Arguments, Step
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
@@ -35,7 +37,7 @@ def verdict(step: Step) -> Refusal | None:
         merged = {name: part.get("default") for name, part in schema["properties"].items()} | arguments
         rule = RULES.get(step.name)
         # Bounds first: a rule reckons with numbers that make sense.
-        fault = bounds.fault(step.name, merged) or (None if rule is None else rule(merged))
+        fault = bounds.fault(step.name, merged, max_bytes) or (None if rule is None else rule(merged))
         if fault is not None or rule is not None:
             return None if fault is None else Refusal(fault[1], fault[0])
     judged = schema.get("x-judge", ())

@@ -28,6 +28,7 @@ class Context:
         extends: where it says so.
         kind: of the recipe.
         scales: relative grid by target (kind pair).
+        max_bytes: of the largest picture that a step may make; None: of any.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
         translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
@@ -39,6 +40,7 @@ class Context:
     extends: Position = NOWHERE
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
+    max_bytes: int | None = None
     ids: dict[str, Place] = field(default_factory=dict)
     steps: int = 0
     translated: bool = False

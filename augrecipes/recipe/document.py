@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from augrecipes.ops import registry
+from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import BAG, KEYS, TOP, WORD
@@ -43,6 +44,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     for key, owner in _KIND_OF.items():
         if key in top.entries and kind != owner:
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
+    context.max_bytes = _value(context, top, "max_bytes", MOST_BYTES)
     context.scales = pairs.build_scales(context, top)
     steps = _section(context, top, "steps")
     evaluation = _evaluation(context, top, steps or ())
@@ -62,6 +64,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         scales=Arguments(context.scales),
         bag=_bag(context, top.entries.get("bag")),
         allow_resampling=_value(context, top, "allow_resampling", False),
+        max_bytes=context.max_bytes,
         file=resolved.file,
         derived=_says_derived(top),
     )

@@ -139,6 +139,10 @@ TOP = _mapping(
     scales=_told(SCALES, "Pairs: relative grid of each target."),
     bag=_told(BAG, "Bags: how the tiles are picked."),
     allow_resampling=_told(_FLAG, "Pairs: let shared geometry resample."),
+    max_bytes=_told(
+        _or(_COUNT, _NULL),
+        "Of the largest picture that a step may make, in memory; null: of any. More is an error before it is made.",
+    ),
     extends={"type": "string", "minLength": 1, "description": "Gallery name or path of the recipe that this varies."},
     set=_told({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
     without=_told(_or(_list(_TEXT), _TEXT), "Variants: steps left out."),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.own import GROUPS
 from augrecipes.recipe.frozen import Arguments
 
@@ -206,6 +207,8 @@ class Recipe:
         scales: relative grid of each target (kind pair).
         bag: tile picking (kind bag).
         allow_resampling: let shared pair geometry resample.
+        max_bytes: of the largest picture that a step may make, in memory; None: of any. A larger one is an error of the
+            check where arguments say so, and where draws do a DataError, before memory is asked for.
         file: where the recipe was read, for messages.
         derived: `eval` is what `eval: derived` makes of `steps`.
     """
@@ -222,6 +225,7 @@ class Recipe:
     scales: Arguments = field(default_factory=Arguments)
     bag: Bag | None = None
     allow_resampling: bool = False
+    max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
     derived: bool = field(default=False, compare=False)
 
@@ -229,9 +233,9 @@ class Recipe:
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
-        The name, `about` and `optimize` do not count: they change no sample.
+        The name, `about`, `optimize` and `max_bytes` do not count: they change no sample.
         """
-        meaning = {k: v for k, v in _plain(self).items() if k not in {"name", "about", "optimize"}}
+        meaning = {k: v for k, v in _plain(self).items() if k not in {"name", "about", "optimize", "max_bytes"}}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:

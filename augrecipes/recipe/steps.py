@@ -248,7 +248,7 @@ def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
 
 
 def _ask_judge(context: Context, step: Step, body: Table, place: Place) -> None:
-    refusal = judge.verdict(step)
+    refusal = judge.verdict(step, context.max_bytes)
     if refusal is None:
         return
     node = body.entries.get(refusal.argument)

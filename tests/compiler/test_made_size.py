@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from augrecipes.compiler import made_size
-from augrecipes.errors import DataError
-from augrecipes.recipe.model import Optimize
+from augrecipes.compiler import made_size, pair, shared
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.ops import bounds
+from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.write import flow
 
-PICTURE = np.zeros((40, 50, 3), np.uint8)
+sys.path.append(str(Path(__file__).parents[1] / "laws"))
+from every_class import SLOW, STEPS
+
+PICTURE, LARGER = np.zeros((40, 50, 3), np.uint8), np.zeros((80, 100, 3), np.uint8)
 LARGE = [
     "RandomScale: {scale_limit: [9999, 9999], p: 1.0}",
     "Affine: {scale: 2000, fit_output: true, p: 1.0}",
@@ -36,22 +43,120 @@ def test_what_would_be_too_large_is_refused_by_name(steps: str, optimize: Optimi
         run(steps, optimize)
 
 
-@pytest.mark.parametrize(
-    ("steps", "factor"), [("RandomScale: {scale_limit: [9, 9], p: 1.0}", 100), ("Pad: {padding: 100}", 30)]
-)
-def test_the_limit_is_the_pictures_own_size(steps: str, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = PICTURE.nbytes * factor
-    monkeypatch.setattr(made_size, "MOST_BYTES", made)
-    run(steps, "none")
-    monkeypatch.setattr(made_size, "MOST_BYTES", made - 1)
-    with pytest.raises(DataError, match="would make"):
-        run(steps, "none")
+# Of each class that may make more of a picture than it is given: arguments with which it does.
+ENLARGE: dict[str, dict[str, Any]] = {
+    "Affine": {"scale": 3.0, "fit_output": True},
+    "CenterCrop": {"height": 120, "width": 130, "pad_if_needed": True},
+    "Crop": {"x_max": 140, "y_max": 120, "pad_if_needed": True},
+    "CropAndPad": {"px": 40, "keep_size": False},
+    "LongestMaxSize": {"max_size": 150},
+    "Pad": {"padding": 50},
+    "PadIfNeeded": {"min_height": 200, "min_width": 220},
+    "Perspective": {"scale": [0.1, 0.1], "keep_size": False, "fit_output": True},
+    "RandomCrop": {"height": 120, "width": 130, "pad_if_needed": True},
+    "RandomResizedCrop": {"size": [110, 120]},
+    "RandomScale": {"scale_limit": [1.5, 2.0]},
+    "RandomSizedBBoxSafeCrop": {"height": 110, "width": 120},
+    "RandomSizedCrop": {"min_max_height": [20, 30], "size": [110, 120]},
+    "Resize": {"height": 110, "width": 120},
+    "ResizeToTarget": {},
+    "SmallestMaxSize": {"max_size": 150},
+}
+HEAD = "version: 1\nrecipe: t\noutput: {dtype: uint8, layout: hwc}\neval: []\n"
+KINDS = {
+    "image": ("inputs: {boxes: {labels: null}}\n", {"image": PICTURE, "boxes": np.array([[10, 10, 30, 30.0]])}),
+    "bag": ("kind: bag\n", {"images": PICTURE[None]}),
+    "pair": ("kind: pair\nscales: {lr: 1, hr: 2}\nallow_resampling: true\n", {"lr": PICTURE, "hr": LARGER}),
+}
+BOXES = "RandomSizedBBoxSafeCrop"  # it needs some, and other kinds have none
+NOT_IN = {
+    "image": {"ResizeToTarget"},
+    "bag": {"ResizeToTarget", BOXES},
+    "pair": {"CropAndPad", "Pad", "PadIfNeeded", "Perspective", BOXES},  # no draw of theirs fits several grids
+}
+EACH = pytest.mark.parametrize("kind", KINDS)
 
 
-def test_without_the_guard_the_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: what the step itself does with a size like that."""
-    asked: list[Callable[..., object]] = []
-    monkeypatch.setattr(made_size, "_SIZES", {})
-    monkeypatch.setattr("albumentations.RandomScale.apply", lambda self, img, **_: asked.append(img) or img)
-    run(LARGE[0], "none")
-    assert asked
+def made(step: Step, kind: str, max_bytes: int | None, optimize: Optimize = "none") -> int | None:
+    """Bytes of the largest picture that a step makes; None where it makes none larger, or not in that kind.
+
+    DataError or RecipeError where it would make a picture of more than `max_bytes`.
+    """
+    head, given = KINDS[kind]
+    steps = f"[{{{step.name}: {flow({**step.args.plain(), 'p': 1.0})}}}]"
+    if step.name == "ResizeToTarget":
+        steps, given = f"[{{Degrade: {{source: lr, target: hr, steps: {steps}}}}}]", {"lr": PICTURE}
+    try:
+        out = (
+            parse_text(f"{HEAD}{head}max_bytes: {flow(max_bytes)}\nsteps: {steps}")
+            .compile(optimize=optimize)
+            .at(0)(**given)
+        )
+    except (RecipeError, DataError) as error:
+        if "picture" in str(error) and "more than" in str(error):
+            assert step.name in str(error)
+            raise
+        return None
+    most = max(array.nbytes for array in out.values())
+    return most if most > max(one.nbytes for one in given.values() if isinstance(one, np.ndarray)) else None
+
+
+def law(step: Step, kind: str, optimize: Optimize = "none") -> bool:
+    """Whether a step makes more than it is given; then a limit decides whether it is carried out."""
+    most = made(step, kind, None, optimize)
+    if most is None:
+        return False
+    assert made(step, kind, 2 * most, optimize) == most  # twice: one that pads and crops makes more in between
+    with pytest.raises((RecipeError, DataError)):
+        made(step, kind, int(0.95 * most), optimize)  # sides are rounded
+    return True
+
+
+@EACH
+@pytest.mark.parametrize("optimize", ["none", "fast"])
+def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) -> None:
+    found = {name for name, args in ENLARGE.items() if law(Step(name, Arguments(args)), kind, optimize)}
+    assert found == ENLARGE.keys() - NOT_IN[kind]
+
+
+@EACH
+def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
+    assert ENLARGE.keys() == made_size._SIZES.keys()
+    for step in STEPS:
+        if step.name not in SLOW:
+            law(step, kind)
+
+
+@pytest.mark.parametrize("name", sorted(ENLARGE))
+def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(made_size._SIZES, name)
+    monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")
+
+
+def test_a_guard_that_takes_cells_for_pixels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair, "Shared", OfCells)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        law(Step("Resize", Arguments(ENLARGE["Resize"])), "pair")
+
+
+class OfCells(shared.Shared):
+    """A step of a pair that thinks its targets have one pixel a cell."""
+
+    cell = property(lambda self: 1, lambda self, value: None)  # type: ignore[assignment]
+
+
+def test_the_limit_is_part_of_no_sample() -> None:
+    text = "version: 1\nrecipe: t\nsteps: [Blur]\n"
+    plain, other, none = (parse_text(text + more) for more in ("", "max_bytes: 5000000000", "max_bytes: null"))
+    assert (plain.max_bytes, other.max_bytes, none.max_bytes) == (1 << 30, 5_000_000_000, None)
+    assert plain.digest == other.digest == none.digest
+    assert [parse_text(one.to_yaml()) for one in (plain, other, none)] == [plain, other, none]
+
+
+def test_the_limit_reaches_steps_taken_out_of_a_pipeline() -> None:
+    recipe = parse_text("version: 1\nrecipe: t\nsteps: [{Pad: {padding: 100}}]\nmax_bytes: 10000")
+    [pad] = recipe.compile()
+    with pytest.raises(DataError, match="more than 10,000 bytes"):
+        pad(image=PICTURE)

@@ -22,6 +22,7 @@ recipe: every-key
 about: Words.
 kind: image
 optimize: fast
+max_bytes: 2000000000
 inputs:
   image: {channels: 3, min_size: [64, 64]}
   mask: required

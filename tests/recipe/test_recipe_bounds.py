@@ -147,7 +147,7 @@ def test_what_check_lets_pass_runs_in_a_bounded_memory(name: str, given: dict[st
 
 def test_without_the_bounds_the_law_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault, and why the bounds are there: the process ends."""
-    monkeypatch.setattr(bounds, "fault", lambda name, arguments: None)
+    monkeypatch.setattr(bounds, "fault", lambda *_: None)
     given = {"min_height": 2**32 + 1, "min_width": 8}
     assert found("PadIfNeeded", given) == []
     program = (
