@@ -49,9 +49,8 @@ def header(data: bytes) -> ImageHeader:
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError."""
-    if info.bits == 8 and info.alpha and channels in (None, 4):
-        return opencv.imdecode(data, info, color=False)
-    return opencv.imdecode(data, info, color=True)
+    alpha = info.bits == 8 and info.alpha and channels in (None, 4)
+    return opencv.imdecode(data, info, color=not alpha, room=56)
 
 
 def _frames(data: bytes) -> int:

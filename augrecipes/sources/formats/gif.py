@@ -12,6 +12,7 @@ from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
 _MOST_BLOCKS = 2**21  # of up to 255 bytes: half a gigabyte of pixels, where they are full
+_ROOM, _SLACK = 12, 2**23  # bytes a pixel that OpenCV's reader takes, and besides
 _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 
 
@@ -27,6 +28,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     """Pixels, uint8 H×W×3. Raises UnreadableError, also if truncated."""
     if not _frames(data):
         raise UnreadableError("truncated: its GIF data ends before the first frame does")
+    opencv.check_memory(info, _ROOM, _SLACK)  # where there is too little, OpenCV's reader has ended the process
     return opencv.imdecode(data, info, color=True)
 
 

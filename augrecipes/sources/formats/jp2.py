@@ -39,7 +39,7 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     """Samples as stored, uint8 or uint16. Raises UnreadableError."""
     if not _whole(info, Ends(data, data, len(data))):
         raise UnreadableError("truncated: its JPEG 2000 data has no end marker")
-    out = opencv.imdecode(data, info, color=False)
+    out = opencv.imdecode(data, info, color=False, room=40)
     if out.dtype not in (np.uint8, np.uint16):
         raise UnreadableError(f"JPEG 2000 samples of type {out.dtype}")
     return out

@@ -52,27 +52,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-_ROOM = {"jp2": 40, "avif": 56}
-"""Bytes a pixel that decoding takes on the way, where it is more than 8; and AVIF's threads take some more."""
-_THREADS = 64 << 20
+_THREADS = 64 << 20  # bytes that AVIF's take
 
 
-def _check_memory(header: ImageHeader) -> None:
-    """MemoryError where there is not enough to decode: OpenCV does not say that this was its trouble.
-
-    It is asked for and given back, and never touched.
-    """
-    wide = 2 if header.bits > 8 else 1
-    np.empty(header.height * header.width * _ROOM.get(header.format, 8) * wide + _THREADS, np.uint8)
+def check_memory(header: ImageHeader, room: int, more: int = 0) -> None:
+    """MemoryError where there are not so many bytes a pixel: they are asked for and given back, and never touched."""
+    np.empty(header.height * header.width * room * (2 if header.bits > 8 else 1) + more, np.uint8)
 
 
-def imdecode(data: bytes | bytearray | NDArray[np.uint8], header: ImageHeader, *, color: bool) -> NDArray[Any]:
+def imdecode(data: bytes | bytearray, header: ImageHeader, *, color: bool, room: int = 8) -> NDArray[Any]:
     """Pixels as OpenCV decodes them, in RGB order, never turned by EXIF.
 
     Args:
         data: the whole file.
         header: its header; the size must agree.
         color: True for uint8 H×W×3 whatever is stored; False for what is stored: H×W, H×W×3 or H×W×4 of any dtype.
+        room: bytes a pixel that decoding takes on the way.
 
     Raises:
         UnreadableError: OpenCV refuses the data, or decodes another size.
@@ -86,7 +81,7 @@ def imdecode(data: bytes | bytearray | NDArray[np.uint8], header: ImageHeader, *
             raise_if_memory(error)
             out = None
     if out is None:
-        _check_memory(header)
+        check_memory(header, room, _THREADS)  # OpenCV does not say that this was its trouble
         raise UnreadableError(
             f"damaged, or a kind of {header.format.upper()} that OpenCV {cv2.__version__} cannot decode"
         )

@@ -1,16 +1,16 @@
 """PNG: chunks walked and inflated here, filters and interlacing undone by OpenCV's libpng.
 
 libpng writes its complaints to stderr, trusts text and profile chunks, and OpenCV expands palettes. So it never sees
-the file: it gets a fresh PNG made of the checked header, palette and pixel bytes, stored without compression. Inflating
-is the larger part of the work and is done once, so this costs a tenth to a quarter more than OpenCV alone. For masks
-the fresh PNG says "grey" where the file said "palette", and what comes out is the indices.
+the file: it gets fresh PNGs made of the checked header, palette and pixel bytes, stored without compression; of a large
+picture one for each strip, so that pixels are not in memory several times. For masks the fresh PNG says "grey" where
+the file said "palette", and what comes out is the indices.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -26,8 +26,10 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
 _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY_ALPHA: (8, 16), _RGBA: (8, 16)}
+_SLICE = 1 << 16  # bytes that are inflated at a time
 _BLOCK = 65535  # most bytes in a block of deflate that is not compressed
-_SLICE = 1 << 16  # bytes inflated at a time, to at most 64 MiB
+_STRIP, _ROWS = 1 << 16, 16  # bytes of pixels that are decoded at a time, little enough for malloc to keep; and rows
+_MOST = 2**31 - 2**20  # bytes in a chunk, and what comes with them
 _NEEDED = (b"IHDR", b"PLTE", b"tRNS", b"IDAT")
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
@@ -69,7 +71,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     if alpha and out.ndim == 3 and out.shape[2] == 3:  # OpenCV leaves out the alpha of a wholly opaque palette
         opaque = np.iinfo(out.dtype).max
         return np.dstack([out, np.full(out.shape[:2], opaque, out.dtype)])
-    return out if alpha or out.ndim == 2 else np.ascontiguousarray(out[:, :, :3])
+    return out if alpha or out.ndim == 2 or out.shape[2] == 3 else np.ascontiguousarray(out[:, :, :3])
 
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
@@ -132,117 +134,117 @@ def _read(data: bytes, info: ImageHeader) -> _Png:
     return _Png(info, kind, interlaced, palette, transparent, found[b"IDAT"])
 
 
-def _passes(png: _Png) -> list[tuple[int, int]]:
-    """Rows and bytes per row (filter byte included) of each pass."""
-    info, bits = png.info, png.info.bits * _SAMPLES[png.kind]
+def _passes(png: _Png, kind: int) -> list[tuple[int, int]]:
+    """Rows, and bytes of a row with its filter, of each pass."""
+    info, bits = png.info, png.info.bits * _SAMPLES[kind]
     steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
     sizes = [(-((y - info.height) // dy), -((x - info.width) // dx)) for x, y, dx, dy in steps]
     return [(h, 1 + (w * bits + 7) // 8) for h, w in sizes if h > 0 and w > 0]
 
 
-def _inflated(packed: list[memoryview], needed: int) -> Generator[bytes, None, int | None]:
-    """The first `needed` bytes of pixels in pieces; returns their checksum, where it has been compared with them."""
-    unpacker, left, last = zlib.decompressobj(), needed, b""
-    for part in packed:
-        for at in range(0, len(part), _SLICE):
-            fed = part[at : at + _SLICE]
-            try:
-                # One byte more than is needed: the checksum at the end is only read once nothing else can come.
-                piece = unpacker.decompress(fed, left + 1)
-            except zlib.error as error:
-                raise_if_memory(error)
-                raise UnreadableError(f"damaged PNG data ({error})") from None
-            last = (last + bytes(fed[: len(fed) - len(unpacker.unused_data)][-4:]))[-4:]
-            yield piece[:left]
-            if len(piece) > left:  # the file has more pixels than the picture
-                return None
-            left -= len(piece)
-            if unpacker.eof:
-                break
-    if left:
-        raise UnreadableError(f"truncated: {needed - left} of {needed} bytes of PNG pixels")
-    return int.from_bytes(last, "big") if unpacker.eof else None
+def _inflated(packed: list[memoryview], sizes: list[int]) -> Iterator[bytes]:
+    """So many bytes of pixels, and so many, and so on; and in the end their checksum is compared."""
+    unpacker, needed, found = zlib.decompressobj(), sum(sizes), 0
+    slices = (part[at : at + _SLICE] for part in packed for at in range(0, len(part), _SLICE))
+    try:
+        for size in sizes:
+            pieces, left = [], size
+            while left:
+                fed = unpacker.unconsumed_tail or next(slices, b"")
+                piece = unpacker.decompress(fed, left)
+                pieces.append(piece)
+                left -= len(piece)
+                found += len(piece)
+                if left and (unpacker.eof or not (fed or piece)):
+                    raise UnreadableError(f"truncated: {found} of {needed} bytes of PNG pixels")
+            yield b"".join(pieces)
+        # It is only read where nothing else can come; a file may have more pixels than the picture.
+        while not unpacker.eof and (fed := unpacker.unconsumed_tail or next(slices, b"")):
+            if unpacker.decompress(fed, 1):
+                return
+    except zlib.error as error:
+        raise_if_memory(error)
+        raise UnreadableError(f"damaged PNG data ({error})") from None
 
 
-def _chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(content, zlib.crc32(name)))
+def _stored(pieces: tuple[bytes, ...]) -> list[bytes | memoryview]:
+    """Deflate that is not compressed, in parts: zlib makes it, too, but clears large tables first."""
+    parts: list[bytes | memoryview] = [b"\x78\x01"]
+    checksum = 1
+    for piece in pieces:
+        checksum = zlib.adler32(piece, checksum)
+        for at in range(0, len(piece), _BLOCK):
+            part = memoryview(piece)[at : at + _BLOCK]
+            parts += [struct.pack("<BHH", 0, len(part), len(part) ^ 0xFFFF), part]
+    return [*parts, b"\1\0\0\xff\xff", struct.pack(">I", checksum)]
+
+
+def _chunk(name: bytes, *content: bytes | memoryview) -> list[bytes | memoryview]:
+    checksum = reduce(lambda known, part: zlib.crc32(part, known), content, zlib.crc32(name))
+    return [struct.pack(">I", sum(map(len, content))), name, *content, struct.pack(">I", checksum)]
 
 
 def _libpng(png: _Png, kind: int, *, alpha: bool = False) -> NDArray[Any]:
-    info = png.info
-    parts = [SIGNATURE]
-    ihdr = struct.pack(">IIBBBBB", info.width, info.height, info.bits, kind, 0, 0, png.interlaced)
-    parts.append(_chunk(b"IHDR", ihdr))
-    if kind == _PALETTE:
-        # An index past the palette's end is black, as in other readers.
-        entries = 2**info.bits
-        parts.append(_chunk(b"PLTE", png.palette[: 3 * entries].ljust(3 * entries, b"\0")))
-        if alpha and png.transparent:
-            parts.append(_chunk(b"tRNS", png.transparent[:entries]))
-    elif kind == _RGB and alpha and len(png.transparent) >= 6:
-        parts.append(_chunk(b"tRNS", png.transparent[:6]))
-    color = info.bits <= 8 and kind in (_RGB, _PALETTE, _RGBA) and not alpha
-    return opencv.imdecode(_stored(b"".join(parts), png), info, color=color)
-
-
-def _stored(before: bytes, png: _Png) -> NDArray[np.uint8]:
-    """A whole PNG: what stands before the pixels, and the pixels, inflated into blocks that are not compressed."""
-    passes = _passes(png)
-    needed = sum(rows * width for rows, width in passes)
+    """Pixels, strip by strip where the picture is large; each begins with the last row of the one above."""
+    info, passes = png.info, _passes(png, kind)
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
-    if needed > 1032 * sum(map(len, png.packed)):
+    if sum(rows * width for rows, width in passes) > 1032 * sum(map(len, png.packed)):
         raise UnreadableError("truncated: its PNG data cannot hold the picture")
-    whole, rest = divmod(needed, _BLOCK)
-    size = 2 + whole * (5 + _BLOCK) + 5 + rest + 4
-    if size >= 2**31:
-        raise UnreadableError("more than 2 GB of PNG pixels")
-    start = len(before) + 8
-    out = np.empty(start + size + 4 + 12, np.uint8)
-    out[: start + 2] = np.frombuffer(before + struct.pack(">I", size) + b"IDAT\x78\x01", np.uint8)
-    blocks = [out[at : at + 5 + _BLOCK] for at in range(start + 2, start + size - 4, 5 + _BLOCK)]
-    blocks[-1] = blocks[-1][: 5 + rest]
-    for block in blocks:
-        length = len(block) - 5
-        block[:5] = np.frombuffer(struct.pack("<BHH", block is blocks[-1], length, length ^ 0xFFFF), np.uint8)
-    checksum = _fill([block[5:] for block in blocks], passes, _inflated(png.packed, needed))
-    out[start + size - 4 : start + size] = np.frombuffer(struct.pack(">I", checksum), np.uint8)
-    crc = struct.pack(">I", zlib.crc32(out[start - 4 : start + size].data))
-    out[start + size :] = np.frombuffer(crc + _chunk(b"IEND", b""), np.uint8)
+    if png.interlaced or info.bits < 8 or kind == _PALETTE:
+        (raw,) = _inflated(png.packed, [sum(rows * width for rows, width in passes)])
+        return _strip(png, kind, (raw,), passes, info.height, alpha=alpha)
+    ((_, width),) = passes
+    most = max(_STRIP // width, _ROWS)
+    heights = [min(most, info.height - top) for top in range(0, info.height, most)]
+    above, top, out = b"", 0, np.empty(0, np.uint8)
+    for rows, raw in zip(heights, _inflated(png.packed, [rows * width for rows in heights]), strict=True):
+        more = bool(above)
+        found = _strip(png, kind, (above, raw), [(rows, width)], rows + more, alpha=alpha)
+        if rows == info.height:
+            return found
+        if not more:
+            out = np.empty((info.height, *found.shape[1:]), found.dtype)
+        out[top : top + rows] = found[more:]
+        above, top = b"\0" + _samples(found[-1], kind), top + rows
     return out
 
 
-def _fill(
-    blocks: list[NDArray[np.uint8]], passes: list[tuple[int, int]], pieces: Generator[bytes, None, int | None]
-) -> int:
-    """Lays pixels into blocks of `_BLOCK` bytes; their checksum."""
-    at, checksum = 0, None
-    try:
-        while True:
-            piece = np.frombuffer(next(pieces), np.uint8)
-            _check_filters(piece, at, passes)
-            done = 0
-            while done < len(piece):
-                number, inside = divmod(at + done, _BLOCK)
-                part = piece[done : done + _BLOCK - inside]
-                blocks[number][inside : inside + len(part)] = part
-                done += len(part)
-            at += done
-    except StopIteration as end:
-        checksum = end.value
-    if checksum is None:
-        checksum = reduce(lambda known, block: zlib.adler32(block.data, known), blocks, 1)
-    return checksum
+def _samples(row: NDArray[Any], kind: int) -> bytes:
+    """A row of pixels, as OpenCV gives it, as it would be stored; alpha that was left out may be anything."""
+    match kind:
+        case 2:
+            row = row[:, :3]
+        case 4:
+            row = row[:, ::3]
+        case 6 if row.shape[1] == 3:
+            row = np.pad(row, [(0, 0), (0, 1)])
+    return row.astype(row.dtype.newbyteorder(">")).tobytes()
 
 
-def _check_filters(piece: NDArray[np.uint8], at: int, passes: list[tuple[int, int]]) -> None:
-    """UnreadableError where a row that begins in the piece, which begins at byte `at`, names a filter that is none."""
-    begin = 0
+def _strip(
+    png: _Png, kind: int, pieces: tuple[bytes, ...], passes: list[tuple[int, int]], height: int, *, alpha: bool
+) -> NDArray[Any]:
+    """Pixels from inflated bytes, which are given to OpenCV as a fresh PNG; `passes` are those of the last piece."""
+    info, at = png.info, 0
     for rows, width in passes:
-        end = begin + rows * width
-        first = max(begin, begin - (begin - at) // width * width)  # the first row that begins in it, of this pass
-        if piece[first - at : max(end - at, 0) : width].max(initial=0) > 4:
+        if np.frombuffer(pieces[-1], np.uint8)[at : at + rows * width : width].max(initial=0) > 4:
             raise UnreadableError("damaged PNG data (an unknown filter)")
-        begin = end
+        at += rows * width
+    if at >= _MOST:
+        raise UnreadableError("more than 2 GB of PNG pixels")
+    ihdr = struct.pack(">IIBBBBB", info.width, height, info.bits, kind, 0, 0, png.interlaced)
+    parts = [SIGNATURE, *_chunk(b"IHDR", ihdr)]
+    if kind == _PALETTE:
+        # An index past the palette's end is black, as in other readers.
+        entries = 2**info.bits
+        parts += _chunk(b"PLTE", png.palette[: 3 * entries].ljust(3 * entries, b"\0"))
+        if alpha and png.transparent:
+            parts += _chunk(b"tRNS", png.transparent[:entries])
+    elif kind == _RGB and alpha and len(png.transparent) >= 6:
+        parts += _chunk(b"tRNS", png.transparent[:6])
+    parts += [*_chunk(b"IDAT", *_stored(pieces)), *_chunk(b"IEND", b"")]
+    color = info.bits <= 8 and kind in (_RGB, _PALETTE, _RGBA) and not alpha
+    return opencv.imdecode(b"".join(parts), ImageHeader("png", info.width, height, info.bits), color=color)
 
 
 def _with_transparent_grey(grey: NDArray[Any], png: _Png) -> NDArray[Any]:
