@@ -118,7 +118,13 @@ def plain_compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> tuple[
     draws = Draws(seed)
     for step, site, shared in sites:
         step.random_generator, step.py_random = draws.add(site, shared=shared)
-    return made, lambda index: draws.position(0, index)
+
+    def move(index: int) -> None:
+        draws.position(0, index)
+        for step, _, _ in sites:  # at once, where ours do when they are used
+            step.py_random.getstate(), step.random_generator.bit_generator
+
+    return made, move
 
 
 def made_of(step: Step) -> Any:

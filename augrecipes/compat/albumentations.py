@@ -42,6 +42,20 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
     step._set_keys()  # albumentations keeps the functions that it calls
 
 
+_CALLS = frozenset({A.BasicTransform.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
+
+
+def gate_of(step: Any) -> float | None:
+    """The p that a step's first draw must be below for it to act; None: it always acts, or decides in another way.
+
+    >>> gate_of(A.Blur(p=0.3)), gate_of(A.OneOf([A.Blur()], p=0.3)), gate_of(A.Blur(p=1.0))
+    (0.3, 0.3, None)
+    """
+    cls, plain = type(step), A.BasicTransform.should_apply
+    known = cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain
+    return step.p if known and 0 < step.p < 1 else None
+
+
 def running(error: BaseException) -> Iterator[Any]:
     """The objects whose methods `error` came through, the outermost first."""
     trace = error.__traceback__

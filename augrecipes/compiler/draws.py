@@ -17,6 +17,20 @@ from augrecipes.seeds import GOLDEN, MASK, finalise, mix, site_key
 _UNIT = 2.0**-53
 
 
+class _Sample:
+    """The sample that generators are to be at. They look here when they are used, so that moving all costs nothing.
+
+    Attributes:
+        counter: tile, epoch and index behind a zero, where Philox begins.
+        hash: of epoch, index and tile; another object for each sample, and for the same one when it comes again.
+    """
+
+    __slots__ = ("counter", "hash")
+
+    def __init__(self) -> None:
+        self.counter, self.hash = np.zeros(4, np.uint64), mix(0)
+
+
 class CounterRandom(random.Random):
     """A `random.Random` over SplitMix64 that is repositioned by assigning one integer.
 
@@ -32,16 +46,33 @@ class CounterRandom(random.Random):
     def __init__(self, state: int = 0) -> None:
         self._state: int = state
         self._ready: int | None = None
+        self._base, self._sample = 0, _Sample()
+        self._at = self._sample.hash
         super().__init__(0)
         self.position(state)
 
     def position(self, state: int) -> None:
         """Start the sequence of `state`, an integer of 64 well-mixed bits: they are the first word themselves."""
+        self._at = self._sample.hash
         self._state = self._ready = state
         self.gauss_next = None  # gauss() keeps every second value
 
+    def follow(self, sample: _Sample, base: int) -> None:
+        """From the next sample on start at the key of each: the hash of `base` and the sample's."""
+        self._sample, self._base, self._at = sample, base, sample.hash
+
+    def first(self) -> float:
+        """What `random` gives first in the sample that all are at now. Nothing moves."""
+        return (finalise(self._base ^ self._sample.hash) >> 11) * _UNIT
+
+    def _arrive(self) -> None:
+        """Move to the key of the sample that all are at now."""
+        self.position(finalise(self._base ^ self._sample.hash))
+
     def _word(self) -> int:
         """The next 64 bits. The first cost nothing: most steps draw once, to decide whether they act at all."""
+        if self._at is not self._sample.hash:
+            self._arrive()
         x = self._ready
         if x is not None:
             self._ready = None
@@ -53,11 +84,19 @@ class CounterRandom(random.Random):
 
     def random(self) -> float:
         """The next float in [0, 1), 53 bits."""
+        if self._at is not self._sample.hash:
+            self._arrive()
         x = self._ready
         if x is None:
             return (self._word() >> 11) * _UNIT
         self._ready = None  # `_word`, written out: every gate asks for this
         return (x >> 11) * _UNIT
+
+    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
+        """A normally distributed float: the spare one of the call before, where that was in this sample."""
+        if self._at is not self._sample.hash:
+            self._arrive()
+        return super().gauss(mu, sigma)
 
     def getrandbits(self, k: int, /) -> int:
         """An integer of `k` random bits."""
@@ -89,10 +128,13 @@ class CounterRandom(random.Random):
 
     def getstate(self) -> tuple[Any, ...]:
         """The whole state: the counter, the word at hand, and gauss()'s spare value."""
+        if self._at is not self._sample.hash:
+            self._arrive()
         return self._state, self._ready, self.gauss_next
 
     def setstate(self, state: tuple[Any, ...]) -> None:
         """Restore what `getstate` gave."""
+        self._at = self._sample.hash
         self._state, self._ready, self.gauss_next = state
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,24 +148,24 @@ def _restore(state: tuple[Any, ...]) -> CounterRandom:
 
 
 class KeyedGenerator(np.random.Generator):
-    """A numpy Generator over Philox that moves to its key when it is first used.
+    """A numpy Generator over Philox that follows its sample. Most steps draw from `random.Random` only."""
 
-    Most steps draw from `random.Random` only; setting Philox's state costs more than all the rest of a key.
-    """
-
-    def __init__(self, key: tuple[int, int], counter: np.ndarray) -> None:
+    def __init__(self, key: tuple[int, int], sample: _Sample) -> None:
         super().__init__(np.random.Philox(key=np.array(key, np.uint64)))
-        self.due = False
         # The whole state, buffer included (buffer_pos 4: empty), so that nothing is left of the sample before. It
-        # holds the caller's counter itself, and is read when it is set.
+        # holds the sample's counter itself, and is read when it is set.
         self._at_key: Any = super().bit_generator.state
-        self._at_key["state"]["counter"] = counter
+        self._at_key["state"]["counter"] = sample.counter
+        self._at = sample.hash
+        self._sample = sample  # last: without it there is nothing to follow
 
     def __getattribute__(self, name: str) -> Any:
         get = super().__getattribute__
-        if name != "due" and get("__dict__").get("due"):
-            self.due = False
-            get("bit_generator").state = get("_at_key")
+        mine = get("__dict__")
+        sample = mine.get("_sample")
+        if sample is not None and mine["_at"] is not sample.hash:
+            mine["_at"] = sample.hash
+            get("bit_generator").state = mine["_at_key"]
         return get(name)
 
 
@@ -144,11 +186,10 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        # One counter for all steps, filled once a sample; and one for those whose draw the tiles of a bag share.
-        self._counter, self._shared_counter = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
+        # Where all steps are; and where those are whose draw the tiles of a bag share.
+        self._sample, self._shared = _Sample(), _Sample()
+        self._shares = False
         self._epoch, self._of_epoch = 0, mix(0)  # the hash of the epoch, which seldom changes
-        self._steps: list[tuple[KeyedGenerator, CounterRandom, int]] = []
-        self._shared: list[tuple[KeyedGenerator, CounterRandom, int]] = []
 
     def add(self, site: str, *, shared: bool = False) -> tuple[np.random.Generator, CounterRandom]:
         """The two generators of the step labelled `site`; they follow `position` from now on.
@@ -156,29 +197,20 @@ class Draws:
         Those of a `shared` step are at tile 0 whatever the tile.
         """
         key = (self.seed & MASK, site_key(site))
-        generator = KeyedGenerator(key, self._shared_counter if shared else self._counter)
+        self._shares |= shared
+        sample = self._shared if shared else self._sample
         py_random = CounterRandom()
-        (self._shared if shared else self._steps).append((generator, py_random, mix(*key)))
-        return generator, py_random
+        py_random.follow(sample, mix(*key))
+        return KeyedGenerator(key, sample), py_random
 
     def position(self, epoch: int, index: int, tile: int = 0) -> None:
         """Move every generator to the sample (epoch, index, tile), integers of at most 64 bits."""
         if epoch != self._epoch:
             self._epoch, self._of_epoch = epoch, mix(epoch)
-        self._counter[1], self._counter[2], self._counter[3] = tile, epoch, index
-        _move(self._steps, mix(index, tile, state=self._of_epoch))
-        if self._shared:
-            self._shared_counter[2], self._shared_counter[3] = epoch, index
-            _move(self._shared, mix(index, 0, state=self._of_epoch))
-
-
-def _move(steps: list[tuple[KeyedGenerator, CounterRandom, int]], sample: int) -> None:
-    """Move generators to a sample, by the hash of its epoch, index and tile; Philox reads the counter itself."""
-    for generator, py_random, base in steps:
-        generator.due = True
-        # `CounterRandom.position(finalise(base ^ sample))`, written out.
-        x = base ^ sample
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-        py_random._state = py_random._ready = x ^ (x >> 31)
-        py_random.gauss_next = None
+        here = self._sample
+        here.counter[1], here.counter[2], here.counter[3] = tile, epoch, index
+        here.hash = mix(index, tile, state=self._of_epoch)
+        if self._shares:
+            here = self._shared
+            here.counter[2], here.counter[3] = epoch, index
+            here.hash = mix(index, 0, state=self._of_epoch)

@@ -166,7 +166,7 @@ class ImagePipeline(Pipeline):
 
     def _prepare(self, targets: dict[str, Any], allocate: Allocate) -> tuple[dict[str, Any], Finish]:
         """The targets as albumentations wants them, and the function that turns its result into a sample."""
-        inputs = self.recipe.inputs
+        inputs, output = self.compiled.recipe.inputs, self.compiled.recipe.output
         data = dict(targets)
         beside = take_beside(data, self.likes, inputs) if self.arrival == "together" else []
         data["image"] = image = picture_in(data.get("image"), inputs, lazily=self.takes_files)
@@ -190,9 +190,9 @@ class ImagePipeline(Pipeline):
             else:
                 done["image"] = sink(done["image"], allocate, held)
             for other in beside:
-                done[other.name] = other.out(done[other.name], sink, self.recipe.output)
+                done[other.name] = other.out(done[other.name], sink, output)
             if mask_dtype is not None:
-                done["mask"] = mask_out(done["mask"], mask_dtype, self.recipe.output, held)
+                done["mask"] = mask_out(done["mask"], mask_dtype, output, held)
             for taken in points:
                 taken.put_back(done)
             if self.compiled.save_applied_params:
@@ -211,8 +211,9 @@ class ImagePipeline(Pipeline):
                 data["image"] = Moved(first).stand_in() if isinstance(first, Undecoded) else first
                 self.preprocess(data)
                 data["image"] = first
-            for step in self.transforms:
-                data = step(**data)
+            for step, gate in zip(self.transforms, self.gates, strict=True):
+                if gate is None or gate[0]() < gate[1]:
+                    data = step(**data)
                 if self.check_each_transform and not isinstance(step, Joined | Warps | Tints):
                     data = self.check_data_post_transform(data)
                 if stages is not None:

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import cv2
 
-from augrecipes.compat.albumentations import A, running
+from augrecipes.compat.albumentations import A, gate_of, running
 from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.lower import Sites
 from augrecipes.compiler.made_size import guard
@@ -68,6 +68,7 @@ class Pipeline(Whole):
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self._cells)
+        self.run_through(transforms)
         self._labels = {id(made): site for made, site, _ in sites}
         self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
         self._home, self._stream, self._count = _home(), _BARE, itertools.count()
@@ -154,6 +155,12 @@ class Pipeline(Whole):
         return _rebuild, (*made, self._home, self._stream, _registered(self.recipe))
 
     # What the kinds build on.
+
+    def run_through(self, transforms: list[Any]) -> None:
+        """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
+        self.transforms = transforms
+        gates = [(step, gate_of(step)) for step in transforms]
+        self.gates = [None if p is None else (step.py_random.first, p) for step, p in gates]
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
         """A pipeline of the same kind, with state of its own."""

@@ -32,7 +32,7 @@ def surround(pipeline: Pipeline, around: Around) -> list[str]:
     (True, True)
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
-    pipeline.transforms = [_around(made, step, around) for made, step in zip(pipeline.transforms, steps, strict=True)]
+    pipeline.run_through([_around(*pair, around) for pair in zip(pipeline.transforms, steps, strict=True)])
     pipeline.sinks = {name: _SurroundedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
     return [step.site for top in steps for step in opened(top)]
 

@@ -62,7 +62,7 @@ def arrival_of(image: Any) -> Arrival:
 
 def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool) -> np.ndarray | Undecoded:
     """What `check_image` says of an array; a picture that is not decoded yet is decoded, unless `lazily`."""
-    if not is_encoded(image):
+    if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)
     return whole(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
 
