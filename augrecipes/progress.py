@@ -5,6 +5,7 @@ Work that is done within a second says nothing, and nothing stays on a terminal.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ def progress(what: str, say: Callable[[str], None] | None = None) -> Iterator[Pr
 @contextmanager
 def parts(say: Callable[[str], None] | None = None, clock: Callable[[], float] = time.monotonic) -> Iterator[Parts]:
     """As `progress`, for work of several parts: a function of (what, done, total)."""
-    began, terminal = clock(), sys.stderr.isatty()
+    began, terminal = clock(), sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     next_at, bars = began + QUIET, None
 
     def advance(what: str, done: int, total: int) -> None:

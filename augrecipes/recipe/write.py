@@ -133,7 +133,7 @@ def text_of(document: Mapping[str, Any]) -> str:
     recipe: tiny
     steps:
       - D4
-      - Blur: {p: 0.5}
+      - {Blur: {p: 0.5}}
     """
     try:
         from_value(document, Place())

@@ -66,6 +66,11 @@ def test_a_library_says_nothing_where_it_is_piped(monkeypatch):
     assert sys.stderr.getvalue() == ""
 
 
+def test_a_terminal_that_moves_nothing_is_like_a_pipe(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    assert moments(told(monkeypatch, Terminal(), 21)) == [1, 6, 11, 16, 21]
+
+
 def test_frames_in_a_pipe_are_found(monkeypatch):
     """A planted fault: as many lines as steps."""
     monkeypatch.setitem(progress.EVERY, False, 0.0)
