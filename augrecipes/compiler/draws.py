@@ -63,7 +63,10 @@ class CounterRandom(random.Random):
 
     def first(self) -> float:
         """What `random` gives first in the sample that all are at now. Nothing moves."""
-        return (finalise(self._base ^ self._sample.hash) >> 11) * _UNIT
+        x = self._base ^ self._sample.hash  # `finalise`, written out: every gate asks for this
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+        return ((x ^ (x >> 31)) >> 11) * _UNIT
 
     def _arrive(self) -> None:
         """Move to the key of the sample that all are at now."""
@@ -89,7 +92,7 @@ class CounterRandom(random.Random):
         x = self._ready
         if x is None:
             return (self._word() >> 11) * _UNIT
-        self._ready = None  # `_word`, written out: every gate asks for this
+        self._ready = None  # `_word`, written out
         return (x >> 11) * _UNIT
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
