@@ -41,8 +41,10 @@ def test_the_same_recipe_twice_gives_no_verdict(photos: Path, dawdle: Any, clock
 
 
 @pytest.mark.soak
-def test_the_same_recipe_twice_ten_times(photos: Path) -> None:
-    told = [bench({"a": recipe(), "b": recipe()}, Setting(photos), quick(4)).verdicts[0] for _ in range(10)]
+def test_the_same_recipe_twice_ten_times(photos: Path, dawdle: Any, clock: MovedClock) -> None:
+    dawdle.ms, clock.noise, clock.stalls = 5.0, 0.1, 0.1
+    recipes = {"a": recipe(DAWDLE), "b": recipe(DAWDLE)}
+    told = [bench(recipes, Setting(photos), quick(4)).verdicts[0] for _ in range(10)]
     assert not [verdict.text for verdict in told if verdict.differs]
 
 

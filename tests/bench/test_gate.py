@@ -84,6 +84,7 @@ def test_a_planted_slowdown_fails_and_none_passes(photos: Path, tmp_path: Path, 
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("blurs")
 def test_thirty_percent_ten_times_out_of_ten(photos: Path, tmp_path: Path, dawdle: Any) -> None:
     check(photos, tmp_path, dawdle, 6.0, 10)
 

@@ -137,14 +137,6 @@ def test_workers_that_pay_are_advised(photos: Path, dawdle: Any, recorded: Any) 
         assert again.workers == workers
 
 
-@pytest.mark.soak
-def test_waiting_is_worth_workers(photos: Path, dawdle: Any) -> None:
-    """A step that sleeps 10 ms a sample: two sleep at the same time on any machine that is calm."""
-    found = napping(photos)
-    assert found.sweep is not None
-    assert (found.sweep.advice[0].backend, found.sweep.advice[0].workers) == ("threads", 2), found.sweep
-
-
 @pytest.mark.skipif(not can_evict(), reason="no posix_fadvise here")
 def test_every_epoch_is_cold_where_that_is_asked_for(tmp_path: Path) -> None:
     made, data = kind_data("image", tmp_path)

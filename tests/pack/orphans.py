@@ -3,8 +3,8 @@
     python orphans.py SORT FOLDER [PLANTED]
 
 SORT is pack, fork, spawn or forkserver. Each worker locks a file of its own in FOLDER once it reads, so that anybody
-can tell whether it lives; then it is busy for a minute. Or it is start: a pack whose workers take a second to start,
-and leave a file in FOLDER when they begin to.
+can tell whether it lives; then it is busy for a minute. Or it is start: a pack whose workers take seconds to start, and
+leave a file in FOLDER when they begin to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if len(sys.argv) > 3:  # planted: nobody looks at the parent, and all hear of Ct
     workers._uninterrupted = nullcontext
 if sys.argv[1] == "start" and __name__ == "__mp_main__":
     Path(sys.argv[2], str(os.getpid())).touch()
-    time.sleep(1)
+    time.sleep(3)
 
 _held: list[Any] = []
 
