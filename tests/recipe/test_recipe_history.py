@@ -205,7 +205,7 @@ def test_a_saved_pipeline_is_recognised(data_format: str, tmp_path: Path) -> Non
     recipe, (found,) = parse_file(path)
     assert recipe is None
     assert found.code == "E117"
-    assert "albumentations 2.0.8 saved this pipeline of 3 transforms" in found.message
+    assert f"albumentations {A.__version__} saved this pipeline of 3 transforms" in found.message
     step = SNIPPET.findall(found.message)[1].removeprefix("- ")
     assert step.startswith("Resize: {")
     assert problems_of(f"{HEAD}steps:\n- {step}\n") == []
