@@ -1,4 +1,4 @@
-"""README says what is true: its Python runs, its commands exist and print what it shows, its files are there."""
+"""README and docs say what is true: their Python runs, their commands print what they show, their files are there."""
 
 from __future__ import annotations
 
@@ -17,9 +17,17 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = {file.stem: file.read_text(encoding="utf-8") for file in FILES if file.exists()}
+README = PAGES["README"]
+EVERY = "\n".join(PAGES.values())
 WIDTH = "100"
+# What is shown as it fails, and as it differs.
+STATUS = {
+    "augrecipes check first-try.yaml": 2,
+    "augrecipes check from-2021.yaml": 2,
+    "augrecipes diff my-recipe.yaml stronger.yaml": 1,
+}
 
 
 class Command(NamedTuple):
@@ -29,35 +37,22 @@ class Command(NamedTuple):
     output: str
 
 
-def blocks(language: str) -> list[str]:
-    return [text for name, text in BLOCKS if name == language]
+def blocks(page: str, language: str) -> list[str]:
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
 
 
-def commands() -> Iterator[Command]:
-    for block in blocks("console"):
+def commands(page: str) -> Iterator[Command]:
+    for block in blocks(page, "console"):
         for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, _, output = typed.partition("\n")
             yield Command(line.partition("#")[0].strip(), output)
 
 
-COMMANDS = list(commands())
-SHOWN = [command for command in COMMANDS if command.output.strip()]
-
-
 def file_name(text: str) -> str | None:
-    """The name that a file shown in README opens with."""
+    """The name that a file shown on a page opens with."""
     name = re.match(r"# (\S+\.(?:yaml|py))\n", text)
     return name and name[1]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the files that README shows, under the names in their first lines."""
-    assert all(map(file_name, blocks("yaml"))), "a recipe in README opens with its file name"
-    for text in (*blocks("yaml"), *blocks("python")):
-        if name := file_name(text):
-            (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
 
 
 ENVIRONMENT = {
@@ -131,39 +126,41 @@ def walk(text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]
 Walked = list[tuple[str, int, str, str]]
 
 
-def test_from_top_to_bottom_everything_works(tmp_path: Path) -> None:
-    """In one empty folder, in README's order: all runs, and prints what is shown or said.
+WALKS = [name for name, page in PAGES.items() if any(in_order(page))]
 
-    One test, as each process of a parallel run would walk anew.
-    """
-    walked, wrong = walk(README, tmp_path)
+
+@pytest.mark.parametrize("name", WALKS)
+def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path) -> None:
+    """In one empty folder, in the page's order: all runs, and prints what is shown or said."""
+    walked, wrong = walk(PAGES[name], tmp_path)
     assert wrong == ""
-    expected = {f"augrecipes check {name}": 2 for name in ("first-try.yaml", "from-2021.yaml")}
-    expected["augrecipes diff my-recipe.yaml stronger.yaml"] = 1
-    assert {what: (status, err) for what, status, _, err in walked if status != expected.get(what, 0)} == {}
-    assert len(walked) >= 12
-    _prints_what_is_said(walked)
-    for command in SHOWN:
-        _prints_what_is_shown(command, walked)
-    _can_give_the_verdict_that_is_quoted(walked)
-    (out,) = [out for what, _, out, _ in walked if "--train-step" in what]
-    assert "of a step is waiting for samples" in out
+    assert {what: (status, err) for what, status, _, err in walked if status != STATUS.get(what, 0)} == {}
+    for command in commands(PAGES[name]):
+        if command.output.strip():
+            _prints_what_is_shown(command, walked)
+    if name in SAID:
+        SAID[name](walked)
 
 
 def test_a_step_too_early_is_found(tmp_path: Path) -> None:
     """A planted fault: the store is packed by the command, and again by Python."""
-    planted = README[: README.index("## Pack once")].partition("## Pairs")[0]
-    shown = "```console\n$ augrecipes pack folder-128 --data demo-data/tissue --out tissue-128\n```\n"
-    again = '```python\nfrom augrecipes.pack.run import pack\n\npack("folder-128", tissue, "tissue-128")\n```\n'
-    first = planted.partition("for epoch in range")[0] + "```\n"
-    _, wrong = walk(first + shown + again, tmp_path)
+    page = PAGES["PACKING"]
+    again = '```python\nar.pack("folder-128", tissue, "tissue-128")\n```\n'
+    _, wrong = walk(page.partition("```python\npacked")[0] + again, tmp_path)
     assert "exists already" in wrong
 
 
-def _prints_what_is_said(walked: Walked) -> None:
-    printed = [line for what, _, out, _ in walked if what == "python" for line in out.splitlines()]
-    batches, bag, *arrived = printed[:6], printed[6], *printed[7:]
-    assert all(re.match(r"[01] \(4, 3, 224, 224\) \[", line) for line in batches)
+def _printed(walked: Walked) -> list[str]:
+    return [line for what, _, out, _ in walked if what == "python" for line in out.splitlines()]
+
+
+def _prints_batches(walked: Walked) -> None:
+    assert _printed(walked)
+    assert all(re.match(r"([01] )?\(4, 3, 224, 224\) \[", line) for line in _printed(walked))
+
+
+def _prints_bags(walked: Walked) -> None:
+    bag, *arrived = _printed(walked)
     assert bag == "slide-1 (20, 3, 224, 224) torch.Size([20, 2]) 2"
     # The bags come in whatever order they are done.
     assert sorted(line.split()[0] for line in arrived) == ["['slide-1']", "['slide-2']", "['slide-3']"]
@@ -175,7 +172,7 @@ def _prints_what_is_shown(command: Command, walked: Walked) -> None:
 
 
 def _can_give_the_verdict_that_is_quoted(walked: Walked) -> None:
-    quoted = re.search(r"\(`(.+?) is [\d.]+ to [\d.]+ times\s+as\s+fast\s+as\s+(.+?)`\)", README)
+    quoted = re.search(r"\(`(.+?) is [\d.]+ to [\d.]+ times\s+as\s+fast\s+as\s+(.+?)`\)", PAGES["COMPARING"])
     assert quoted is not None
     (out,) = [out for what, _, out, _ in walked if "--against stock" in what]
     text = " ".join(out.split())
@@ -184,43 +181,59 @@ def _can_give_the_verdict_that_is_quoted(walked: Walked) -> None:
         re.search(f"{re.escape(one)}(?: and | is [\\d.]+ to [\\d.]+ times as fast as ){re.escape(other)}", verdicts)
         for one, other in (quoted.groups(), quoted.groups()[::-1])
     ), verdicts
+    (out,) = [out for what, _, out, _ in walked if "--train-step" in what]
+    assert "of a step is waiting for samples" in out
 
 
-def test_recipes_are_valid_or_wrong_on_purpose(folder: Path) -> None:
-    status = {
-        file.name: run(["-m", "augrecipes", "check", file.name], folder).returncode for file in folder.glob("*.yaml")
-    }
-    valid, wrong = (
-        ("my-pairs.yaml", "my-recipe.yaml", "my-train.yaml", "stronger.yaml"),
-        ("first-try.yaml", "from-2021.yaml"),
-    )
-    assert status == {**dict.fromkeys(valid, 0), **dict.fromkeys(wrong, 2)}
+# What pages say in words of what comes out.
+SAID = {
+    "README": _prints_batches, "LOADING": _prints_batches, "BAGS": _prints_bags,
+    "COMPARING": _can_give_the_verdict_that_is_quoted,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_recipes_are_valid_or_wrong_on_purpose(name: str, tmp_path: Path) -> None:
+    shown = [text for text in blocks(PAGES[name], "yaml") if text.startswith(("# ", "version:"))]
+    for number, text in enumerate(shown):
+        (tmp_path / (file_name(text) or f"{number}.yaml")).write_text(text, encoding="utf-8")
+    for file in tmp_path.glob("*.yaml"):
+        done = run(["-m", "augrecipes", "check", file.name], tmp_path)
+        assert done.returncode == STATUS.get(f"augrecipes check {file.name}", 0), done.stdout
 
 
 def test_every_command_named_exists() -> None:
     from augrecipes.cli.app import app
 
     known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    named = set(re.findall(r"(?:`|\$ )augrecipes ([a-z]+)", README))
+    named = set(re.findall(r"(?:`|\$ )augrecipes ([a-z-]+)", EVERY))
     assert named
     assert named <= known
 
 
 def test_every_make_target_named_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    named = set(re.findall(r"(?:`|\$ |cpu )make ([a-z]+)", README))
+    named = set(re.findall(r"(?:`|\$ |cpu )make ([a-z]+)", EVERY))
     assert {"demo", "test"} <= named <= targets
 
 
 def test_it_opens_with_the_two_commands() -> None:
-    assert [command.line for command in COMMANDS[:2]] == ["make demo", "make test"]
+    assert [command.line for command in commands(README)][:2] == ["make demo", "make test"]
+    assert len(README.splitlines()) <= 200
 
 
-def test_every_file_named_is_there() -> None:
-    linked = re.findall(r"\]\(([^)#:]+)\)", README)
-    quoted = re.findall(r"`((?:tests|benchmarks|recipes|augrecipes)/[^`\s]+|\w+\.(?:txt|md))`", README)
-    assert len(linked) >= 3
-    assert [name for name in (*linked, *quoted) if not (ROOT / name).exists()] == []
+@pytest.mark.parametrize("file", [file for file in FILES if file.exists()], ids=lambda file: file.stem)
+def test_every_file_named_is_there(file: Path) -> None:
+    page = file.read_text(encoding="utf-8")
+    linked = [link.partition("#")[0] for link in re.findall(r"\]\(([^):]+)\)", page)]
+    quoted = re.findall(r"`((?:tests|benchmarks|recipes|augrecipes|docs)/[^`\s*]+|\w+\.(?:txt|md))`", page)
+    assert [name for name in linked if not (file.parent / name).exists()] == []
+    assert [name for name in quoted if not (ROOT / name).exists()] == []
+
+
+def test_the_check_of_files_sees_some() -> None:
+    assert len(re.findall(r"\]\((?!http)", EVERY)) > 10
+    assert len(re.findall(r"`(?:tests|augrecipes)/[^`\s*]+`", EVERY)) > 30
 
 
 def test_pictures_are_small() -> None:
