@@ -124,10 +124,15 @@ class _Folder(ModuleType):
     """A folder of the package that does, when it is called, what the function of its name does: `ar.pack(...)`."""
 
     def __call__(self, *args: Any, **more: Any) -> Any:
-        return self.__wrapped__(*args, **more)
+        return self.function(*args, **more)
 
     @property
-    def __wrapped__(self) -> Any:
+    def __signature__(self) -> Any:
+        return import_module("inspect").signature(self.function)
+
+    @property
+    def function(self) -> Any:
+        """The function of that name."""
         home, _, own = _HOMES[self.__name__.rpartition(".")[2]].partition(":")
         return getattr(import_module(f"augrecipes.{home}"), own)
 

@@ -48,6 +48,7 @@ def law(seed: int, files: int, monkeypatch: pytest.MonkeyPatch) -> None:
         data = written(rng, kind, bits, width, height)
         found = []
         for strip in (rng.randint(1, 300), 2**20):
+            monkeypatch.setattr(png, "_WHOLE", 0)
             monkeypatch.setattr(png, "_STRIP", strip)
             monkeypatch.setattr(png, "_ROWS", 1)
             found.append([decode_image(data, name="it", channels=c, depth="8bit") for c in (None, 1, 3, 4)])
@@ -89,12 +90,13 @@ def test_no_strip_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_picture_in_one_piece_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(png, "_STRIP", 2**30)
+    monkeypatch.setattr(png, "_WHOLE", 2**30)
     assert largest(monkeypatch)[0] > 2**22
 
 
 @pytest.mark.parametrize("strip", [100, 2**20])
 def test_wrong_ends_are_refused_and_more_pixels_are_not(strip: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(png, "_WHOLE", 0)
     monkeypatch.setattr(png, "_STRIP", strip)
     monkeypatch.setattr(png, "_ROWS", 1)
     rows = b"".join(b"\1" + bytes([k] * 60) for k in range(20))
