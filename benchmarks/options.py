@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import conditions, settle
-from results import Row, put_section, table
+from results import HEAD, Row, put_section, table
 
 # A part of a script: rows, gathered into one table, or texts that are told as they are.
 Part = Callable[[], Iterable[Row | str]]
@@ -50,6 +50,6 @@ def run(script: str, title: str, method: str, parts: Mapping[str, Part], options
                 blocks.append([found])
     if options.write and not options.quick and len(chosen) == len(parts):
         name = Path(script).stem
-        told = [block if isinstance(block, str) else table(Row.HEAD, block) for block in blocks]
+        told = [block if isinstance(block, str) else table(HEAD, block) for block in blocks]
         head = f"## {title} (`python benchmarks/{name}.py --write`)"
         put_section(name, "\n\n".join((head, where, method, *told)))

@@ -12,6 +12,9 @@ _HEAD = "# Results\n\nWritten by the scripts in this folder, with `--write`; not
 _SECTION = re.compile(r"<!-- begin (\S+) -->(.*?)<!-- end \1 -->", re.DOTALL)
 
 
+HEAD = ("what", "augrecipes", "beside", "")
+
+
 class Row(NamedTuple):
     """One line of a benchmark's table: what was measured, ours, what it stands beside, and the ratio or the goal."""
 
@@ -19,8 +22,6 @@ class Row(NamedTuple):
     ours: str
     beside: str
     verdict: str
-
-    HEAD = ("what", "augrecipes", "beside", "")
 
     def __str__(self) -> str:
         return f"{self.what:52} {self.ours:24} {self.beside:52} {self.verdict}".rstrip()

@@ -52,7 +52,7 @@ def commands(page: str) -> Iterator[Command]:
 def file_name(text: str) -> str | None:
     """The name that a file shown on a page opens with."""
     name = re.match(r"# (\S+\.(?:yaml|py))\n", text)
-    return name and name[1]
+    return str(name[1]) if name else None
 
 
 ENVIRONMENT = {

@@ -17,7 +17,7 @@ from augrecipes.bench.measure import Ratio, Turns
 from augrecipes.bench.record import SideRecord
 from augrecipes.bench.report.bars import Bar, Part
 from augrecipes.bench.report.page import _speed
-from augrecipes.bench.sides import Setting, sides_of
+from augrecipes.bench.sides import Setting, Side, sides_of
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.workers import Gaps
 from augrecipes.recipe import load
@@ -100,7 +100,7 @@ class TestPacking:
 class TestFast:
     STEPS = "version: 1\nrecipe: it\nsteps: [{Rotate: {p: 1.0}}, {RandomResizedCrop: {size: [32, 32]}}]\neval: []"
 
-    def quick(self, tmp_path: Path, text: str) -> Any:
+    def quick(self, tmp_path: Path, text: str) -> tuple[Side, Setting]:
         _, data = kind_data("image", tmp_path)
         setting = Setting(data)
         (one,) = sides_of({"it": parse_text(text)}, ["exact"], setting, 4)

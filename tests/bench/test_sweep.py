@@ -110,7 +110,7 @@ def test_who_cannot_read_is_left_out_and_the_others_are_measured() -> None:
 
 def test_without_anyone_there_is_no_advice() -> None:
     found = swept(Fragile(end=True), [1], sizes=[8])
-    assert found.points == found.advice == ()
+    assert (found.points, found.advice) == ((), ())
     assert len(found.left_out) == 2
 
 

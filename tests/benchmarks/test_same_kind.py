@@ -19,7 +19,7 @@ def pictures(seed: int) -> np.ndarray:
     draw = np.random.default_rng(seed)
     coarse = draw.uniform(0, 0.3, (_COUNT, 6, 6, 3)).astype(np.float32)
     large = np.stack([cv2.resize(one, (48, 48), interpolation=cv2.INTER_CUBIC) for one in coarse])
-    noisy = large + draw.uniform(0, 0.1, large.shape).astype(np.float32) + np.float32((0.5, 0.3, 0.1))
+    noisy = large + draw.uniform(0, 0.1, large.shape).astype(np.float32) + np.array((0.5, 0.3, 0.1), np.float32)
     return np.ascontiguousarray(noisy.transpose(0, 3, 1, 2))
 
 
@@ -27,7 +27,7 @@ def labelled(seed: int, turn: int = 0) -> Batch:
     """Pictures whose class is in their colours."""
     labels = np.random.default_rng(seed).permutation(_COUNT) % 4
     image = pictures(seed)
-    image += (0.1 * labels).astype(np.float32)[:, None, None, None] * np.float32((1, -1, 1))[:, None, None]
+    image += (0.1 * labels).astype(np.float32)[:, None, None, None] * np.array((1, -1, 1), np.float32)[:, None, None]
     return {"image": image, "label": (labels + turn) % 4}
 
 

@@ -245,7 +245,7 @@ class TestSink:
         expected = A.Normalize(mean, std, max_pixel_value=full)(image=image)["image"]
         out = Sink(Output(normalize=Normalize(mean, std)))(image)
         np.testing.assert_allclose(out, expected.reshape(image.shape).transpose(2, 0, 1), atol=1e-5, rtol=1e-6)
-        assert (out.dtype, out.shape) == (np.float32, (channels, 9, 13))
+        assert (out.dtype, out.shape) == (np.dtype(np.float32), (channels, 9, 13))
 
     def test_ranges_dtypes_layouts(self) -> None:
         ends = np.array([[[0, 255, 128]]], np.uint8)

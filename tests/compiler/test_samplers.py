@@ -46,7 +46,7 @@ def test_same_draws_same_matrices(cls: type, arguments: dict[str, Any]) -> None:
 
 def test_a_wrong_matrix_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     right = samplers.affine_matrix
-    monkeypatch.setattr(samplers, "affine_matrix", lambda *a: right(*a[:3], -a[3], a[4]))
+    monkeypatch.setattr(samplers, "affine_matrix", lambda x, y, size, angle, scale: right(x, y, size, -angle, scale))
     assert largest_difference(A.Rotate, {"limit": 30}) > 0.1
 
 

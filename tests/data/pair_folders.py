@@ -47,7 +47,8 @@ def reduced(image: Image, scale: int) -> Image:
     """Every target pixel the mean of scale × scale; what is left over at the end is cut off."""
     height, width = image.shape[0] // scale, image.shape[1] // scale
     cut = image[: height * scale, : width * scale]
-    return cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA).reshape(height, width, -1)
+    small: Image = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
+    return small.reshape(height, width, -1)
 
 
 def save(path: Path, image: Image) -> Path:

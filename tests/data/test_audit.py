@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -75,8 +76,9 @@ def refused(text, **targets) -> bool:
 def test_a_planted_fault_in_the_boxes_is_found(monkeypatch):
     """Boxes of coco read as corners: the law above must notice."""
     monkeypatch.setattr(points, "_corners", lambda boxes, format, height, width: boxes / [width, height, width, height])
+    law: Any = test_boxes_are_refused_where_the_pipeline_refuses_them
     with pytest.raises(AssertionError):
-        test_boxes_are_refused_where_the_pipeline_refuses_them.hypothesis.inner_test([30, 20, 20, 10], "coco", False)
+        law.hypothesis.inner_test([30, 20, 20, 10], "coco", False)
 
 
 def test_every_defect_of_images_and_masks_at_once(tmp_path):

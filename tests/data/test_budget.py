@@ -113,8 +113,8 @@ def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_sizes_of_whatever_a_batch_is() -> None:
-    pair = namedtuple("pair", "a b")(torch.zeros(3), [torch.zeros(1)])
-    assert size_of(pair) == 16
+    Pair = namedtuple("Pair", "a b")
+    assert size_of(Pair(torch.zeros(3), [torch.zeros(1)])) == 16
     assert size_of({"a": "text", "b": None, "c": 3}) == 0
 
 

@@ -148,7 +148,7 @@ class Drawing(Counting):
 
 
 def _states() -> tuple[Any, ...]:
-    return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    return random.getstate(), np.random.get_state(legacy=False)["state"]["key"].tolist(), torch.get_rng_state().tolist()
 
 
 def test_measuring_leaves_no_trace() -> None:

@@ -211,7 +211,7 @@ class SharesItsState(Fault):
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         self._key = (row, epoch, virtual)
         time.sleep(0.002)
-        return super()._sample(*self._key)
+        return super()._sample(*self._key)  # type: ignore[safe-super]
 
 
 class ReadsIntoOneBuffer(Fault):

@@ -68,11 +68,11 @@ def test_random_state_is_neither_used_nor_disturbed(reference: list[int]) -> Non
         torch.manual_seed(workers)
         random.seed(workers)
         np.random.seed(workers)
-        before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].copy()
+        before = torch.get_rng_state(), random.getstate(), np.random.get_state(legacy=False)["state"]["key"].copy()
         assert run(Counting(N), batch_size=3, shuffle=True, seed=5, num_workers=workers) == reference
         assert torch.equal(before[0], torch.get_rng_state())
         assert before[1] == random.getstate()
-        np.testing.assert_array_equal(before[2], np.random.get_state()[1])
+        np.testing.assert_array_equal(before[2], np.random.get_state(legacy=False)["state"]["key"])
 
 
 def test_epochs_and_seeds_differ() -> None:

@@ -17,7 +17,8 @@ from augrecipes.data.loading import orphan
 def terminated(count: int, method: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> int:
     """How many workers torch had to wait for in vain, and to kill, when so many passes were left in cycles."""
     killed: list[int] = []
-    process = multiprocessing.get_context(method).Process
+    context: Any = multiprocessing.get_context(method)
+    process = context.Process
     terminate = process.terminate
 
     def counted(worker: Any) -> None:

@@ -110,7 +110,8 @@ def test_what_is_handed_on_to_ours_sets_nothing(way: str) -> None:
     for _ in range(3):
         assert [b["image"].tolist() for b in made] == [b["image"].tolist() for b in plain]
     assert (ds.epoch, ds.clock.changes) == (0, 0)
-    made.dataset.set_epoch(9)  # the user's own word
+    handed_on: Any = made.dataset
+    handed_on.set_epoch(9)  # the user's own word
     plain.set_epoch(9)
     assert [b["image"].tolist() for b in made] == [b["image"].tolist() for b in plain]
     made.close()

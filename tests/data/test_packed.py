@@ -237,14 +237,16 @@ def test_other_versions_are_told(roots: dict[str, Path], monkeypatch: Any, caplo
 
 def test_bags_take_the_arguments_of_bags(roots: dict[str, Path]) -> None:
     options: dict[str, Any] = {"max_tiles": 2, "pick": "stride", "threads": 1, "seed": 3}
-    files, ds = BAG.open(roots["bag"], recipe_of(BAG), **options), open_packed(BAG, roots["bag"], **options)
+    files: Any = BAG.open(roots["bag"], recipe_of(BAG), **options)
+    ds = open_packed(BAG, roots["bag"], **options)
     assert agree(files, ds)
     assert (ds.bags, len(ds[0]["image"])) == (files.bags, 2)
     assert ds.subset([3, 3]).bags == ["slide-03", "slide-03"]
 
 
 def test_pairs_know_all_their_files(roots: dict[str, Path]) -> None:
-    ds, files = open_packed(PAIR, roots["pair"]), PAIR.open(roots["pair"], recipe_of(PAIR))
+    ds = open_packed(PAIR, roots["pair"])
+    files: Any = PAIR.open(roots["pair"], recipe_of(PAIR))
     assert ds.paths(5) == files.paths(5)
     assert ds.image_layout == files.image_layout
 

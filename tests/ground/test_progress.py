@@ -59,11 +59,12 @@ def test_on_a_terminal_it_is_one_line_that_goes(monkeypatch):
 
 
 def test_a_library_says_nothing_where_it_is_piped(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setattr(progress, "QUIET", -1.0)
     with progress.progress("reading") as advance:
         advance(1, 2)
-    assert sys.stderr.getvalue() == ""
+    assert written.getvalue() == ""
 
 
 def test_a_terminal_that_moves_nothing_is_like_a_pipe(monkeypatch):

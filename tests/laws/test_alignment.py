@@ -192,7 +192,7 @@ class TestPlantedFaults:
 
         def off(self: shared.Shared, scene: Scene, names: list[str]) -> None:
             if self.how == "window":
-                scene.arrays[names[-1]] = np.roll(scene.arrays[names[-1]], 1, axis=0)
+                scene.arrays[names[-1]] = np.roll(np.asarray(scene.arrays[names[-1]]), 1, axis=0)
             share(self, scene, names)
 
         monkeypatch.setattr(shared.Shared, "_share", off)

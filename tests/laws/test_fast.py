@@ -333,8 +333,8 @@ class TestPlantedFaults:
 
     def test_a_border_of_the_reduced_picture(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def careless(base: np.ndarray, box: Any, k: int, how: Any, room: Any) -> Any:
-            part, y0, x0 = resample._part(base, box, how)
-            part = part[: part.shape[0] // k * k, : part.shape[1] // k * k]
+            whole, y0, x0 = resample._part(base, box, how)
+            part = np.asarray(whole)[: whole.shape[0] // k * k, : whole.shape[1] // k * k]
             return part.reshape(part.shape[0] // k, k, -1, k, 3).mean(axis=(1, 3)).astype(np.float32), y0, x0
 
         monkeypatch.setattr(resample, "_reduced", careless)

@@ -146,7 +146,7 @@ class TestPlantedFaults:
         return False
 
     def test_a_step_that_reads_what_is_not_turned_yet(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def careless(self: scene.Scene, name: str) -> np.ndarray:
+        def careless(self: scene.Scene, name: str) -> Any:
             array = self.arrays[name]
             return array.base if isinstance(array, Moved) else array
 

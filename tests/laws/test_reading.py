@@ -82,9 +82,9 @@ def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reads_a_window_once(steps: str, level: Any) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (123, 157, 3), np.uint8)
     pipeline = build(parsed(steps), level)
+    assert is_encoded(Picture(pixels))
     for index in range(5):
         picture = Picture(pixels)
-        assert is_encoded(picture)
         pipeline.at(index)(image=picture)
         assert len(picture.read) == 1
         y0, x0, y1, x1, reduce = picture.read[0]

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
+from augrecipes.compat import warned
 from augrecipes.compiler.quiet import quiet
-from augrecipes.ops import registry, warned
+from augrecipes.ops import registry
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text

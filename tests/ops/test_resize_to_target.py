@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -177,7 +178,7 @@ def test_what_it_does_not_take(image: np.ndarray, size: tuple[int, int], error: 
         imresize(image, *size)
 
 
-def make(**arguments: object) -> object:
+def make(**arguments: object) -> Any:
     return construct(Step("ResizeToTarget", Arguments(arguments)))
 
 

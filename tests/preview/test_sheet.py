@@ -215,7 +215,7 @@ def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
     body = [Row([filled(layout, 90)])]
     one, many = (compose(layout, body, title="t", lines=[line]) for line in ("short", long))
     assert many.shape[0] - one.shape[0] in {22, 44, 66}
-    ink = (many[: head(4)] < 200).all(-1)
+    ink = np.all(many[: head(4)] < 200, axis=-1)
     assert not ink[:, -36:].any(), "the margin stays free"
 
 

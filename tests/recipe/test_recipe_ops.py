@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import pytest
@@ -44,7 +45,7 @@ def test_the_shipped_schema_is_what_is_printed() -> None:
 
 
 def test_every_class_of_albumentations_is_a_step_or_refused() -> None:
-    module = albumentations()
+    module: Any = albumentations()
     classes = {
         name
         for name in dir(module)
@@ -99,7 +100,7 @@ def test_effective_has_every_argument() -> None:
 
 
 def test_a_registered_class_is_a_step(own_names: None) -> None:
-    module = albumentations()
+    module: Any = albumentations()
 
     @registry.register
     class Brighten(module.ImageOnlyTransform):
@@ -175,7 +176,7 @@ def test_classes_of_installed_packages(plugins: None) -> None:
 
 
 def test_what_cannot_be_registered(own_names: None) -> None:
-    module = albumentations()
+    module: Any = albumentations()
     with pytest.raises(TypeError):
         registry.register(int)
     with pytest.raises(ValueError, match="belongs to"):

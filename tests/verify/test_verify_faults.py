@@ -117,7 +117,7 @@ class TestPictures:
     def test_colours_are_looked_at_where_warps_are_merged(self, data: Path) -> None:
         def fault(done: dict[str, Any]) -> None:
             if done["image"].dtype == np.uint8:
-                done["image"] = cv2.add(done["image"], (3, 3, 3, 0))
+                done["image"] = cv2.add(done["image"], (3, 3, 3, 0))  # type: ignore[call-overload]
 
         found = verify(recipe(MOVES + COLOURS), data / "images", samples=3, build=planted(fault), promise=GEOMETRY)
         assert broken(found) == {("image", "colours")}
