@@ -6,6 +6,8 @@ PYTHON ?= python3
 JOBS   ?= auto
 BIN    := .venv/bin
 READY  := .venv/.ready
+# Folders of tests that `make coverage` leaves out.
+SLOW    = laws verify bench benchmarks demo
 # Whatever in benchmarks/ runs by itself and knows --write.
 SCRIPTS = $(shell grep -l __main__ $$(grep -l -e --write benchmarks/*.py))
 
@@ -13,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint format bench clean
+.PHONY: help demo test soak coverage lint format bench package clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -27,10 +29,14 @@ test: $(READY)  ## run the tests
 soak: $(READY)  ## run the long tests too: more random recipes, more broken files
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
+coverage: $(READY)  ## how much of the package the quick tests reach
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))
+
 lint: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/mypy --no-error-summary --config-file tests/mypy.toml
 
 format: $(READY)  ## let ruff lay out the code
 	@$(BIN)/ruff format --quiet .
@@ -39,8 +45,11 @@ bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
 	@failed=0; for script in $(SCRIPTS); do echo "$$script"; \
 		OMP_NUM_THREADS=1 $(BIN)/python $$script --write || failed=1; done; exit $$failed
 
+package: $(READY)  ## build wheel and sdist, install each in an environment of its own, and try it
+	@$(BIN)/python .ci/package.py
+
 clean:  ## remove .venv, caches and demo-out
-	@rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # torch goes first: whatever else asks for it then finds the pinned one.
