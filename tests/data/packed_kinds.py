@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from kinds import BAG, IMAGE, PAIR, Kind
 
@@ -27,9 +28,10 @@ def recipe_of(kind: Kind) -> str:
     return beginning(kind.recipe, BAKED[kind.name])
 
 
-def packed(kind: Kind, root: Path, recipe: str | None = None, name: str = "store", **options: Any) -> Path:
-    """The store of the files below `root`, packed when it is asked for first."""
-    out = root.parent / f"{name}-{kind.name}"
+def packed(kind: Kind, root: Path, recipe: str | None = None, **options: Any) -> Path:
+    """The store of the files below `root`, packed when it is asked for first with this recipe and these options."""
+    asked = crc32(repr((recipe, sorted(options.items()))).encode())
+    out = root.parent / f"{kind.name}-{asked:08x}"
     if not out.exists():
         given = kind.where(root)
         data = {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)

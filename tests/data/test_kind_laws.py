@@ -21,14 +21,6 @@ from augrecipes.errors import DataError, LoaderError
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
-    for kind in KINDS:
-        kind.fill(made[kind.name])
-    return made
-
-
 @pytest.fixture(autouse=True)
 def small_batches_are_lent_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("augrecipes.data.batches.pool.LEAST_BYTES", 1)

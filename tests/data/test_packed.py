@@ -29,15 +29,6 @@ from augrecipes.sources.store import StoreWriter
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in KINDS}
-    for kind in KINDS:
-        made[kind.name].mkdir()
-        kind.fill(made[kind.name])
-    return made
-
-
 def agree(a: Any, b: Any, epochs: tuple[int, ...] = (0, 3)) -> bool:
     """Whether two datasets have the same samples, to the bit, under the same keys."""
     pairs = [(a[epoch, i], b[epoch, i]) for epoch in epochs for i in range(len(a))]
@@ -67,7 +58,7 @@ def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
 @pytest.mark.parametrize("form", ["raw", "hdf5"])
 def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode: Any, form: str) -> None:
     recipe = parse_text(recipe_of(kind))
-    store = packed(kind, roots[kind.name], name=f"form-{form}", format=form)
+    store = packed(kind, roots[kind.name], format=form)
     files = kind.open(roots[kind.name], recipe_of(kind), seed=3, mode=mode)
     for optimize in ("none", "exact"):
         ds = Packed(store, recipe, seed=3, mode=mode, optimize=optimize)
@@ -81,7 +72,7 @@ def test_samples_are_those_of_the_files(roots: dict[str, Path], kind: Kind, mode
 
 @by_kind
 def test_whole_pictures_are_kept_where_draws_come_first(roots: dict[str, Path], kind: Kind) -> None:
-    store = packed(kind, roots[kind.name], kind.recipe, name="whole")
+    store = packed(kind, roots[kind.name], kind.recipe)
     assert agree(kind.open(roots[kind.name], seed=3), Packed(store, parse_text(kind.recipe), seed=3))
 
 
@@ -89,7 +80,7 @@ def test_whole_pictures_are_kept_where_draws_come_first(roots: dict[str, Path], 
 def test_jpeg_is_near(roots: dict[str, Path], kind: Kind) -> None:
     """Noise is what JPEG keeps worst; at quality 100 the mean of a picture hardly moves."""
     recipe = parse_text(recipe_of(kind))
-    near = Packed(packed(kind, roots[kind.name], name="jpeg", format="jpeg", quality=100), recipe, seed=3)
+    near = Packed(packed(kind, roots[kind.name], format="jpeg", quality=100), recipe, seed=3)
     exact = open_packed(kind, roots[kind.name], seed=3)
     for i in range(N):
         for key, values in arrays(exact[i]).items():

@@ -23,15 +23,6 @@ from augrecipes.sources.store.items import Items
 WHOLE = "{version: 1, recipe: whole, steps: [Resize: {height: 20, width: 18}]}"
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in KINDS}
-    for kind in KINDS:
-        made[kind.name].mkdir()
-        kind.fill(made[kind.name])
-    return made
-
-
 def flip(store: Path, target: str, item: int, rng: random.Random) -> int:
     """Flips a bit of an item; the row that it belongs to."""
     items = open_store(store).tables[target]
@@ -64,7 +55,7 @@ def is_told(ds: Packed, index: int) -> bool:
 def flips_are_told(kind: Kind, root: Path, folder: Path, form: str, verify: Any) -> None:
     """The law: of flipped items each is told, and no other."""
     place, rng = folder / f"{form}-{verify}", random.Random(3)
-    shutil.copytree(packed(kind, root, name=f"verified-{form}", format=form), place)
+    shutil.copytree(packed(kind, root, format=form), place)
     options: dict[str, Any] = {"max_tiles": 1000} if kind.name == "bag" else {}
     ds = Packed(place, parse_text(recipe_of(kind)), verify=verify, seed=3, **options)
     samples = len(ds)
@@ -97,7 +88,7 @@ def test_a_check_that_never_looks_is_caught(
 def test_batches_that_are_gathered_are_looked_at(roots: dict[str, Path], tmp_path: Path, backend: Any) -> None:
     recipe = parse_text(WHOLE)
     place = tmp_path / "store"
-    shutil.copytree(packed(IMAGE, roots["image"], WHOLE, name="gathered"), place)
+    shutil.copytree(packed(IMAGE, roots["image"], WHOLE), place)
     whole = [pixels(Packed(place, recipe)[i]) for i in range(N)]
     assert [pixels(Packed(place, recipe, verify="first")[i]) for i in range(N)] == whole
     assert Packed(place, recipe).read_batch(0, [0, 1]) is not None  # such a store is gathered

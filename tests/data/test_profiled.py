@@ -25,15 +25,6 @@ WHOLE = "{version: 1, recipe: whole, steps: [Resize: {height: 9, width: 8}], eva
 BATCHES = 3  # of four samples
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) / "files" for kind in KINDS}
-    for kind in KINDS:
-        made[kind.name].mkdir()
-        kind.fill(made[kind.name])
-    return made
-
-
 def ranges(work: Callable[[], Any]) -> tuple[Any, Counter[str]]:
     """What `work` returns, and how often each of our ranges was seen."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
@@ -71,12 +62,12 @@ def test_every_stage_shows_and_no_bit_changes(roots: dict[str, Path], kind: Kind
 def test_stores_show_too(roots: dict[str, Path]) -> None:
     steps = {"sink", "RandomBrightnessContrast#1"}
     recipe = recipe_of(IMAGE)
-    jpegs = packed(IMAGE, roots["image"], recipe, "jpeg", format="jpeg")
+    jpegs = packed(IMAGE, roots["image"], recipe, format="jpeg")
     for ds, expected in (
         (open_packed(IMAGE, roots["image"], seed=3), steps),
         (open_packed(PAIR, roots["pair"], seed=3), steps),
         (open_packed(BAG, roots["bag"], seed=3, threads=1), steps),
-        (Packed(packed(IMAGE, roots["image"], WHOLE, "whole"), parse_text(WHOLE)), {"sink"}),
+        (Packed(packed(IMAGE, roots["image"], WHOLE), parse_text(WHOLE)), {"sink"}),
         (Packed(jpegs, parse_text(recipe), seed=3), {"read", "decode", *steps}),
     ):
         without = [pixels(ds[k]) for k in range(N)]
@@ -91,7 +82,7 @@ def test_stores_show_too(roots: dict[str, Path]) -> None:
 
 
 def test_a_gathered_batch_is_read_at_once(roots: dict[str, Path]) -> None:
-    ds = Packed(packed(IMAGE, roots["image"], WHOLE, "whole"), parse_text(WHOLE))
+    ds = Packed(packed(IMAGE, roots["image"], WHOLE), parse_text(WHOLE))
     _, seen = ranges(lambda: [*loader(ds, N // BATCHES)])
     assert seen.pop("read") >= BATCHES  # some rows at a time, as the sink takes them
     assert seen == {"next batch": BATCHES + 1, "sink": BATCHES, "collate": BATCHES}

@@ -27,14 +27,6 @@ from augrecipes.data.views import concat
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
-    for kind in KINDS:
-        kind.fill(made[kind.name])
-    return made
-
-
 class Wrapped(Dataset[Any]):
     """A dataset of the user's, which knows nothing of ours."""
 
