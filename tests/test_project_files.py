@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import augrecipes
+from augrecipes.compat.guard import PROVEN
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -123,6 +124,12 @@ def test_every_job_runs_what_there_is() -> None:
         assert set(re.findall(r"\.\[(\w+)\]", line)) <= set(extras)
         for path in re.findall(r"(?:^| )((?:\.ci|tests)/\S+)", line):
             assert (ROOT / path).exists(), path
+
+
+def test_the_contingency_is_tried_in_the_version_that_is_taken() -> None:
+    (found,) = re.findall(r"nrtk-albumentations==(\S+)", "\n".join(commands(jobs()["contingency"])))
+    assert found == PROVEN["nrtk-albumentations"]
+    assert pins()["albumentations"] == PROVEN["albumentations"]
 
 
 def test_contributors_are_told_what_there_is() -> None:
