@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import Programs
 
 from augrecipes.compat.torch import PROVEN, proven
 
 ROOT = Path(__file__).parents[2]
-
-
-def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 def test_what_is_installed_may_be_what_is_proven() -> None:
@@ -27,8 +22,8 @@ def test_what_is_installed_may_be_what_is_proven() -> None:
     assert not proven(pinned[2])
 
 
-def test_another_version_warns_once() -> None:
-    done = python("import torch; torch.__version__ = '9.1.0'\nimport augrecipes as ar; ar.ImageFolder; ar.loader")
+def test_another_version_warns_once(programs: Programs) -> None:
+    done = programs("import torch; torch.__version__ = '9.1.0'\nimport augrecipes as ar; ar.ImageFolder; ar.loader")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("UnprovenWarning: torch 9.1.0 is installed") == 1
 
@@ -42,7 +37,7 @@ def test_another_version_warns_once() -> None:
         "from torch.utils.data._utils import pin_memory; del pin_memory.pin_memory",
     ],
 )
-def test_what_is_gone_is_named(lost: str) -> None:
-    done = python(f"import torch.utils.data, torch.autograd\n{lost}\nimport augrecipes as ar; ar.ImageFolder")
+def test_what_is_gone_is_named(programs: Programs, lost: str) -> None:
+    done = programs(f"import torch.utils.data, torch.autograd\n{lost}\nimport augrecipes as ar; ar.ImageFolder")
     assert "augrecipes.errors.AugrecipesError: torch" in done.stderr, done.stderr
     assert "pip install 'torch>=" in done.stderr
