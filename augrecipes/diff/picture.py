@@ -21,7 +21,7 @@ from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.verify.gauges import number
+from augrecipes.verify.metrics import number
 
 _WIDTHS_PX = (224, 384)  # least and most of a cell
 

@@ -84,7 +84,7 @@ def prepare(
         masks=masks,
         split=split,
         strict=on_error == "raise",
-        heads=True,
+        headers=True,
         channels=channels,
         exif=exif,
         max_pixels=max_pixels,

@@ -14,8 +14,8 @@ from augrecipes.data.tables.pair_table import PairTable
 from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
+from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.heads import read_heads
 from augrecipes.sources.paths import PathTable
 
 _HEADERS = 2_000  # read at most; more files are sampled evenly
@@ -72,7 +72,7 @@ def _spread(n: int, most: int) -> list[int]:
 def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
     """The sizes of the files of each chosen unit, without those that cannot be read; and how many cannot."""
     files = _files(baker)
-    heads = {name: read_heads([paths[i] for i in chosen]) for name, paths in files.items()}
+    heads = {name: read_headers([paths[i] for i in chosen]) for name, paths in files.items()}
     known = [[head for head in parts if isinstance(head, ImageHeader)] for parts in zip(*heads.values(), strict=True)]
     keys = [tuple(_key(head, baker) for head in parts) for parts in known if len(parts) == len(files)]
     return keys, len(chosen) - len(keys)

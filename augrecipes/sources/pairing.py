@@ -1,7 +1,7 @@
 """Which files of several targets show the same scene: by name, never by the order in which a folder lists them.
 
-Names are read with one habit for a whole set of files, the one under which most scenes have all their files; of equals
-the strictest. Only what it leaves over is looked at file by file: a file that another habit would pair is paired if
+Names are read with one scheme for a whole set of files, the one under which most scenes have all their files; of equals
+the strictest. Only what it leaves over is looked at file by file: a file that another scheme would pair is paired if
 nothing else could be meant, and otherwise it is a defect. Nothing is guessed.
 
 Folders below the roots count where the targets have the same ones: ``a/1`` and ``b/1`` are two scenes. Where one target
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from augrecipes.errors import DataError
+from augrecipes.sources.naming_schemes import Key, Keys, Scheme, Side, best_scheme, keys_of
 from augrecipes.sources.pair_defects import Defect
-from augrecipes.sources.pair_habits import Habit, Key, Keys, Side, best_habit, keys_of
 from augrecipes.sources.pair_names import Decoration, Grammar, Template
 from augrecipes.sources.pair_roots import Group, Named, Roots, list_groups
 
@@ -54,7 +54,7 @@ def pair(
         roots: of each target: a folder, or a list of them; see `augrecipes.sources.pair_roots`.
         scales: relative grid of each target; names of scales in file names must agree with it.
         names: templates such as ``{"lr": "{}x4"}``: the name of a target's file below its root, where ``{}`` is the
-            scene, which is the whole name where a target has no template. Without it the habit is found.
+            scene, which is the whole name where a target has no template. Without it the scheme is found.
         cache: see `augrecipes.sources.listing.list_folders`.
 
     Raises:
@@ -120,7 +120,7 @@ class _Group:
         self.defects: list[Defect] = []
         self.unclaimed: list[str] = []
         self.spoilt: set[str] = set()
-        self.habits: dict[str, Habit] = {}
+        self.schemes: dict[str, Scheme] = {}
 
     def paired(self) -> list[tuple[str, ...]]:
         """The scenes; afterwards `defects` and `unclaimed` have the other files."""
@@ -147,12 +147,12 @@ class _Group:
         large, small = self.sides[self.first], self.sides[target]
         given = (self._plain(self.first), self._plain(target)) if self.templates else None
         shared = self.group.shared & {self.first, target}
-        habit = self.habits[target] = best_habit(large, small, given, shared=len(shared) > 1)
-        self._collisions(self.first, habit.large, habit.small)
-        self._collisions(target, habit.small, habit.large)
+        scheme = self.schemes[target] = best_scheme(large, small, given, shared=len(shared) > 1)
+        self._collisions(self.first, scheme.large, scheme.small)
+        self._collisions(target, scheme.small, scheme.large)
         found: dict[str, str] = {}
-        for key, files in habit.large.items():
-            partners = habit.small.get(key, [])
+        for key, files in scheme.large.items():
+            partners = scheme.small.get(key, [])
             if len(files) == len(partners) == 1 and files != partners:
                 found[files[0].path] = partners[0].path
         if not self.templates and not shared:
@@ -178,7 +178,7 @@ class _Group:
                 self._add("ambiguous", paths, f"{target} names that differ only in case: {', '.join(paths)}")
 
     def _leftovers(self, target: str, found: dict[str, str]) -> None:
-        """Pair by another habit what the set's own habit leaves over, where nothing else could be meant."""
+        """Pair by another scheme what the set's own scheme leaves over, where nothing else could be meant."""
         large, small = self.sides[self.first], self.sides[target]
         if len(found) == len(large.files) == len(small.files):
             return
@@ -199,7 +199,7 @@ class _Group:
             for other in others:
                 mine, theirs = found.get(path), taken.get(other.path)
                 if mine and theirs:
-                    continue  # both have a partner under the set's own habit
+                    continue  # both have a partner under the set's own scheme
                 if not mine and not theirs and len(others) == 1 and len(wanted[other.path]) == 1:
                     found[path] = other.path
                     taken[other.path] = path
@@ -229,7 +229,7 @@ class _Group:
                 if file.path in self.spoilt or file.path in paired:
                     continue
                 anyones = name in self.group.shared
-                if anyones and (file.path in used or not _has(self.habits[name].small, file)):
+                if anyones and (file.path in used or not _has(self.schemes[name].small, file)):
                     continue
                 near = self._near(file, name, self.first, used)
                 said = self._says(file, name)
@@ -249,8 +249,9 @@ class _Group:
 
     def _large(self, file: Named) -> bool:
         """In a folder that targets share: whether names of this form are the largest target's, and no other's."""
-        habits = self.habits.values()
-        return any(_has(habit.large, file) for habit in habits) and not any(_has(habit.small, file) for habit in habits)
+        schemes = self.schemes.values()
+        small = any(_has(scheme.small, file) for scheme in schemes)
+        return not small and any(_has(scheme.large, file) for scheme in schemes)
 
     def _says(self, file: Named, target: str) -> str:
         """A remark on a name that speaks of another scale than the target's."""

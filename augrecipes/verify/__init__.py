@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from augrecipes.preview.save import checked_path as checked_path
 from augrecipes.preview.save import save_sheet as save_worst
-from augrecipes.verify.gauges import GOALS as GOALS
-from augrecipes.verify.gauges import LAWS as LAWS
-from augrecipes.verify.gauges import Figure as Figure
-from augrecipes.verify.gauges import Place as Place
-from augrecipes.verify.gauges import Worst as Worst
-from augrecipes.verify.gauges import number as number
+from augrecipes.verify.metrics import GOALS as GOALS
+from augrecipes.verify.metrics import LAWS as LAWS
+from augrecipes.verify.metrics import Figure as Figure
+from augrecipes.verify.metrics import Place as Place
+from augrecipes.verify.metrics import Worst as Worst
+from augrecipes.verify.metrics import number as number
 from augrecipes.verify.picture import draw_worst as draw_worst
 from augrecipes.verify.run import Verification as Verification
 from augrecipes.verify.run import replay as replay

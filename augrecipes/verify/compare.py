@@ -17,11 +17,11 @@ from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.verify import variants
 from augrecipes.verify.apart import compare
 from augrecipes.verify.contract import Promise, promise_of, rounding
-from augrecipes.verify.gauges import Gauges, Place
 from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
 from augrecipes.verify.levels import difference
 from augrecipes.verify.maps import legs_of
+from augrecipes.verify.metrics import Metrics, Place
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
 from augrecipes.verify.points import MOST_ASTRAY_PX, Grid, largest_difference
 from augrecipes.verify.probe import Probe
@@ -54,7 +54,7 @@ class Comparison:
     origins: dict[str, str]
     dtype: Dtype
     promise: Promise
-    gauges: Gauges = field(default_factory=Gauges)
+    metrics: Metrics = field(default_factory=Metrics)
     _built: dict[str, Two] = field(default_factory=dict)
     _geometry: Geometry | None = None
     _probes: tuple[Probe, Probe] | None = None
@@ -71,11 +71,11 @@ class Comparison:
         try:
             self._sample(given, place)
         except PlanDiffersError:
-            self.gauges.add("sample", "outcome", 1.0, place, limit=0.0)
+            self.metrics.add("sample", "outcome", 1.0, place, limit=0.0)
         except DataError as error:
             return error
         else:
-            self.gauges.add("sample", "outcome", 0.0, place, limit=0.0)
+            self.metrics.add("sample", "outcome", 0.0, place, limit=0.0)
         return None
 
     def _sample(self, given: Sample, place: Place) -> None:
@@ -98,11 +98,11 @@ class Comparison:
             self._masks(plain["mask"], fast["mask"], np.asarray(given.rest["mask"]), place)
         for name in ("boxes", "keypoints"):
             if name in plain:
-                self.gauges.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
+                self.metrics.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
         if not self.promise.geometry:
             return
         if self._geometry is None:
-            self._geometry = Geometry(*two, self.dtype, self.seed, self.origins, self.gauges)
+            self._geometry = Geometry(*two, self.dtype, self.seed, self.origins, self.metrics)
         picture = self._geometry.measure(given, place)
         if self.recipe.kind != "pair" and variants.has_colours(self.recipe, self.mode):
             self._colours(given, place, picture)
@@ -120,7 +120,7 @@ class Comparison:
         self, name: str, law: str, a: NDArray[Any], b: NDArray[Any], output: Output, place: Place, limit: float | None
     ) -> None:
         found = difference(a, b, output)
-        self.gauges.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
+        self.metrics.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
 
     def _most(self, output: Output, promise: Promise) -> float:
         """By how many levels an output may differ."""
@@ -150,7 +150,7 @@ class Comparison:
         """No label that was not there; in a plan that merges no resampling, the same labels everywhere."""
         share = float((plain != fast).mean())
         new = len(invented(plain, fast, source, fills(self.recipe, self.mode))) if self.promise.geometry else share > 0
-        self.gauges.add("mask", "labels", float(new), place, limit=0.0, share=share)
+        self.metrics.add("mask", "labels", float(new), place, limit=0.0, share=share)
 
     def _points(self, given: Sample, place: Place) -> None:
         """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
@@ -170,7 +170,7 @@ class Comparison:
         strays = [grid.astray(probe.done, where, seen) for probe, where in zip(self._probes, maps, strict=True)]
         for name, far in strays[1].items():
             limit = max(MOST_ASTRAY_PX, strays[0][name] + _ASTRAY_SLACK)
-            self.gauges.add(name, "follows", far, place, limit=MOST_ASTRAY_PX, broken=not far <= limit)
+            self.metrics.add(name, "follows", far, place, limit=MOST_ASTRAY_PX, broken=not far <= limit)
 
 
 def _alike(plain: dict[str, Any], fast: dict[str, Any]) -> bool:

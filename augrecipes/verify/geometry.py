@@ -14,9 +14,9 @@ from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.verify.apart import MOST_APART_PX, Apart, compare, same
 from augrecipes.verify.detail import MOST_SURVIVES, Wave, sweep
-from augrecipes.verify.gauges import GOALS, Gauges, Place
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
 from augrecipes.verify.maps import Map, legs_of
+from augrecipes.verify.metrics import GOALS, Metrics, Place
 from augrecipes.verify.probe import Leg, Probe, tears
 from augrecipes.verify.ramps import F32, planes
 from augrecipes.verify.truth import Waves, integrated, rms
@@ -51,13 +51,15 @@ class Geometry:
         dtype: whose plan is looked at.
         seed: decides the waves.
         origins: from each target that comes out to the one that it is made of.
-        gauges: what is measured goes there.
+        metrics: what is measured goes there.
     """
 
-    def __init__(self, plain: Any, fast: Any, dtype: Dtype, seed: int, origins: dict[str, str], gauges: Gauges) -> None:
+    def __init__(
+        self, plain: Any, fast: Any, dtype: Dtype, seed: int, origins: dict[str, str], metrics: Metrics
+    ) -> None:
         afresh = tears(plain, fast, dtype) if len(plain.outputs) == 1 else frozenset[str]()
         self.both = Probe(plain, dtype, afresh), Probe(fast, dtype, afresh)
-        self.seed, self.origins, self.gauges = seed, origins, gauges
+        self.seed, self.origins, self.metrics = seed, origins, metrics
 
     def measure(self, given: Sample, place: Place) -> NDArray[Any]:
         """Every law on one sample.
@@ -70,7 +72,7 @@ class Geometry:
         done = next(iter(pictures[0][-1].images.values()))
         if [_kind(leg) for leg, _ in plain] != [_kind(leg) for leg, _ in fast]:
             # Another step acts, or the same one on another size: nothing is where it was.
-            self.gauges.add(next(iter(self.origins)), "displacement", float("inf"), place, limit=MOST_APART_PX)
+            self.metrics.add(next(iter(self.origins)), "displacement", float("inf"), place, limit=MOST_APART_PX)
             return done
         seen = [
             Seen(k, leg.alone, name, maps[name], (same if leg.alone else compare)(maps[name], fast[k][1][name]))
@@ -91,11 +93,11 @@ class Geometry:
 
     def _places(self, name: str, seen: list[Seen], place: Place) -> None:
         worst = max(seen, key=lambda one: one.apart.largest).apart
-        self.gauges.add(
+        self.metrics.add(
             name, "displacement", worst.largest, place, limit=MOST_APART_PX, mean=worst.mean,
             share=min(one.apart.share for one in seen),
         )  # fmt: skip
-        self.gauges.add(name, "hidden", float(max(one.apart.hidden for one in seen)), place, limit=0.0)
+        self.metrics.add(name, "hidden", float(max(one.apart.hidden for one in seen)), place, limit=0.0)
 
     def _run(self, given: Sample, place: Place, picture: Callable[[int, str, Shape], NDArray[Any]]) -> list[list[Leg]]:
         return [probe.run(given, place.epoch, picture) for probe in self.both]
@@ -124,7 +126,7 @@ class Geometry:
             further = [(255 * rms(mine, truth, wanted), 255 * rms(its, truth, wanted)) for truth in known]
             ratios.append(min((a + _TRUTH_SLACK) / (b + _TRUTH_SLACK) for a, b in further))
             broken = broken or all(not a <= b + _TRUTH_SLACK for a, b in further)
-        self.gauges.add(name, "truth", max(ratios, default=1.0), place, limit=1.0, broken=broken)
+        self.metrics.add(name, "truth", max(ratios, default=1.0), place, limit=1.0, broken=broken)
 
     def _detail(self, name: str, seen: list[Seen], given: Sample, place: Place) -> None:
         """Waves that a grid in between cannot show: the plan lets through no more of them than the recipe."""
@@ -145,7 +147,7 @@ class Geometry:
                     mine, its = (wave.left(shown, one.where, one.apart.where) for shown in pictures)
                     more.append(max(mine - max(its, wave.allowed), 0.0))
         if more:
-            self.gauges.add(name, "detail", max(more), place, limit=MOST_SURVIVES)
+            self.metrics.add(name, "detail", max(more), place, limit=MOST_SURVIVES)
 
     def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Sample, place: Place) -> None:
         """The real picture: how much further the plan is from its integral. A goal, not a promise."""
@@ -161,7 +163,7 @@ class Geometry:
             its, mine = (full * rms(leg.images[name], known, one.apart.where) for leg in (plain, fast))
             losses.append(max(mine, _LOSS_FLOOR) / max(its, _LOSS_FLOOR))
             warned = warned or (one.where.scale() >= LOSS_FROM and losses[-1] > GOALS["loss"])
-        self.gauges.add(name, "loss", max(losses, default=1.0), place, warned=warned)
+        self.metrics.add(name, "loss", max(losses, default=1.0), place, warned=warned)
 
     def _mask(self, seen: list[tuple[Seen, Any, Any]], place: Place) -> None:
         hidden, nearest, broken = 0, 0.0, False
@@ -174,8 +176,8 @@ class Geometry:
             # The nearest pixel of a coarse grid is further off.
             most = MOST_BESIDE_PX + sum(max(grid.scales()[1] - 1, 0.0) for grid in one.where.grids[:-1])
             broken = broken or one.alone or not mine <= max(most, its) + MOST_APART_PX
-        self.gauges.add("mask", "hidden", float(hidden), place, limit=0.0)
-        self.gauges.add("mask", "nearest", nearest, place, limit=MOST_BESIDE_PX, broken=broken)
+        self.metrics.add("mask", "hidden", float(hidden), place, limit=0.0)
+        self.metrics.add("mask", "nearest", nearest, place, limit=MOST_BESIDE_PX, broken=broken)
 
 
 def _kind(leg: Leg) -> tuple[str, dict[str, Shape], dict[str, Shape]]:

@@ -18,8 +18,8 @@ from augrecipes.preview.display import Picture, picture_of_input, picture_of_out
 from augrecipes.preview.overlay import draw_mask
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.verify.compare import Build
-from augrecipes.verify.gauges import LAWS, Worst, number
 from augrecipes.verify.levels import levels_of
+from augrecipes.verify.metrics import LAWS, Worst, number
 from augrecipes.verify.planned import Two
 from augrecipes.verify.run import Replay, Verification, builder, replay_from
 

@@ -19,7 +19,7 @@ from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
-from augrecipes.verify.gauges import Figure, Gauges, Place, Worst
+from augrecipes.verify.metrics import Figure, Metrics, Place, Worst
 from augrecipes.verify.planned import Two
 
 _WORST = 3
@@ -140,14 +140,14 @@ def verify(
     pipeline = recipe.compile(mode, optimize, seed)
     reader = open_data(recipe, pipeline.targets, data, masks)
     keys = places(len(reader), samples, epochs, mode)
-    gauges, sources = Gauges(), pipeline.origins
+    metrics, sources = Metrics(), pipeline.origins
     promises: dict[Dtype, Promise] = {}
     left_out: dict[str, DataError] = {}
     done = 0
     for turn, dtype in enumerate(dtypes):
         promises[dtype] = promise or promise_of(pipeline, dtype)
         comparison = Comparison(
-            recipe, mode, optimize, seed, build or builder(mode, seed), sources, dtype, promises[dtype], gauges
+            recipe, mode, optimize, seed, build or builder(mode, seed), sources, dtype, promises[dtype], metrics
         )
         advance = progress and partial(_advance, progress, turn * len(keys), len(keys) * len(dtypes))
         compared, errors = _compare(comparison, reader, keys, advance)
@@ -157,7 +157,7 @@ def verify(
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
     return Verification(
-        recipe, mode, optimize, seed, promises, done, gauges.figures(), sources, gauges.worst(_WORST),
+        recipe, mode, optimize, seed, promises, done, metrics.figures(), sources, metrics.worst(_WORST),
         tuple(left_out.values()),
     )  # fmt: skip
 

@@ -33,5 +33,5 @@ from augrecipes.data.tables.coordinates import NOWHERE, place_in
         ("", NOWHERE),
     ],
 )
-def test_habits(name: str, place: tuple[int, int]) -> None:
+def test_schemes(name: str, place: tuple[int, int]) -> None:
     assert place_in(name) == place

@@ -1,4 +1,4 @@
-"""Pairs are found by name, whatever the habit; and whatever is not a pair is told, with the names of its files."""
+"""Pairs are found by name, whatever the scheme; and whatever is not a pair is told, with the names of its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augrecipes.sources.pair_names import Grammar, Template
 from augrecipes.sources.pairing import Pairs, pair
 
 # How data sets name the large and the small image of a scene, by scale.
-HABITS = (
+SCHEMES = (
     ("{}", "{}"),
     ("{}", "{}x{s}"),
     ("{}", "{}X{s}"),
@@ -63,12 +63,12 @@ def go(root: Path, scale: int = 4, **more: object) -> Pairs:
     return pair({"lr": root / "L", "hr": root / "H"}, {"lr": 1, "hr": scale}, cache=False, **more)  # type: ignore[arg-type]
 
 
-def planted(root: Path, stems: set[str], habit: tuple[str, str], scale: int, seed: int) -> set[tuple[str, ...]]:
+def planted(root: Path, stems: set[str], scheme: tuple[str, str], scale: int, seed: int) -> set[tuple[str, ...]]:
     """Touch the files of scenes, in any order and with any extension; returns their pairs."""
     draw = random.Random(seed)
     scenes = set()
     for stem in draw.sample(sorted(stems), len(stems)):
-        names = [how.replace("{s}", str(scale)).replace("{}", stem) for how in habit]
+        names = [how.replace("{s}", str(scale)).replace("{}", stem) for how in scheme]
         files = [f"{top}/{name}.{draw.choice(('png', 'jpg', 'BMP'))}" for top, name in zip("HL", names, strict=True)]
         touch(root, *files)
         scenes.add(tuple(files))
@@ -77,32 +77,32 @@ def planted(root: Path, stems: set[str], habit: tuple[str, str], scale: int, see
 
 @given(
     stems=st.sets(STEMS, min_size=2, max_size=12),
-    habit=st.sampled_from(HABITS),
+    scheme=st.sampled_from(SCHEMES),
     scale=st.sampled_from([2, 3, 4, 8]),
     seed=st.integers(0, 99),
 )
-def test_every_habit_pairs_exactly_its_scenes(stems, habit, scale, seed):
+def test_every_scheme_pairs_exactly_its_scenes(stems, scheme, scale, seed):
     stems = {stem for stem in stems if len({s for s in stems if s.casefold() == stem.casefold()}) == 1}
     if len(stems) < 2:
         return
     with TemporaryDirectory() as folder:
         root = Path(folder)
-        scenes = planted(root, stems, habit, scale, seed)
+        scenes = planted(root, stems, scheme, scale, seed)
         pairs = go(root, scale)
         assert (found(root, pairs), pairs.defects) == (scenes, ())
 
 
 @given(
     numbers=st.sets(st.integers(1, 900), min_size=8, max_size=16),
-    habit=st.sampled_from(HABITS),
+    scheme=st.sampled_from(SCHEMES),
     scale=st.sampled_from([2, 3, 4]),
     seed=st.integers(0, 99),
     lost=st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=3, unique_by=lambda pick: pick[0]),
 )
-def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, habit, scale, seed, lost):
+def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, scheme, scale, seed, lost):
     with TemporaryDirectory() as folder:
         root = Path(folder)
-        scenes = sorted(planted(root, {f"{n:04d}" for n in numbers}, habit, scale, seed))
+        scenes = sorted(planted(root, {f"{n:04d}" for n in numbers}, scheme, scale, seed))
         widows = set()
         for position, large in lost:
             gone, left = scenes[position][:: 1 if large else -1]
@@ -114,14 +114,14 @@ def test_what_has_lost_its_partner_is_named_and_nothing_else(numbers, habit, sca
 
 
 @given(
-    scenes=st.dictionaries(st.integers(1, 900), st.sampled_from(HABITS), min_size=1, max_size=12),
+    scenes=st.dictionaries(st.integers(1, 900), st.sampled_from(SCHEMES), min_size=1, max_size=12),
     scale=st.sampled_from([2, 3, 4]),
     seed=st.integers(0, 99),
 )
-def test_every_scene_may_have_a_habit_of_its_own(scenes, scale, seed):
+def test_every_scene_may_have_a_scheme_of_its_own(scenes, scale, seed):
     with TemporaryDirectory() as folder:
         root = Path(folder)
-        wanted = [planted(root, {f"s{n:04d}"}, habit, scale, seed + n) for n, habit in scenes.items()]
+        wanted = [planted(root, {f"s{n:04d}"}, scheme, scale, seed + n) for n, scheme in scenes.items()]
         pairs = go(root, scale)
         assert (found(root, pairs), pairs.defects) == (set().union(*wanted), ())
 
@@ -157,7 +157,7 @@ def test_a_suffix_may_belong_to_the_name(tmp_path):
 AMBIGUOUS = {
     "extensions": (["H/1.png", "H/1.jpg", "L/1.png"], {"H/1.png", "H/1.jpg", "L/1.png"}),
     "small extensions": (["H/1.png", "L/1x4.png", "L/1x4.jpg"], {"H/1.png", "L/1x4.png", "L/1x4.jpg"}),
-    "two habits": (["H/1.png", "L/1.png", "L/1x4.png"], {"H/1.png", "L/1.png", "L/1x4.png"}),
+    "two schemes": (["H/1.png", "L/1.png", "L/1x4.png"], {"H/1.png", "L/1.png", "L/1x4.png"}),
     "case": (["H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"], {"H/A.png", "H/a.png", "L/Ax4.png", "L/ax4.png"}),
     "flat and nested": (["H/a/1.png", "H/b/1.png", "L/1x4.png"], {"H/a/1.png", "H/b/1.png", "L/1x4.png"}),
     "a name that ends so": (
@@ -326,7 +326,7 @@ def test_pyramids_need_every_target(tmp_path):
 
 
 @pytest.mark.parametrize("names", [{"lr": "low {} q"}, {"lr": "low {} q.png"}, {"lr": "low {} q", "hr": "{}"}])
-def test_templates_say_the_habit(tmp_path, names: Mapping[str, str]):
+def test_templates_say_the_scheme(tmp_path, names: Mapping[str, str]):
     touch(
         tmp_path, "H/1.png", "L/low 1 q.png", "H/2x4.png", "L/low 2x4 q.tif", "L/3.png", "H/a/1.png", "L/a/low 1 q.png"
     )

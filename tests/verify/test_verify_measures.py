@@ -10,9 +10,9 @@ from planted import COLOURS, MOVES, recipe
 from augrecipes.recipe.model import Arguments, Mode, Step
 from augrecipes.verify import variants
 from augrecipes.verify.apart import compare
-from augrecipes.verify.gauges import Gauges, Place
 from augrecipes.verify.labels import beside, beyond, fills, invented
 from augrecipes.verify.maps import Map, map_from
+from augrecipes.verify.metrics import Metrics, Place
 from augrecipes.verify.points import Grid
 from augrecipes.verify.ramps import places_mask, planes, ramps
 from augrecipes.verify.run import places
@@ -187,20 +187,20 @@ class TestVariants:
         assert variants.moves_pixels(Step("ResizeToTarget", Arguments({"method": "area"})))
 
 
-class TestGauges:
+class TestMetrics:
     def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
-        gauges = Gauges()
+        metrics = Metrics()
         for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
-            gauges.add("keypoints", "follows", value, Place(index, 0), limit=0.5, broken=broken)
-        (figure,) = gauges.figures()
+            metrics.add("keypoints", "follows", value, Place(index, 0), limit=0.5, broken=broken)
+        (figure,) = metrics.figures()
         assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
         assert figure.where == Place(1, 0)
-        assert [worst.place.index for worst in gauges.worst(2)] == [1, 2]
+        assert [worst.place.index for worst in metrics.worst(2)] == [1, 2]
 
     def test_not_a_number_breaks_a_law(self) -> None:
-        gauges = Gauges()
-        gauges.add("image", "displacement", float("nan"), Place(0, 0), limit=0.01)
-        assert not gauges.figures()[0].ok
+        metrics = Metrics()
+        metrics.add("image", "displacement", float("nan"), Place(0, 0), limit=0.01)
+        assert not metrics.figures()[0].ok
 
     @pytest.mark.parametrize("mode", ["train", "eval"])
     @pytest.mark.parametrize(("total", "samples", "epochs"), [(3, 64, 1), (3, 4, 1), (100, 8, 3), (5, 5, 2), (0, 4, 1)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from augrecipes.data.audit.files import Found, One, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import told
@@ -27,15 +27,15 @@ def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, cont
         table = bags_of_folders([data], cache=False, problems=rows)
     found = Found([One(table.tiles[k]) for k in range(len(table.tiles))])
     found.defects += [Defect("row", (data,), f"{data}:{line}: {what}" if line else what) for line, what in sorted(rows)]
-    heads = heads_of(found, advance)
-    sizes = [size_of(one, one.image, heads, found) for one in found.samples]
+    headers = headers_of(found, advance)
+    sizes = [size_of(one, one.image, headers, found) for one in found.samples]
     for one, size in zip(found.samples, sizes, strict=True):
         short = needs(recipe, mode, size) if size else ""
         if size and short:
             found.blame("small", one, f"{one.image} {told(size)}: {short}")
     if content:
         decode(recipe, found, advance)
-    found.notes += unusual(heads)
+    found.notes += unusual(headers)
     least, fine, mixed = (recipe.bag or Bag()).min_tiles, 0, []
     for bag, count in enumerate(table.counts().tolist()):
         start = int(table.offsets[bag])

@@ -13,9 +13,9 @@ from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.file_headers import MaybeHeader, read_headers
 from augrecipes.sources.files import MAX_PIXELS, read_image, read_mask
 from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.heads import Head, read_heads
 from augrecipes.sources.losses import lost
 from augrecipes.sources.pair_defects import Defect
 
@@ -64,15 +64,15 @@ class Found:
         self.defects.append(Defect(kind, files, message))
 
 
-def heads_of(found: Found, advance: Parts) -> dict[str, Head]:
+def headers_of(found: Found, advance: Parts) -> dict[str, MaybeHeader]:
     """The header of every file, or why it has none."""
     files = list(dict.fromkeys(file for one in found.samples for file in (one.image, one.mask) if file))
-    return dict(zip(files, read_heads(files, lambda k, n: advance("reading headers", k, n)), strict=True))
+    return dict(zip(files, read_headers(files, lambda k, n: advance("reading headers", k, n)), strict=True))
 
 
-def size_of(one: One, file: str, heads: Mapping[str, Head], found: Found) -> Size | None:
+def size_of(one: One, file: str, headers: Mapping[str, MaybeHeader], found: Found) -> Size | None:
     """(height, width) of a file as it is read; None, and a defect, where that cannot be had."""
-    head = heads[file]
+    head = headers[file]
     if isinstance(head, ImageHeader):
         pixels, left_out = head.width * head.height, lost(head, mask=file == one.mask)
         if pixels <= MAX_PIXELS and not left_out:
@@ -116,9 +116,9 @@ def _fails(read: Callable[[], Any]) -> Iterator[str]:
         yield str(error)
 
 
-def unusual(heads: Mapping[str, Head]) -> list[str]:
+def unusual(headers: Mapping[str, MaybeHeader]) -> list[str]:
     """Notes of what is read, but not all of it, because that was asked for."""
-    read = {file: head for file, head in heads.items() if isinstance(head, ImageHeader) and not lost(head)}
+    read = {file: head for file, head in headers.items() if isinstance(head, ImageHeader) and not lost(head)}
     return [
         *_noted([file for file, head in read.items() if head.bits > _DEEP], "more than 8 bits a sample"),
         *_noted([file for file, head in read.items() if head.frames > 1], "more than one picture in it"),

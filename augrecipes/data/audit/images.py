@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.audit.files import Found, One, decode, heads_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
 from augrecipes.data.checks import presence_of, untaken
@@ -20,7 +20,7 @@ from augrecipes.data.tables.table import columns_of, match_masks
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.heads import Head
+from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.paths import PathTable
@@ -57,12 +57,12 @@ def check_images(
     else:
         found = Found([One(data)])
     _presence(recipe, found)
-    heads = heads_of(found, advance)
+    headers = headers_of(found, advance)
     for one in found.samples:
-        _check(recipe, mode, one, heads, found)
+        _check(recipe, mode, one, headers, found)
     if content:
         decode(recipe, found, advance)
-    found.notes += unusual(heads)
+    found.notes += unusual(headers)
     listed = {"image": len(found.samples)}
     for name in ("mask", *_POINTS):
         count = sum(getattr(one, name) is not None for one in found.samples)
@@ -150,11 +150,11 @@ def _presence(recipe: Recipe, found: Found) -> None:
             found.notes.append("the recipe does not take masks (`mask: absent`): a dataset refuses them")
 
 
-def _check(recipe: Recipe, mode: Mode, one: One, heads: Mapping[str, Head], found: Found) -> None:
+def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHeader], found: Found) -> None:
     """One sample's headers, sizes, boxes and keypoints."""
-    size = size_of(one, one.image, heads, found)
+    size = size_of(one, one.image, headers, found)
     if one.mask is not None:
-        of_mask = size_of(one, one.mask, heads, found)
+        of_mask = size_of(one, one.mask, headers, found)
         if size and of_mask and size != of_mask:
             found.blame("mask", one, f"{one.mask} is {told(of_mask)}, but its image {one.image} is {told(size)}")
     if size is None:

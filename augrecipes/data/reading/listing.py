@@ -52,7 +52,7 @@ def list_data(
     masks: Any = None,
     split: str | None = None,
     strict: bool = False,
-    heads: bool = False,
+    headers: bool = False,
     channels: int | None = None,
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
@@ -67,7 +67,7 @@ def list_data(
         masks: folders of masks, for images.
         split: of a CSV file.
         strict: files that are missing, and pairs that are defective, are an error now, not when they are read.
-        heads: look at the headers of pairs, too: what does not fit is left out.
+        headers: look at those of pairs, too: what does not fit is left out.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
         exif: `apply` or `ignore`.
         max_pixels: larger images are refused.
@@ -81,7 +81,7 @@ def list_data(
         "max_pixels": max_pixels,
     }
     if recipe.kind == "pair":
-        return _pairs(recipe, mode, targets, data, split, decode, strict=strict, heads=heads)
+        return _pairs(recipe, mode, targets, data, split, decode, strict=strict, headers=headers)
     if isinstance(data, Mapping):
         names = ", ".join(f"{name}=" for name in data)
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}")
@@ -127,13 +127,13 @@ def _pairs(
     decode: dict[str, Any],
     *,
     strict: bool,
-    heads: bool,
+    headers: bool,
 ) -> Listing:
     csv, roots = table_in(data), data if isinstance(data, Mapping) else None
     if csv is None and roots is None:
         check_roots(recipe, targets, {})
     found = find(recipe, tuple(targets), roots, csv, split=split, cache=False)
-    if heads:
+    if headers:
         found = checked(found, wanted_by(recipe, mode, found.targets, **decode), "headers")
     if found.defects and (strict or not found.scenes):
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))

@@ -1,6 +1,6 @@
 """Where a tile lies on its slide, read off the tile's file name.
 
-Two habits are known, `x` and `y` with their numbers, in any order, and two numbers at the end of the name:
+Two schemes are known, `x` and `y` with their numbers, in any order, and two numbers at the end of the name:
 
     tile_x1024_y2048.png    slide [x=1024,y=2048,w=512].jpg
     1024_2048.png    slide_1024_2048.png    slide(1024,2048).png

@@ -11,8 +11,8 @@ import numpy as np
 from augrecipes.data.tables.pair_sizes import Size, fits, misfit, told
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Step
+from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.formats.header import ImageHeader
-from augrecipes.sources.heads import Head
 from augrecipes.sources.losses import Depth, Frames, lost
 from augrecipes.sources.pair_defects import Defect
 
@@ -78,8 +78,8 @@ class Cropped:
         )
 
 
-def check_heads(
-    wanted: Wanted, scenes: Sequence[tuple[str, ...]], heads: Mapping[str, Head]
+def check_headers(
+    wanted: Wanted, scenes: Sequence[tuple[str, ...]], headers: Mapping[str, MaybeHeader]
 ) -> tuple[list[int], list[Defect], list[Cropped]]:
     """Positions of the scenes that are fine, what is wrong with the others, and what is cut off those that are fine."""
     defects: list[Defect] = []
@@ -87,13 +87,13 @@ def check_heads(
     told_of: set[str] = set()
     cuts: dict[str, list[tuple[int, str, Size, Size]]] = {name: [] for name in wanted.targets}
     for position, paths in enumerate(scenes):
-        found = _unreadable(wanted, paths, heads)
+        found = _unreadable(wanted, paths, headers)
         if not found:
             sizes = {
-                name: upright(heads[path], wanted.exif)  # type: ignore[arg-type]
+                name: upright(headers[path], wanted.exif)  # type: ignore[arg-type]
                 for name, path in zip(wanted.targets, paths, strict=True)
             }
-            found = [*_sizes(wanted, paths, sizes), *_channels(wanted, paths, heads)]
+            found = [*_sizes(wanted, paths, sizes), *_channels(wanted, paths, headers)]
         if not found:
             fine.append(position)
             _cut(wanted, paths, sizes, cuts)
@@ -110,10 +110,10 @@ def upright(head: ImageHeader, exif: str) -> Size:
     return size[::-1] if exif == "apply" and head.orientation >= _TURNED else size
 
 
-def _unreadable(wanted: Wanted, paths: tuple[str, ...], heads: Mapping[str, Head]) -> list[Defect]:
+def _unreadable(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, MaybeHeader]) -> list[Defect]:
     found = []
     for name, path in zip(wanted.targets, paths, strict=True):
-        head = heads[path]
+        head = headers[path]
         if isinstance(head, ImageHeader):
             pixels = head.width * head.height
             reason = lost(head, wanted.depth, wanted.frames)
@@ -162,8 +162,8 @@ def _too_small(wanted: Wanted, of: Mapping[str, str], sizes: Mapping[str, Size])
     return [Defect("small", tuple(of.values()), f"{files}: {step} needs {needs}")]
 
 
-def _channels(wanted: Wanted, paths: tuple[str, ...], heads: Mapping[str, Head]) -> list[Defect]:
-    said = [_colour(heads[path], grey_only=wanted.channels == 1) for path in paths]  # type: ignore[arg-type]
+def _channels(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, MaybeHeader]) -> list[Defect]:
+    said = [_colour(headers[path], grey_only=wanted.channels == 1) for path in paths]  # type: ignore[arg-type]
     if len(set(said)) < 2:
         return []
     told_ = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.data.tables.csvfile import choose_split, read_rows
-from augrecipes.data.tables.pair_checks import Cropped, Wanted, check_heads
+from augrecipes.data.tables.pair_checks import Cropped, Wanted, check_headers
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
 from augrecipes.progress import Progress
-from augrecipes.sources.heads import read_heads
+from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.pairing import pair
@@ -139,8 +139,8 @@ def checked(found: Found, wanted: Wanted, check: Check, advance: Progress | None
         wrong = [Defect("unreadable", (path,), f"{path}: no such file") for path in paths if path in missing]
         cropped: list[Cropped] = []
     else:
-        heads = dict(zip(paths, read_heads(paths, advance), strict=True))
-        fine, wrong, cropped = check_heads(wanted, found.scenes, heads)
+        headers = dict(zip(paths, read_headers(paths, advance), strict=True))
+        fine, wrong, cropped = check_headers(wanted, found.scenes, headers)
     keep = np.array(fine, np.int64)
     columns = {name: value[keep] if isinstance(value, np.ndarray) else value for name, value in found.columns.items()}
     scenes = [found.scenes[i] for i in fine]

@@ -10,9 +10,8 @@ import pytest
 from encoded_pictures import all_pictures, encoded, exif
 from PIL import Image
 
+from augrecipes.sources.file_headers import read_head, read_header, read_headers
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
-from augrecipes.sources.headers import read_header
-from augrecipes.sources.heads import read_head, read_heads
 
 NOISE = np.random.default_rng(0).integers(0, 256, (150, 200, 3), np.uint8)  # 90 kB that do not compress
 
@@ -85,7 +84,7 @@ def test_what_is_no_picture_has_a_reason(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     calls: list[tuple[int, int]] = []
     names = ["empty", "page", "good", "link", "pipe", ".", "missing"]
-    heads = read_heads([str(tmp_path / name) for name in names], lambda done, total: calls.append((done, total)))
+    heads = read_headers([str(tmp_path / name) for name in names], lambda done, total: calls.append((done, total)))
     assert isinstance(heads[2], ImageHeader)
     assert heads[0] == "the file is empty"
     assert "not a picture" in str(heads[1])
@@ -98,7 +97,7 @@ def test_what_is_no_picture_has_a_reason(tmp_path):
 def test_a_million_headers_keep_nothing_of_their_files(tmp_path):
     file = tmp_path / "picture.jpg"
     file.write_bytes(encoded(Image.fromarray(NOISE), "JPEG"))
-    (head,) = read_heads([str(file)])
+    (head,) = read_headers([str(file)])
     assert isinstance(head, ImageHeader)
     assert head == read_header(file.read_bytes())
     assert head.layout is None

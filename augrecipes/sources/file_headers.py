@@ -14,26 +14,26 @@ from augrecipes.sources.headers import FORMATS, read_header
 
 _FIRST, _LAST = 16_384, 4_096
 _THREADS = 8
-Head = ImageHeader | str
+MaybeHeader = ImageHeader | str  # or why there is none
 
 
-def read_heads(paths: Sequence[str], advance: Progress | None = None) -> list[Head]:
+def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[MaybeHeader]:
     """The header of each file, or the reason why it has none.
 
     Args:
         paths: the files.
         advance: told how many are done, and of how many.
 
-    >>> read_heads(["missing.png"])
+    >>> read_headers(["missing.png"])
     ['no such file']
     """
-    heads: list[Head] = []
+    headers: list[MaybeHeader] = []
     with ThreadPoolExecutor(_THREADS) as pool:
         for head in pool.map(_head_or_reason, paths):
-            heads.append(head)
+            headers.append(head)
             if advance is not None:
-                advance(len(heads), len(paths))
-    return heads
+                advance(len(headers), len(paths))
+    return headers
 
 
 def read_head(path: str) -> ImageHeader:
@@ -59,7 +59,7 @@ def read_head(path: str) -> ImageHeader:
     return header
 
 
-def _head_or_reason(path: str) -> Head:
+def _head_or_reason(path: str) -> MaybeHeader:
     try:
         return replace(read_head(path), layout=None)  # there may be a million of them
     except UnreadableError as error:

@@ -101,7 +101,7 @@ def number(value: float) -> str:
 
 
 @dataclass
-class _Gauge:
+class _Metric:
     limit: float | None
     values: int = 0
     worst: float = -math.inf
@@ -157,10 +157,10 @@ class Worst:
 
 
 @dataclass
-class Gauges:
+class Metrics:
     """Collects what samples measure, and remembers each."""
 
-    kept: dict[tuple[Dtype, str, str], _Gauge] = field(default_factory=dict)
+    kept: dict[tuple[Dtype, str, str], _Metric] = field(default_factory=dict)
     readings: dict[Place, list[Reading]] = field(default_factory=dict)
 
     def add(
@@ -179,8 +179,8 @@ class Gauges:
         """One sample's value; `broken` where that is more than `value > limit` says."""
         if broken is None:
             broken = limit is not None and not value <= limit
-        gauge = self.kept.setdefault((place.dtype, target, law), _Gauge(limit))
-        gauge.add(value, value if mean is None else mean, share, place, broken, warned)
+        metric = self.kept.setdefault((place.dtype, target, law), _Metric(limit))
+        metric.add(value, value if mean is None else mean, share, place, broken, warned)
         self.readings.setdefault(place, []).append(Reading(target, law, value, limit, broken))
 
     def figures(self) -> tuple[Figure, ...]:

@@ -1,4 +1,4 @@
-"""The naming habit of a set of files: how each target decorates the names of its scenes."""
+"""The naming scheme of a set of files: how each target decorates the names of its scenes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
+class Scheme:
     """How names of two targets are read.
 
     Attributes:
@@ -91,8 +91,8 @@ def keys_of(side: Side, naming: Naming, *, nested: bool = True) -> Keys:
     return dict(keys)
 
 
-def best_habit(large: Side, small: Side, given: tuple[Naming, Naming] | None, *, shared: bool) -> Habit:
-    """The habit under which most scenes have both files; of equals the strictest.
+def best_scheme(large: Side, small: Side, given: tuple[Naming, Naming] | None, *, shared: bool) -> Scheme:
+    """The scheme under which most scenes have both files; of equals the strictest.
 
     Args:
         large: the largest target.
@@ -101,7 +101,7 @@ def best_habit(large: Side, small: Side, given: tuple[Naming, Naming] | None, *,
         shared: both lie in one folder: then their names must differ.
     """
     options: Sequence[tuple[Naming, Naming]] = [given] if given else _options(large, small, shared=shared)
-    best: tuple[tuple[int, ...], Habit] | None = None
+    best: tuple[tuple[int, ...], Scheme] | None = None
     known: dict[tuple[str, Naming, bool], Keys] = {}
     for rank, (first, second) in enumerate(options):
         for nested in (True, False) if _may_flatten(large, small) else (True,):
@@ -112,9 +112,9 @@ def best_habit(large: Side, small: Side, given: tuple[Naming, Naming] | None, *,
             one = sum(len(a[key]) == len(b[key]) == 1 for key in common)
             score = (one, len(common), -_strangeness(large, first) - _strangeness(small, second), nested, -rank)
             if best is None or score > best[0]:
-                best = score, Habit(a, b)
+                best = score, Scheme(a, b)
     if best is None:
-        return Habit({}, {})
+        return Scheme({}, {})
     return best[1]
 
 
