@@ -26,6 +26,8 @@ LAYERS = (
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
+# Inside `compiler`: what compiles, explains and runs; plans and the rules that make them; kernels.
+INSIDE_COMPILER = ("run", "plan", "kernels")
 # Files are read through these parts alone.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
@@ -161,6 +163,22 @@ def faults_inside_data(path: str, text: str) -> list[str]:
     return found
 
 
+def inside_compiler(path: str) -> int:
+    """The place of a module of `compiler`, by its path or dotted name, among `INSIDE_COMPILER`."""
+    name = path.replace(".", "/").split("/")[1]
+    return INSIDE_COMPILER.index(name if name in INSIDE_COMPILER else "run")
+
+
+def faults_inside_compiler(path: str, text: str) -> list[str]:
+    """What the imports of one file of `compiler` do wrong inside of it."""
+    imported = [(module.removeprefix("augrecipes."), line) for module, line in imports_of(ast.parse(text))]
+    return [
+        f"{path}:{line}: imports {module}"
+        for module, line in imported
+        if module.startswith("compiler.") and inside_compiler(module) < inside_compiler(path)
+    ]
+
+
 def _files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -258,6 +276,25 @@ def test_imports_point_one_way_inside_data() -> None:
 )
 def test_a_planted_fault_inside_data_is_found(path: str, text: str) -> None:
     assert len(faults_inside_data(path, text)) == 1
+
+
+def test_imports_point_one_way_inside_the_compiler() -> None:
+    for file in (PACKAGE / "compiler").rglob("*.py"):
+        assert faults_inside_compiler(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("compiler/plan/rules/join_warps.py", "from augrecipes.compiler.lower import lower"),
+        ("compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.pipeline"),
+        ("compiler/kernels/warps.py", "from augrecipes.compiler.plan.nodes import Fused"),
+        ("compiler/kernels/sink.py", "from augrecipes.compiler.image import ImagePipeline"),
+    ],
+)
+def test_a_planted_fault_inside_the_compiler_is_found(path: str, text: str) -> None:
+    assert len(faults_inside_compiler(path, text)) == 1
+    assert faults_inside_compiler("compiler/image.py", text) == []
 
 
 def call_graph(files: dict[str, str], *, typing: bool = False) -> dict[str, set[str]]:

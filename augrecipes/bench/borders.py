@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting
+from augrecipes.compiler.instrument import instrument
 from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.surround import surround
 from augrecipes.data.reading.sample import Sample
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.frozen import Arguments
@@ -43,7 +43,7 @@ class Borders:
         self._pipeline = plainly(probe, steps, setting)
         self._number = {step.site: k + 1 for k, step in enumerate(steps[:_MOST_STEPS])}
         self._masks: dict[str, NDArray[np.uint8]] = {}
-        surround(self._pipeline, self._step)
+        instrument(self._pipeline, self._step)
 
     def of(self, sample: Sample, epoch: int = 0) -> dict[str, NDArray[np.uint8]]:
         """By label of each outermost step: H×W, `SOURCE`, or the number of the step that filled the pixel."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
-from augrecipes.compiler.surround import surround
+from augrecipes.compiler.instrument import instrument
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.progress import Progress
@@ -148,7 +148,7 @@ class _Watcher:
 
     def __post_init__(self) -> None:
         self.pipeline = plainly(self.recipe, self.steps, self.setting)
-        surround(self.pipeline, self._step)
+        instrument(self.pipeline, self._step)
         self._outermost = {step.site for step in self.steps}
         self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.setting)
 

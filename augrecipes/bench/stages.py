@@ -10,7 +10,7 @@ from typing import Any, Literal
 from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
-from augrecipes.compiler.surround import SINK, surround
+from augrecipes.compiler.instrument import SINK, instrument
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Rows
 from augrecipes.data.loading.arguments import choose_collate
@@ -125,7 +125,7 @@ def staged(side: Side, setting: Setting) -> Staged:
     """A side with a pipeline of its own, whose steps are run by a clock."""
     pipeline = compiled(side.source, setting, side.level)
     clock = Clock()
-    labels = surround(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
+    labels = instrument(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from augrecipes.bench.stock import compose, made_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.grid import unit
-from augrecipes.compiler.rewrite.rule import kind_of
+from augrecipes.compiler.plan.nodes import kind_of
 from augrecipes.errors import BenchError
 from augrecipes.recipe.model import Mode, Recipe, Step
 

@@ -10,7 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.rewrite import RULES
+from augrecipes.compiler.plan.rules import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step

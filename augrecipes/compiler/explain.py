@@ -10,9 +10,10 @@ from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
-from augrecipes.compiler.rewrite import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.rewrite.contracts import Contract, before_each, held_from
-from augrecipes.compiler.rewrite.rule import Steps, kind_of, runs
+from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
+from augrecipes.compiler.plan.nodes import Fused, Node, Steps, kind_of
+from augrecipes.compiler.plan.rule import runs
+from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops.capabilities import capability
@@ -250,10 +251,8 @@ def _source(step: Step, depth: int) -> SourceStep:
     return SourceStep(step.site, depth, step.name, p, arguments)
 
 
-def _planned(step: Step) -> tuple[str, str]:
-    if step.is_group or not step.steps:
-        return step.site, ""
-    return step.name, " + ".join(child.site for child in step.steps)
+def _planned(node: Node) -> tuple[str, str]:
+    return (node.kind, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
 
 
 def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
@@ -273,9 +272,9 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
             found |= _barred(step.steps, ahead)
     for joins, contract in _MERGES:
         behind = held_from(steps, flow, contract)
-        for start, stop in runs(steps, joins):
-            if (why := behind[stop]) is not None:
-                barred = [inner for step in steps[start:stop] for inner in step.walk()]
+        for start, run in runs(steps, joins):
+            if (why := behind[start + len(run)]) is not None:
+                barred = [inner for step in run for inner in step.walk()]
                 found |= {inner.site: f"is not merged: behind it {why}" for inner in barred}
     return found
 

@@ -20,6 +20,7 @@ from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.lower import lower
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.points import processors, take_points
 from augrecipes.compiler.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
@@ -52,7 +53,7 @@ class ImagePipeline(Pipeline):
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         self.sinks = {"image": Sink(compiled.recipe.output)}
         steps = compiled.plans[arrival].steps
-        self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in step.walk())
+        self._hands_over = not any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         declared = (compiled.recipe.inputs.boxes, compiled.recipe.inputs.keypoints)
         labels = [of.labels for of in declared if of is not None and of.labels is not None]
         self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})

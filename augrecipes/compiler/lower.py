@@ -10,7 +10,7 @@ from augrecipes.compat.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.rewrite.rule import INTO_SINK, JOINED, JOINED_COLOURS, JOINED_WARPS, REDUCES, SCALES, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Group, Node, kind_of
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
@@ -20,7 +20,7 @@ Wrap = Callable[[Step, Any], Any]
 Sites = list[tuple[Any, str, bool]]
 
 
-def lower(steps: tuple[Step, ...]) -> tuple[list[Any], Sites]:
+def lower(steps: tuple[Node, ...]) -> tuple[list[Any], Sites]:
     """The transforms of `steps`, and every object that draws with its label.
 
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
@@ -34,28 +34,34 @@ def lower(steps: tuple[Step, ...]) -> tuple[list[Any], Sites]:
     return made, sites
 
 
-def lower_step(step: Step, sites: Sites, share: str = "tile", wrap: Wrap | None = None) -> Any:
-    """The transform of one step; what draws in it is added to `sites`.
+def lower_step(node: Node, sites: Sites, share: str = "tile", wrap: Wrap | None = None) -> Any:
+    """The transform of one step, or of one node of a plan; what draws in it is added to `sites`.
 
     Args:
-        step: the step.
+        node: the step.
         sites: grows.
         share: that of the group around it.
         wrap: what a kernel puts around the steps inside it, groups opened.
     """
+    if isinstance(node, Fused):
+        return _fused(node, sites, share)
+    step = node.written if isinstance(node, Group) else node
     share = step.share or share
-    if step.name == JOINED_WARPS:
-        children = [lower_step(child, sites, share, _deferred) for child in step.steps]
-        return Warps(children, reduces=step.args.get(REDUCES, False), scales=step.args.get(SCALES, False))
-    if step.name == JOINED_COLOURS:
-        return Tints([lower_step(child, sites, share, _tinted) for child in step.steps])
-    if step.name in JOINED:
-        children = [lower_step(child, sites, share) for child in step.steps]
-        return Joined(children, tuple(kind_of(child) for child in step.steps), to_sink=step.name == INTO_SINK)
-    children = [lower_step(child, sites, share, wrap) for child in step.steps]
+    children = [lower_step(child, sites, share, wrap) for child in node.steps]
     made = group(step, children) if step.is_group else construct(step)
     sites.append((made, step.site, share == "bag"))
     return made if wrap is None or step.is_group else wrap(step, made)
+
+
+def _fused(node: Fused, sites: Sites, share: str) -> Any:
+    """The kernel that carries out steps together."""
+    wrap = {"JoinedWarps": _deferred, "JoinedColours": _tinted}.get(node.kind)
+    children = [lower_step(step, sites, share, wrap) for step in node.steps]
+    if node.kind == "JoinedWarps":
+        return Warps(children, reduces=node.reduces, scales=node.scales)
+    if node.kind == "JoinedColours":
+        return Tints(children)
+    return Joined(children, tuple(map(kind_of, node.steps)), to_sink=node.kind == "IntoSink")
 
 
 def _deferred(step: Step, made: Any) -> Any:

@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 from augrecipes.compiler.lower import Sites, group, lower_step
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.rewrite.rule import OWED_MOVES
+from augrecipes.compiler.plan.nodes import Fused, Group, Node
 from augrecipes.compiler.scene import Scene
 from augrecipes.compiler.shared import OwedMoves, Shared
 from augrecipes.compiler.targets import arrival_of, picture_in
@@ -59,7 +59,7 @@ class PairPipeline(Pipeline):
         self._cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
-        made = {step.args["target"] for step in steps if step.name == "Degrade"}
+        made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == "Degrade"}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
@@ -220,7 +220,7 @@ def _inputs_of(name: str, inputs: Inputs, units: Mapping[str, int]) -> Inputs:
 
 
 def _lower(
-    step: Step,
+    node: Node,
     targets: tuple[str, ...],
     units: Mapping[str, int],
     sites: Sites,
@@ -228,16 +228,17 @@ def _lower(
 ) -> Any:
     """The object of one step; `targets` are those of the group around it."""
     made: Any
+    if isinstance(node, Fused):
+        return OwedMoves([_lower(child, targets, units, sites, labels) for child in node.steps])
+    step = node.written if isinstance(node, Group) else node
     if step.name == "Degrade":
         children = [lower_step(child, sites) for child in step.steps]
         made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
         labels.append((made, step.site))
         return made
-    if step.name == OWED_MOVES:
-        return OwedMoves([_lower(child, targets, units, sites, labels) for child in step.steps])
     targets = step.target or targets
     if step.is_group:
-        made = group(step, [_lower(child, targets, units, sites, labels) for child in step.steps])
+        made = group(step, [_lower(child, targets, units, sites, labels) for child in node.steps])
         sites.append((made, step.site, False))
         return made
     made = Shared(step, targets, units)

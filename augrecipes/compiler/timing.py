@@ -11,9 +11,9 @@ from statistics import mean, median
 from time import perf_counter
 from typing import Any
 
+from augrecipes.compiler.instrument import SINK, instrument
 from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.quiet import quiet
-from augrecipes.compiler.surround import SINK, surround
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
@@ -126,7 +126,7 @@ class _Timed:
         self.pipeline, self.targets = pipeline, targets
         self._spent: dict[str, float] = defaultdict(float)
         self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
-        self._labels = surround(pipeline, self._clocked)
+        self._labels = instrument(pipeline, self._clocked)
 
     def _clocked(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         start = perf_counter()

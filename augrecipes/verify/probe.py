@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compiler.instrument import SINK, instrument
 from augrecipes.compiler.kernels.moves import Moved
-from augrecipes.compiler.surround import SINK, is_open, opened, surround
+from augrecipes.compiler.plan.nodes import Node, is_open, is_single, opened, singles
 from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability
@@ -67,7 +68,7 @@ class Probe:
         self._resamples = frozenset(site for site, step in steps.items() if _resamples(step))
         self._afresh = afresh
         self.pipeline = pipeline.again(compiled)
-        self.pipeline.dress(lambda copy: surround(copy, self._around))
+        self.pipeline.dress(lambda copy: instrument(copy, self._around))
 
     def run(self, given: Sample, epoch: int, picture: Picture, through: Any = None, **more: Any) -> list[Leg]:
         """Send pictures through; `more` targets instead of the sample's own.
@@ -135,7 +136,7 @@ def tears(plain: Any, fast: Any, dtype: Dtype) -> frozenset[str]:
     return frozenset(
         site
         for site, step in both[0].items()
-        if site in both[1] and not step.steps and moves_pixels(step) and not _is_smooth(step)
+        if site in both[1] and is_single(step) and moves_pixels(step) and not _is_smooth(step)
     )
 
 
@@ -148,13 +149,13 @@ def _is_smooth(step: Step) -> bool:
     )
 
 
-def _moves(step: Step) -> bool:
-    """Whether a step, or one of those that a rule has joined in it, moves pixels."""
-    return any(_moves(child) for child in step.steps) if step.steps else moves_pixels(step)
+def _moves(node: Node) -> bool:
+    """Whether a step, or one of those that a rule has fused in it, moves pixels."""
+    return any(map(moves_pixels, singles(node)))
 
 
-def _resamples(step: Step) -> bool:
-    if step.steps:
-        return False  # only single steps are watched
+def _resamples(step: Node) -> bool:
+    if not is_single(step):
+        return False
     record = capability(step.name)
     return record is None or record.resamples

@@ -15,9 +15,10 @@ from doubling import growth
 from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.plan import Plan, plan
-from augrecipes.compiler.rewrite import rule
-from augrecipes.compiler.rewrite.contracts import Contract, before, held
-from augrecipes.compiler.rewrite.rule import Edit, Steps
+from augrecipes.compiler.plan import rule as applying
+from augrecipes.compiler.plan.contracts import Contract, before, held
+from augrecipes.compiler.plan.nodes import Nodes
+from augrecipes.compiler.plan.rule import Edit
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import parse_text
@@ -48,7 +49,7 @@ FIRINGS: dict[str, str] = {
     "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
     "join_colours": "ToSepia, ToGray, Blur",
     "join_colours, all one": "PlanckianJitter",
-    "owe_moves": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
+    "defer_flips": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
 }
 
 
@@ -99,7 +100,7 @@ def test_each_family_fires_its_rule() -> None:
         assert name.partition(",")[0] in fired
 
 
-def one_at_a_time(steps: Steps, back: list[bool], front: list[bool]) -> list[Edit]:
+def one_at_a_time(steps: Nodes, back: list[bool], front: list[bool]) -> list[Edit]:
     """What `swaps` does, of neighbours that are looked for from the start each time."""
     order = list(range(len(steps)))
     while (k := next((k for k, (i, j) in enumerate(pairwise(order)) if back[i] and front[j]), None)) is not None:
@@ -107,7 +108,7 @@ def one_at_a_time(steps: Steps, back: list[bool], front: list[bool]) -> list[Edi
     return [Edit(0, len(steps), tuple(steps[k] for k in order))]
 
 
-def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[str | None]:
+def looking_behind_each(steps: Nodes, flow: Flow, contract: Contract) -> list[str | None]:
     return [held(steps[place:], flow, contract) for place in range(len(steps) + 1)]
 
 
@@ -123,7 +124,7 @@ def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[st
     ],
 )
 def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, what: str, fault: object) -> None:
-    monkeypatch.setattr(f"augrecipes.compiler.rewrite.{rule}.{what}", fault)
+    monkeypatch.setattr(f"augrecipes.compiler.plan.rules.{rule}.{what}", fault)
     assert growth(planning(FIRINGS[rule], "fast", rewrite), 25) > MOST
 
 
@@ -135,7 +136,7 @@ def test_no_number_of_merges_promises_more_than_all_levels() -> None:
 def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows each step, read for each step; and the recipe hashed for every warning."""
     monkeypatch.setattr(
-        rule, "before_each", lambda steps, flow: [before(steps[k + 1 :], flow) for k in range(len(steps))]
+        applying, "before_each", lambda steps, flow: [before(steps[k + 1 :], flow) for k in range(len(steps))]
     )
     assert growth(compiling(SHAPES["tables"], "exact"), 16) > MOST
 

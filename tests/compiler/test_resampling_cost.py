@@ -12,7 +12,7 @@ from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.kernels import warped
 from augrecipes.compiler.kernels.cost import of_resize, of_warp
 from augrecipes.compiler.plan import Compiled, Plan, plan
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, join
+from augrecipes.compiler.plan.nodes import Fused
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -69,7 +69,7 @@ def images() -> list[np.ndarray]:
 def test_a_part_of_a_resize_has_its_bits(turn: str) -> None:
     """The kernel alone, whatever the plan would say: turned before, cut and turned after."""
     recipe = recipe_of(f"{turn}{RESIZE}, {{RandomCrop: {{height: 224, width: 224}}}}, {{D4: {{p: 1.0}}}}")
-    merged = Plan((join(JOINED_WARPS, recipe.steps),))
+    merged = Plan((Fused("JoinedWarps", recipe.steps),))
     fast = ImagePipeline(Compiled(recipe, "train", "fast", 0, False, {"uint8": merged}))
     for image in images():
         for index in range(8):

@@ -141,6 +141,17 @@ def test_what_is_wrong_with_a_step_is_said() -> None:
         measure(recipe("[{RandomCrop: {height: 500, width: 500}}]"), {"image": IMAGE}, seconds=0.1)
 
 
+@pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+@pytest.mark.parametrize("name", ar.gallery_names())
+def test_what_is_explained_is_what_is_timed(name: str, optimize: Any) -> None:
+    made = ar.load(name)
+    for arrival in ("uint8", "encoded"):
+        told = explain(made, optimize=optimize, arrival=arrival)  # type: ignore[arg-type]
+        assert [row.label for row in told.plan] == [
+            node.site for node in made.compile(optimize=optimize).compiled.plans[arrival].steps
+        ]
+
+
 def test_an_explanation_with_times() -> None:
     made = recipe("[{Nap: {p: 1.0}}, HorizontalFlip, VerticalFlip]", ", output: {dtype: uint8}")
     times = Times({"Nap#1": 0.005, "HorizontalFlip#1": 1e-5, "VerticalFlip#1": 2e-5}, 1e-5, 1e-6, 0.006)

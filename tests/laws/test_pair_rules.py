@@ -19,8 +19,9 @@ from augrecipes.compiler.explain import explain
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.rewrite import PAIR, Rule, apply_rules
-from augrecipes.compiler.rewrite.rule import OWED_MOVES
+from augrecipes.compiler.plan.nodes import Fused
+from augrecipes.compiler.plan.rule import Rule, apply_rules
+from augrecipes.compiler.plan.rules import PAIR
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
@@ -178,7 +179,8 @@ class TestPlantedFaults:
     def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A rule of images that forgets whose pixels it moves is caught here too."""
         monkeypatch.setattr(
-            "augrecipes.compiler.rewrite.crop_first.kind_of", lambda step: "window" if "Crop" in step.name else "lookup"
+            "augrecipes.compiler.plan.rules.crop_first.kind_of",
+            lambda step: "window" if "Crop" in step.name else "lookup",
         )
         assert self.caught()
 
@@ -200,17 +202,18 @@ def test_fires_and_leaves_alone(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("steps", "planned"),
     [
-        ("[D4, {RandomCrop: {height: 8, width: 8}}]", [OWED_MOVES]),
+        ("[D4, {RandomCrop: {height: 8, width: 8}}]", ["OwedMoves"]),
         ("[{RandomCrop: {height: 8, width: 8}}]", ["RandomCrop"]),
-        ("[{RandomCrop: {height: 8, width: 8}}, NoOp, D4, {GaussNoise: {target: lr}}]", [OWED_MOVES, "GaussNoise"]),
-        ("[D4, {InvertImg: {target: lr}}, {RandomCrop: {height: 8, width: 8}}]", [OWED_MOVES, "InvertImg"]),
-        ("[D4, Blur, HorizontalFlip]", [OWED_MOVES, "Blur", OWED_MOVES]),
+        ("[{RandomCrop: {height: 8, width: 8}}, NoOp, D4, {GaussNoise: {target: lr}}]", ["OwedMoves", "GaussNoise"]),
+        ("[D4, {InvertImg: {target: lr}}, {RandomCrop: {height: 8, width: 8}}]", ["OwedMoves", "InvertImg"]),
+        ("[D4, Blur, HorizontalFlip]", ["OwedMoves", "Blur", "OwedMoves"]),
     ],
 )
 def test_plans(steps: str, planned: list[str]) -> None:
     made = parsed(steps)
     for optimize in ("exact", "fast"):
-        assert [step.name for step in plan(made, made.steps, optimize, "uint8").steps] == planned  # type: ignore[arg-type]
+        nodes = plan(made, made.steps, optimize, "uint8").steps  # type: ignore[arg-type]
+        assert [node.kind if isinstance(node, Fused) else node.name for node in nodes] == planned
     assert plan(made, made.steps, "none", "uint8").steps == made.steps
 
 
@@ -246,7 +249,7 @@ def test_no_more_is_read_than_the_window() -> None:
 def test_explain_says_what_stays_and_why() -> None:
     made = parsed("[{RandomCrop: {height: 8, width: 8}}, Blur, D4, {OneOf: {steps: [HorizontalFlip, VerticalFlip]}}]")
     told = explain(replace(made, eval=()), optimize="exact", arrival="uint8")
-    assert [rule.rule for rule in told.rules] == ["owe_moves"]
+    assert [rule.rule for rule in told.rules] == ["defer_flips"]
     why = {row.site: row.why for row in told.stayed}
     assert why["RandomCrop#1"].startswith("is a view of each target")
     assert why["OneOf#1/HorizontalFlip#1"].startswith("is inside a group")

@@ -14,10 +14,12 @@ from test_exact_equals_none import build
 
 from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.rewrite import EXACT, FAST, Rule, apply_rules
+from augrecipes.compiler.plan.nodes import Fused, Nodes
+from augrecipes.compiler.plan.rule import Rule, apply_rules
+from augrecipes.compiler.plan.rules import EXACT, FAST
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
-from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 # Grey images make some colour steps warn on every call.
@@ -33,9 +35,13 @@ def parsed(steps: str) -> Recipe:
     return parse_text(f"version: 1\nrecipe: law\nsteps: {steps}\n")
 
 
-def sources(steps: tuple[Step, ...]) -> list[str]:
-    """The labels of the steps that draw, joined ones opened."""
-    return [s.site for step in steps for s in step.walk() if s.is_group or not s.steps]
+def sources(nodes: Nodes) -> list[str]:
+    """The labels of the steps that draw, fused ones opened."""
+    found: list[str] = []
+    for node in nodes:
+        found += [] if isinstance(node, Fused) else [node.site]
+        found += sources(node.steps)
+    return found
 
 
 @EACH

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.surround import opened
+from augrecipes.compiler.plan.nodes import is_single, opened
 from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.verify.apart import grown, seams
@@ -30,7 +30,7 @@ def composed(
         step.site
         for top in plain.compiled.plans[dtype].steps
         for step in opened(top)
-        if not step.steps and moves_pixels(step)
+        if is_single(step) and moves_pixels(step)
     )
     legs = legs_of(Probe(plain, dtype, every), given, 0, {"image": "image"})
     found, stretch = [], [_identity(*given.images["image"].shape[:2])]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from planted import COLOURS, MOVES, draw_data, recipe
 
-from augrecipes.compiler.rewrite import FAST, RULES
-from augrecipes.compiler.rewrite.rule import JOINED_TABLE, Edit, Rule, Steps, join_runs
+from augrecipes.compiler.plan.nodes import Nodes, is_single
+from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
+from augrecipes.compiler.plan.rules import FAST, RULES
 from augrecipes.flow import Dtype, Flow
 from augrecipes.recipe.model import Arguments
 from augrecipes.verify import Verification, draw_worst, replay, verify
@@ -76,10 +77,10 @@ class TestPlantedFaults:
     """Rules that are right on uint8 and wrong on float32."""
 
     def test_tables_for_floats(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def careless(steps: Steps, flow: Flow) -> list[Edit]:
+        def careless(steps: Nodes, flow: Flow) -> list[Edit]:
             if flow.dtype == "float32":  # a table for floats: every other step is lost
-                return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.name == "Solarize"]
-            return join_runs(steps, "lookup", JOINED_TABLE)
+                return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.site == "Solarize#1"]
+            return join_runs(steps, "lookup", "JoinedTable")
 
         planted(monkeypatch, "join_tables_of_floats", careless, contract="EXACT")
         found = verify(recipe(TABLES, output=FLOATS), data / "images", samples=3)
@@ -94,10 +95,12 @@ class TestPlantedFaults:
     def test_within_the_bound_of_uint8_only(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """One level is allowed where steps round to levels; floats are not rounded."""
 
-        def careless(steps: Steps, flow: Flow) -> list[Edit]:
+        def careless(steps: Nodes, flow: Flow) -> list[Edit]:
             off = 0.1 + 1 / 255
-            brighter = Arguments({**steps[0].args.plain(), "brightness_limit": [off, off]})
-            return [Edit(0, 1, (replace(steps[0], args=brighter),), 2)]
+            first = steps[0]
+            assert is_single(first)
+            brighter = Arguments({**first.args.plain(), "brightness_limit": [off, off]})
+            return [Edit(0, 1, (replace(first, args=brighter),), 2)]
 
         planted(monkeypatch, "one_level", careless, contract="LEVELS")
         steps = "\n  - RandomBrightnessContrast: {brightness_limit: [0.1, 0.1], contrast_limit: [0, 0], p: 1.0}\n"

@@ -11,8 +11,9 @@ import pytest
 from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, noop, planted, recipe, rewritten, shifted
 
 from augrecipes.compiler.kernels import moves
-from augrecipes.compiler.rewrite import RULES
-from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps
+from augrecipes.compiler.plan.nodes import Nodes, is_single
+from augrecipes.compiler.plan.rule import Edit, Rule
+from augrecipes.compiler.plan.rules import RULES
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Recipe, Step
@@ -194,9 +195,13 @@ class TestGeometry:
         assert {figure.law for figure in found.warned} == {"loss"}
 
     def test_a_rule_of_the_optimiser_that_forgets_a_step(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def forget(steps: Steps, flow: Flow) -> list[Edit]:
+        def forget(steps: Nodes, flow: Flow) -> list[Edit]:
             del flow
-            return [Edit(place, place + 1, ()) for place, step in enumerate(steps) if step.name == "Rotate"]
+            return [
+                Edit(place, place + 1, ())
+                for place, step in enumerate(steps)
+                if is_single(step) and step.name == "Rotate"
+            ]
 
         rule = Rule("forget_turns", "", "GEOMETRY", "", "", forget)  # type: ignore[arg-type,unused-ignore]
         monkeypatch.setitem(RULES, "fast", (rule,))

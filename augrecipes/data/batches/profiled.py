@@ -26,8 +26,8 @@ from weakref import WeakKeyDictionary
 from torch.autograd import profiler
 
 from augrecipes.compat.torch import profiler_records, profiler_runs
+from augrecipes.compiler.instrument import SINK, instrumented
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.compiler.surround import SINK, surrounded
 from augrecipes.sources import watch
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
@@ -82,7 +82,7 @@ def _running() -> bool:
 def _seen(pipeline: Pipeline) -> Pipeline:
     made = _pipelines.get(pipeline)
     if made is None:
-        made = _pipelines[pipeline] = surrounded(pipeline, _spanning)
+        made = _pipelines[pipeline] = instrumented(pipeline, _spanning)
     return made
 
 

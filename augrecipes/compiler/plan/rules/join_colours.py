@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import ALL, held_from
-from augrecipes.compiler.rewrite.rule import JOINED_COLOURS, Edit, Rule, Steps, join, runs
+from augrecipes.compiler.plan.contracts import ALL, held_from
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps
+from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.ops.amplify import jitter, turns_hue
 from augrecipes.ops.capabilities import capability
@@ -27,14 +28,14 @@ def joins(step: Step) -> bool:
     return record.when is None or record.when(effective(step))  # otherwise it may read the picture to draw
 
 
-def levels(step: Step) -> int:
-    """What a joined step may change: two levels for each matrix, ten for a turn of the hue, times later gains.
+def levels(run: Steps) -> int:
+    """What joined steps may change: two levels for each matrix, ten for a turn of the hue, times later gains.
 
     OpenCV counts the hue of uint8 in steps of two degrees, so that a value which is one level off may come out of HSV a
     whole step away: 8.5 levels on a pure colour.
     """
     total, gains = 0.0, 1.0
-    for leaf in step.walk():
+    for leaf in (leaf for step in run for leaf in step.walk()):
         if leaf.name == "ColorJitter":
             total += 14 if turns_hue(effective(leaf)) else 4
             gains *= jitter(effective(leaf))
@@ -50,14 +51,14 @@ def _pays(run: Steps) -> bool:
     return len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves)
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
         return
     behind = held_from(steps, flow, "LEVELS")
-    for start, stop in runs(steps, joins):
-        if behind[stop] is None and _pays(steps[start:stop]):
-            made = join(JOINED_COLOURS, steps[start:stop])
-            yield Edit(start, stop, (made,), levels(made))
+    for start, run in runs(steps, joins):
+        stop = start + len(run)
+        if behind[stop] is None and _pays(run):
+            yield Edit(start, stop, (Fused("JoinedColours", run),), levels(run))
 
 
 RULE = Rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from augrecipes.compiler.plan.nodes import Fused, Node, is_single
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -19,7 +20,7 @@ FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently in 
 _MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
 
 
-def held(behind: Iterable[Step], flow: Flow, contract: Contract) -> str | None:
+def held(behind: Iterable[Node], flow: Flow, contract: Contract) -> str | None:
     """Why no merge of a contract may be made in front of the steps `behind`; None where one may.
 
     A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
@@ -37,7 +38,7 @@ def held(behind: Iterable[Step], flow: Flow, contract: Contract) -> str | None:
     return next((why for step in behind if (why := _bar(step, flow, contract))), flow.held.get(contract))
 
 
-def held_from(steps: Sequence[Step], flow: Flow, contract: Contract) -> list[str | None]:
+def held_from(steps: Sequence[Node], flow: Flow, contract: Contract) -> list[str | None]:
     """`held` by the steps from each place on, and by none of them. They are read once, backwards."""
     found = [flow.held.get(contract)]
     for step in reversed(steps):
@@ -45,14 +46,14 @@ def held_from(steps: Sequence[Step], flow: Flow, contract: Contract) -> list[str
     return found[::-1]
 
 
-def before(behind: Iterable[Step], flow: Flow) -> Flow:
+def before(behind: Iterable[Node], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
     found: dict[str, str] = {contract: why for contract in INEXACT if (why := held(behind, flow, contract)) is not None}
     return flow if found == flow.held else replace(flow, held=found)
 
 
-def before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
+def before_each(steps: Sequence[Node], flow: Flow) -> list[Flow]:
     """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
     flows = []
     for step in reversed(steps):
@@ -61,7 +62,7 @@ def before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
     return flows[::-1]
 
 
-def enlarged(levels: float, behind: Iterable[Step], flow: Flow) -> float:
+def enlarged(levels: float, behind: Iterable[Node], flow: Flow) -> float:
     """What differences of so many levels may have become behind some steps.
 
     >>> enlarged(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
@@ -72,33 +73,34 @@ def enlarged(levels: float, behind: Iterable[Step], flow: Flow) -> float:
     return levels
 
 
-def _through(step: Step, levels: float, flow: Flow) -> float:
-    if step.p == 0:
+def _through(node: Node, levels: float, flow: Flow) -> float:
+    if node.p == 0:
         return levels
-    if step.name == "OneOf":
-        return max(_through(child, levels, flow) for child in step.steps)
-    for child in step.steps:
-        levels = _through(child, levels, flow)
-    record = capability(step.name)
+    if not is_single(node):
+        if not isinstance(node, Fused) and node.name == "OneOf":
+            return max(_through(child, levels, flow) for child in node.steps)
+        for child in node.steps:
+            levels = _through(child, levels, flow)
+        return levels
+    record = capability(node.name)
     if record is None or record.kind in _STILL:
         return levels
-    rounds = flow.dtype == "uint8" and not step.steps
-    return (levels + rounds) * max(1.0, record.gain_for(effective(step)) or 1.0)
+    return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
 
 
 _STILL = ("identity", "window", "dihedral")
 
 
-def _bar(step: Step, flow: Flow, contract: Contract) -> str | None:
+def _bar(step: Node, flow: Flow, contract: Contract) -> str | None:
     """The first step inside `step` that no merge may be made in front of, and why."""
     return next((f"{leaf.site} {why}" for leaf in _leaves(step) if (why := _why(leaf, flow, contract))), None)
 
 
-def _leaves(step: Step) -> list[Step]:
-    """The steps that may act, groups and joined steps opened."""
+def _leaves(step: Node) -> list[Step]:
+    """The steps that may act, groups and fused steps opened."""
     if step.p == 0:
         return []
-    return [leaf for child in step.steps for leaf in _leaves(child)] if step.steps else [step]
+    return [step] if is_single(step) else [leaf for child in step.steps for leaf in _leaves(child)]
 
 
 def _why(leaf: Step, flow: Flow, contract: Contract) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.recipe.model import Step
+from augrecipes.compiler.plan.nodes import Node, is_open, opened
 
 SINK = "\x00sink"  # no step can be labelled so
 
@@ -14,7 +14,7 @@ SINK = "\x00sink"  # no step can be labelled so
 Around = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
-def surround(pipeline: Pipeline, around: Around) -> list[str]:
+def instrument(pipeline: Pipeline, around: Around) -> list[str]:
     """Let every step and sink of a pipeline be called through `around`, those inside groups too.
 
     Args:
@@ -26,40 +26,40 @@ def surround(pipeline: Pipeline, around: Around) -> list[str]:
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(), []
-    >>> labels = surround(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
+    >>> labels = instrument(pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> labels == seen[:-1], seen[-1] == SINK
     (True, True)
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
     pipeline.run_through([_around(*pair, around) for pair in zip(pipeline.transforms, steps, strict=True)])
-    pipeline.sinks = {name: _SurroundedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
+    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
     return [step.site for top in steps for step in opened(top)]
 
 
-def surrounded(pipeline: Pipeline, around: Around) -> Pipeline:
+def instrumented(pipeline: Pipeline, around: Around) -> Pipeline:
     """A copy whose every step and sink is called through `around`, in whatever thread: so are those of its own copies.
 
     >>> import numpy as np, augrecipes as ar
     >>> seen = []
-    >>> pipeline = surrounded(ar.load("folder-128").compile(), lambda label, step, args, kwargs: (
+    >>> pipeline = instrumented(ar.load("folder-128").compile(), lambda label, step, args, kwargs: (
     ...     seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> seen[0]
     'SmallestMaxSize#1'
     """
     made = pipeline.again()
-    made.dress(lambda copy: surround(copy, around))
+    made.dress(lambda copy: instrument(copy, around))
     return made
 
 
-def _around(made: Any, step: Step, around: Around) -> Any:
+def _around(made: Any, step: Node, around: Around) -> Any:
     if is_open(step):
         made.transforms = [_around(m, s, around) for m, s in zip(made.transforms, step.steps, strict=True)]
-    return _Surrounded(made, step.site, around)
+    return _Instrumented(made, step.site, around)
 
 
-class _Surrounded:
+class _Instrumented:
     """Stands in for a step, or a sink, and is that step in all but its calls."""
 
     def __init__(self, wrapped: Any, label: str, around: Around) -> None:
@@ -76,21 +76,8 @@ class _Surrounded:
         return getattr(self._wrapped, name)
 
 
-class _SurroundedSink(_Surrounded):
+class _InstrumentedSink(_Instrumented):
     """A sink, which takes several pictures at once, too."""
 
     def many(self, *args: Any, **kwargs: Any) -> Any:
         return self._around(self._label, self._wrapped.many, args, kwargs)
-
-
-def is_open(step: Step) -> bool:
-    """Whether the steps inside a step are run one by one; those inside a joined step are not."""
-    return step.is_group or step.name == "Degrade"
-
-
-def opened(step: Step) -> Iterator[Step]:
-    """A step and those inside it that are run one by one, groups before their children."""
-    yield step
-    if is_open(step):
-        for child in step.steps:
-            yield from opened(child)

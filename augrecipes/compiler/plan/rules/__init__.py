@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite import (
+from augrecipes.compiler.plan.rule import Rule
+from augrecipes.compiler.plan.rules import (
     crop_first,
+    defer_flips,
     drop_noops,
     fold_sink,
     join_colours,
@@ -11,14 +13,12 @@ from augrecipes.compiler.rewrite import (
     join_flips,
     join_tables,
     join_warps,
-    owe_moves,
     read_scaled,
     read_window,
     read_windows,
     reduce_first,
     shrink_first,
 )
-from augrecipes.compiler.rewrite.rule import Firing, Rule, apply_rules
 from augrecipes.recipe.model import Kind, Optimize
 
 # Rules that change no bit.
@@ -52,7 +52,7 @@ FAST: tuple[Rule, ...] = (
 PAIR: tuple[Rule, ...] = (
     drop_noops.RULE,
     crop_first.RULE,
-    owe_moves.RULE,  # after crop_first: it makes windows and turns neighbours
+    defer_flips.RULE,  # after crop_first: it makes windows and turns neighbours
     read_windows.RULE,  # last: it takes what comes first
 )
 
@@ -66,6 +66,3 @@ def rules_for(kind: Kind, optimize: Optimize) -> tuple[Rule, ...]:
     ((), 'drop_noops')
     """
     return PAIR if kind == "pair" and optimize != "none" else RULES[optimize]
-
-
-__all__ = ["EXACT", "FAST", "PAIR", "RULES", "Firing", "Rule", "apply_rules", "rules_for"]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of
+from augrecipes.compiler.plan.nodes import Node, Nodes, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
-from augrecipes.recipe.model import Step
 
 
-def _is_noop(step: Step) -> bool:
-    if step.is_group:
-        return step.p == 0
+def _is_noop(step: Node) -> bool:
     return step.p == 0 or kind_of(step) == "identity"
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     # Albumentations filters boxes after each step, also after one that did nothing, and a filter is not always
     # idempotent: at min_visibility 1 rounding loses some boxes at every pass.
     if flow.boxes:

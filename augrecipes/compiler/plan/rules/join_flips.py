@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_FLIPS, Edit, Rule, Steps, join_runs
+from augrecipes.compiler.plan.nodes import Nodes
+from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
     del flow
-    return join_runs(steps, "dihedral", JOINED_FLIPS)
+    return join_runs(steps, "dihedral", "JoinedFlips")
 
 
 RULE = Rule(

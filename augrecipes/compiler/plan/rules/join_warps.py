@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, Edit, Rule, Steps, join, kind_of, runs
+from augrecipes.compiler.plan.contracts import held_from
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, after, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
-from augrecipes.lint.sizes import UNKNOWN, Size, after
+from augrecipes.lint.sizes import UNKNOWN, Size
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -21,8 +22,6 @@ def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a map between grids that resamples linearly or not at all."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
-    if step.steps:
-        return False  # joined already
     kind = kind_of(step)
     if kind in _STILL:
         return True
@@ -83,13 +82,14 @@ def _cuts_most(run: Steps, size: Size) -> bool:
     return False
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     behind = held_from(steps, flow, "GEOMETRY")
     place, size = 0, arriving(flow)
-    for start, stop in runs(steps, joins):
+    for start, run in runs(steps, joins):
+        stop = start + len(run)
         place, size = start, reduce(lambda size, step: after(step, size), steps[place:start], size)
-        if behind[stop] is None and _pays(steps[start:stop], size, flow):
-            yield Edit(start, stop, (join(JOINED_WARPS, steps[start:stop]),))
+        if behind[stop] is None and _pays(run, size, flow):
+            yield Edit(start, stop, (Fused("JoinedWarps", run),))
             place, size = stop, UNKNOWN
 
 

@@ -1,12 +1,13 @@
-"""What the compiler hands to the Pipeline: the rewritten steps, and everything else that a call needs."""
+"""What the compiler hands to the Pipeline: a plan for each way in which samples come, and all else that it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from augrecipes.compiler.rewrite import Firing, apply_rules, rules_for
-from augrecipes.compiler.rewrite.rule import READS
+from augrecipes.compiler.plan.nodes import Fused, Nodes
+from augrecipes.compiler.plan.rule import Firing, apply_rules
+from augrecipes.compiler.plan.rules import rules_for
 from augrecipes.flow import Arrival, Flow
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
@@ -18,17 +19,18 @@ class Plan:
     """What the compiler decided for images that come in one way.
 
     Attributes:
-        steps: the rewritten steps.
+        steps: what runs, in order: steps as they were written, or what rules have made of them.
         fired: the rules that made them.
     """
 
-    steps: tuple[Step, ...]
+    steps: Nodes
     fired: tuple[Firing, ...] = ()
 
     @property
     def reads(self) -> bool:
         """Whether its first step takes pictures that are not decoded yet."""
-        return bool(self.steps) and READS in self.steps[0].args
+        first = self.steps[0] if self.steps else None
+        return isinstance(first, Fused) and first.reads
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_CROPS, Edit, Rule, Steps, join_runs
+from augrecipes.compiler.plan.nodes import Nodes
+from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
     del flow
-    return join_runs(steps, "window", JOINED_CROPS)
+    return join_runs(steps, "window", "JoinedCrops")
 
 
 RULE = Rule(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from augrecipes.compiler.rewrite.rule import JOINED_TABLE, Edit, Rule, Steps, join_runs
+from augrecipes.compiler.plan.nodes import Nodes
+from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
 from augrecipes.flow import Flow
 
 
-def _rewrite(steps: Steps, flow: Flow) -> list[Edit]:
-    return join_runs(steps, "lookup", JOINED_TABLE) if flow.dtype == "uint8" else []
+def _rewrite(steps: Nodes, flow: Flow) -> list[Edit]:
+    return join_runs(steps, "lookup", "JoinedTable") if flow.dtype == "uint8" else []
 
 
 RULE = Rule(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.rewrite.contracts import held_from
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, Edit, Rule, Steps
+from augrecipes.compiler.plan.contracts import held_from
+from augrecipes.compiler.plan.nodes import Fused, Nodes
+from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
-from augrecipes.recipe.model import Arguments
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     behind = held_from(steps, flow, "GEOMETRY")
     return [
-        Edit(place, place + 1, (replace(step, args=Arguments({REDUCES: True})),))
+        Edit(place, place + 1, (replace(step, reduces=True),))
         for place, step in enumerate(steps)
-        if step.name == JOINED_WARPS and not step.args and behind[place + 1] is None
+        if isinstance(step, Fused) and step.kind == "JoinedWarps" and not step.reduces and behind[place + 1] is None
     ]
 
 

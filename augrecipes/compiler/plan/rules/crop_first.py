@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of, swaps
+from augrecipes.compiler.plan.nodes import Nodes, is_single, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule, swaps
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
@@ -15,13 +16,13 @@ def _may_pad(step: Step) -> bool:
     return bool(effective(step).get("pad_if_needed"))
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
     # Boxes are filtered after each step, so the first of the two would then be filtered at another size.
     if flow.dtype != "uint8" or flow.boxes:
         return []
     tables = [kind_of(step) == "lookup" for step in steps]
-    windows = [kind_of(step) == "window" and not _may_pad(step) for step in steps]
+    windows = [is_single(step) and kind_of(step) == "window" and not _may_pad(step) for step in steps]
     return swaps(steps, tables, windows)
 
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.compiler.rewrite.rule import OWED_MOVES, Edit, Rule, Steps, join, kind_of, runs
+from augrecipes.compiler.plan.nodes import Fused, Nodes, is_single, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
 
 
 def _moves(step: Step) -> bool:
     """Whether a step moves the pixels of all targets, and does nothing else."""
-    return not step.steps and not step.target and kind_of(step) in ("window", "dihedral")
+    return is_single(step) and not step.target and kind_of(step) in ("window", "dihedral")
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     del flow
-    for start, stop in runs(steps, _moves):
+    for start, run in runs(steps, _moves):
         # Windows alone are views of what is there: nothing is copied as it is.
-        if any(kind_of(step) == "dihedral" for step in steps[start:stop]):
-            yield Edit(start, stop, (join(OWED_MOVES, steps[start:stop]),))
+        if any(kind_of(step) == "dihedral" for step in run):
+            yield Edit(start, start + len(run), (Fused("OwedMoves", run),))
 
 
 RULE = Rule(
-    name="owe_moves",
+    name="defer_flips",
     equation="Turn · Window = Window · Turn;  Turn · Sink = Sink(turned)   each target for itself",
     contract="EXACT",
     fires="[D4, {RandomCrop: {height: 8, width: 8}}, {GaussNoise: {target: lr}}]",

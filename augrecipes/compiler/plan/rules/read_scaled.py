@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import held
-from augrecipes.compiler.rewrite.join_warps import joins
-from augrecipes.compiler.rewrite.rule import JOINED_WARPS, REDUCES, SCALES, Edit, Rule, Steps, join, kind_of
+from augrecipes.compiler.plan.contracts import held
+from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, is_single, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule
+from augrecipes.compiler.plan.rules.join_warps import joins
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import Arguments, Step
+from augrecipes.recipe.model import Step
 
 
-def _scales(step: Step) -> bool:
+def _scales(step: Node) -> TypeGuard[Step]:
     """Whether a step only scales a window: other warps seldom shrink."""
-    return not step.steps and kind_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
+    return is_single(step) and kind_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterable[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not steps or held(steps[1:], flow, "GEOMETRY") is not None:
         return []
     first = steps[0]
     if _scales(first):
-        first = join(JOINED_WARPS, (first,))
-    elif first.name != JOINED_WARPS or REDUCES not in first.args or SCALES in first.args:
+        first = Fused("JoinedWarps", (first,))
+    elif not isinstance(first, Fused) or not first.reduces or first.scales:
         return []
-    return [Edit(0, 1, (replace(first, args=Arguments({**first.args, REDUCES: True, SCALES: True})),))]
+    return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]
 
 
 RULE = Rule(

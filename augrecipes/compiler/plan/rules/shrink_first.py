@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
+from typing import TypeGuard
 
-from augrecipes.compiler.rewrite.contracts import enlarged, held_from
-from augrecipes.compiler.rewrite.join_warps import arriving
-from augrecipes.compiler.rewrite.rule import Edit, Rule, Steps, kind_of, swaps
+from augrecipes.compiler.plan.contracts import enlarged, held_from
+from augrecipes.compiler.plan.nodes import Node, Nodes, after, is_single, kind_of
+from augrecipes.compiler.plan.rule import Edit, Rule, swaps
+from augrecipes.compiler.plan.rules.join_warps import arriving
 from augrecipes.flow import Flow
-from augrecipes.lint.sizes import Size, after
+from augrecipes.lint.sizes import Size
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -21,16 +23,18 @@ _RESIZES = (warps.resize, warps.by_scale, warps.resized_crop)
 _MEANS = ("linear", "area", "nearest", "linear_exact", "nearest_exact")
 
 
-def averages(step: Step) -> int | None:
+def averages(step: Node) -> int | None:
     """By how many levels a step rounds differently after a mean of pixels; None where it does not commute with one."""
     if step.is_group:
         found = [averages(child) for child in step.steps]
         return None if None in found else sum(one or 0 for one in found)
+    if not is_single(step):
+        return None
     record = capability(step.name)
     return None if record is None else record.averages_for(effective(step))
 
 
-def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
+def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
     """Why steps stay before the downscale, or the window, behind them, by place; None: they may be moved.
 
     >>> from augrecipes.recipe.model import Arguments
@@ -48,13 +52,13 @@ def refusals(steps: Steps, flow: Flow) -> dict[int, str | None]:
     }
 
 
-def is_downscale(step: Step) -> bool:
+def is_downscale(step: Node) -> TypeGuard[Step]:
     """Whether a step is a window, or a resize of the whole picture or of a window."""
-    record = capability(step.name)
-    return not step.steps and record is not None and (kind_of(step) == "window" or record.warp in _RESIZES)
+    record = capability(step.name) if is_single(step) else None
+    return record is not None and (kind_of(step) == "window" or record.warp in _RESIZES)
 
 
-def _downscales(steps: Steps, flow: Flow) -> dict[int, str | None]:
+def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
     """Why no colour step may be moved behind a downscale, or a window, by its place; None: it may."""
     sizes = accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))
     behind = held_from(steps, flow, "LEVELS")
@@ -80,7 +84,7 @@ def _no_mean(step: Step, size: Size) -> str | None:
     return "stays before a resize that may enlarge: `inputs: {image: {min_size: ...}}` says how large images are"
 
 
-def _apart(stretch: Steps, flow: Flow) -> float:
+def _apart(stretch: Nodes, flow: Flow) -> float:
     """By how many levels pictures may be apart once all colours of a stretch were moved behind all its downscales.
 
     A step that commutes with means enlarges no difference; it adds what it rounds.
@@ -98,7 +102,7 @@ def _apart(stretch: Steps, flow: Flow) -> float:
     return apart
 
 
-def _rewrite(steps: Steps, flow: Flow) -> Iterator[Edit]:
+def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     if flow.boxes or flow.dtype is None:
         return
     colours = [averages(step) is not None for step in steps]

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
+from augrecipes.compiler.plan.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
+from augrecipes.compiler.plan.nodes import Fused, Fusion, Node, Nodes, Steps, is_single, kind_of, singles, with_inside
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
-from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
-
-Steps = tuple[Step, ...]
-
-# Steps that rules make; no recipe can name them.
-JOINED_FLIPS = "JoinedFlips"
-JOINED_CROPS = "JoinedCrops"
-JOINED_TABLE = "JoinedTable"
-INTO_SINK = "IntoSink"
-JOINED_WARPS = "JoinedWarps"
-JOINED_COLOURS = "JoinedColours"
-WINDOW_READ = "WindowRead"
-OWED_MOVES = "OwedMoves"  # of a pair
-REDUCES = "reduces"  # argument of joined warps: they may reduce a picture before they warp it
-SCALES = "scales"  # and the decoder may do that, for a picture that is not decoded yet
-READS = "reads"  # argument of a plan's first step: it takes a picture that is not decoded yet
-JOINED = (JOINED_FLIPS, JOINED_CROPS, JOINED_TABLE, INTO_SINK, JOINED_WARPS, JOINED_COLOURS, WINDOW_READ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +37,7 @@ class Rule:
     contract: Contract
     fires: str
     leaves: str
-    rewrite: Callable[[Steps, Flow], Iterable[Edit]]
+    rewrite: Callable[[Nodes, Flow], Iterable[Edit]]
     outermost: bool = False
 
 
@@ -71,7 +54,7 @@ class Edit:
 
     start: int
     stop: int
-    steps: Steps
+    steps: Nodes
     levels: float = 0
 
 
@@ -94,24 +77,18 @@ class Firing:
     levels: float = 0
 
 
-def kind_of(step: Step) -> Kind:
-    """What the compiler may assume of a step: its capability, given its arguments."""
-    record = capability(step.name)
-    if record is None:
-        return "opaque"
-    return record.kind if record.when is None else record.kind_for(effective(step))
+def runs(nodes: Nodes, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, Steps]]:
+    """Where steps begin that stand side by side and belong together, and these steps, as many as there are."""
+    run: list[Step] = []
+    for place, node in enumerate((*nodes, None)):
+        if isinstance(node, Step) and belongs(node):
+            run.append(node)
+        elif run:
+            yield place - len(run), tuple(run)
+            run = []
 
 
-def runs(steps: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, int]]:
-    """The stretches [start, stop) of neighbours that belong together, as long as they can be."""
-    place = 0
-    for together, stretch in groupby(steps, belongs):
-        start, place = place, place + sum(1 for _ in stretch)
-        if together:
-            yield start, place
-
-
-def swaps(steps: Steps, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
+def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
     """Steps marked in `front` before those marked in `back` that stand directly before them; each keeps its order.
 
     >>> steps = tuple(Step("step", site=site) for site in "abcde")
@@ -131,18 +108,13 @@ def swaps(steps: Steps, back: Sequence[bool], front: Sequence[bool]) -> Iterator
             stop = place + 1
 
 
-def join(name: str, steps: Steps) -> Step:
-    """One step that stands for several; each keeps its own label, so that each keeps its own draws."""
-    return Step(name, steps=steps, site=f"{name}({' + '.join(s.site for s in steps)})", p=1.0)
+def join_runs(nodes: Nodes, kind: Kind, fusion: Fusion) -> list[Edit]:
+    """Every stretch of neighbours of a kind fused into one."""
+    found = runs(nodes, lambda step: is_single(step) and kind_of(step) == kind)
+    return [Edit(start, start + len(run), (Fused(fusion, run),)) for start, run in found if len(run) > 1]
 
 
-def join_runs(steps: Steps, kind: Kind, name: str) -> list[Edit]:
-    """Every stretch of neighbours of `kind` joined into one step called `name`."""
-    stretches = runs(steps, lambda step: not step.steps and kind_of(step) == kind)
-    return [Edit(start, stop, (join(name, steps[start:stop]),)) for start, stop in stretches if stop - start > 1]
-
-
-def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
+def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Nodes, tuple[Firing, ...]]:
     """The steps after every rule, in order, and what fired.
 
     Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
@@ -153,8 +125,8 @@ def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Step
     return rewritten, tuple(fired)
 
 
-def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
-    if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in step.walk()):
+def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Nodes:
+    if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
     flows = before_each(steps, flow)
     steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
@@ -165,10 +137,10 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     return steps
 
 
-def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
+def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
     """The steps after one rule."""
     edits = list(rule.rewrite(steps, flow))
-    made: list[Step] = []
+    made: list[Node] = []
     place, apart = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
         made += [*steps[place : edit.start], *edit.steps]
@@ -184,14 +156,14 @@ def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
     return (*made, *steps[place:])
 
 
-def _inside(step: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
-    if not step.is_group:
-        return step
+def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
+    if isinstance(node, Fused) or not node.is_group:
+        return node
     flow = replace(flow, encoded=False)  # here a picture is decoded already
-    if step.name == "Sequential":
-        children = _straight(step.steps, flow, rules, fired, outermost=False)
+    if node.name == "Sequential":
+        inside = _straight(node.steps, flow, rules, fired, outermost=False)
     else:
-        if step.name != "OneOf":
-            flow = before(step.steps, flow)  # any of them may come after any other
-        children = tuple(_inside(child, flow, rules, fired) for child in step.steps)
-    return step if children == step.steps else replace(step, steps=children)
+        if node.name != "OneOf":
+            flow = before(node.steps, flow)  # any of them may come after any other
+        inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
+    return node if inside == node.steps else with_inside(node, inside)

@@ -1,0 +1,129 @@
+"""What a plan is made of: steps as they were written, steps fused into one, and groups with such steps inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias, TypeGuard
+
+from augrecipes.lint import sizes
+from augrecipes.lint.sizes import UNKNOWN, Size
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capability import Kind
+from augrecipes.ops.registry import effective
+from augrecipes.recipe.model import Step
+
+Fusion = Literal[
+    "JoinedFlips", "JoinedCrops", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours", "WindowRead",
+    "OwedMoves",  # of a pair
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Neighbours that one kernel carries out together; each keeps its own label, draws and probability.
+
+    Attributes:
+        kind: of kernel.
+        steps: as they were written, in order.
+        reads: it takes a picture that is not decoded yet; only at the beginning of a plan.
+        reduces: joined warps that may reduce a picture before they warp it.
+        scales: and the decoder may do that, for a picture that is not decoded yet.
+
+    >>> Fused("JoinedFlips", (Step("HorizontalFlip", site="HorizontalFlip#1"), Step("D4", site="D4#1"))).site
+    'JoinedFlips(HorizontalFlip#1 + D4#1)'
+    """
+
+    kind: Fusion
+    steps: tuple[Step, ...]
+    reads: bool = False
+    reduces: bool = False
+    scales: bool = False
+    p: ClassVar[None] = None
+    is_group: ClassVar[bool] = False
+
+    @property
+    def site(self) -> str:
+        """Its label."""
+        return f"{self.kind}({' + '.join(step.site for step in self.steps)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of a recipe with fused steps inside.
+
+    Attributes:
+        written: the group as it was written.
+        steps: what it is made of now.
+    """
+
+    written: Step
+    steps: tuple[Node, ...]
+    is_group: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """`OneOf`, `Sequential`, ..."""
+        return self.written.name
+
+    @property
+    def p(self) -> float | None:
+        """As written."""
+        return self.written.p
+
+    @property
+    def site(self) -> str:
+        """Its label."""
+        return self.written.site
+
+
+Node: TypeAlias = Step | Fused | Group
+Steps: TypeAlias = tuple[Step, ...]
+Nodes: TypeAlias = tuple[Node, ...]
+
+
+def with_inside(group: Step | Group, inside: Nodes) -> Step | Group:
+    """A group with other steps inside it."""
+    written = group.written if isinstance(group, Group) else group
+    steps = tuple(node for node in inside if isinstance(node, Step))
+    return replace(written, steps=steps) if len(steps) == len(inside) else Group(written, inside)
+
+
+def is_single(node: Node) -> TypeGuard[Step]:
+    """Whether a node is one step: no group, not fused."""
+    return isinstance(node, Step) and not node.steps
+
+
+def singles(node: Node) -> Iterator[Step]:
+    """The single steps of a node, groups and fused steps opened."""
+    if is_single(node):
+        yield node
+    for inside in node.steps:
+        yield from singles(inside)
+
+
+def is_open(node: Node) -> bool:
+    """Whether the steps inside a node are run one by one; those of fused steps are not."""
+    return node.is_group or (isinstance(node, Step) and node.name == "Degrade")
+
+
+def opened(node: Node) -> Iterator[Node]:
+    """A node and those inside it that are run one by one, groups before their children."""
+    yield node
+    if is_open(node):
+        for inside in node.steps:
+            yield from opened(inside)
+
+
+def kind_of(node: Node) -> Kind:
+    """What the compiler may assume of a node: a step's capability, given its arguments."""
+    if not isinstance(node, Step) or (record := capability(node.name)) is None:
+        return "opaque"
+    return record.kind if record.when is None else record.kind_for(effective(node))
+
+
+def after(node: Node, size: Size) -> Size:
+    """What is known of a picture's size behind a node."""
+    if isinstance(node, Fused):
+        return UNKNOWN
+    return sizes.after(node if isinstance(node, Step) else node.written, size)
