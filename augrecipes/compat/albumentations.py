@@ -20,6 +20,7 @@ guard.albumentations()
 
 import albumentations as A
 import albumentations.augmentations.geometric.functional as geometric
+from albumentations.augmentations.pixel.functional import sz_lut
 from albumentations.core.bbox_utils import BboxProcessor
 from albumentations.core.label_manager import LabelManager
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
@@ -43,6 +44,16 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
 
 
 _CALLS = frozenset({A.BasicTransform.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
+
+
+def through_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """A contiguous uint8 image through one table for all channels, as its steps do it: in a tenth of cv2.LUT's time.
+
+    >>> through_table(np.array([[[1, 2, 1]]], np.uint8), np.arange(255, -1, -1, np.uint8)).tolist()
+    [[[254, 253, 254]]]
+    """
+    made: np.ndarray = sz_lut(image, table, inplace=False)
+    return made
 
 
 def gate_of(step: Any) -> float | None:

@@ -104,6 +104,10 @@ class TestPlantedFaults:
         monkeypatch.setattr(joined, "_through_tables", lambda image, steps: through(image, steps[::-1]))
         assert self.caught(TABLES)
 
+    def test_one_table_for_channels_that_have_their_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(joined, "_are_alike", lambda _: True)
+        assert self.caught(TABLES)
+
     def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from augrecipes.compiler import image as module
 

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A
+from augrecipes.compat.albumentations import A, through_table
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
 from augrecipes.compiler.kernels.undecoded import decoded
@@ -121,6 +121,12 @@ def _through_tables(image: np.ndarray, steps: list[tuple[Any, dict[str, Any]]]) 
     ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], channels, axis=2)
     for step, params in steps:
         ramp = np.ascontiguousarray(step.apply(ramp, **params))
-    if channels == 1:
-        return cv2.LUT(image, ramp.reshape(256)).reshape(image.shape)
-    return cv2.LUT(image, ramp.reshape(1, 256, channels))
+    tables = ramp.reshape(256, channels)
+    if _are_alike(tables):
+        return through_table(image, np.ascontiguousarray(tables[:, 0]))
+    return cv2.LUT(image, tables[None])
+
+
+def _are_alike(tables: np.ndarray) -> bool:
+    """Whether all channels have one table, 256×C."""
+    return bool((tables == tables[:, :1]).all())
