@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import augrecipes
+from augrecipes.ops import catalog
+from augrecipes.ops.groups import GROUPS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "augrecipes"
@@ -52,6 +54,9 @@ OUTSIDE = {
 # What is private to others is compat's, whatever it is called.
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
 PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
+# Facts about a class live in ops: elsewhere its name stands only where old and foreign names become today's.
+NAMES_CLASSES = ("ops/", "recipe/synonyms.py", "recipe/history.py")
+CLASSES = frozenset({*catalog.shipped(), *GROUPS})
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
 
 
@@ -134,6 +139,15 @@ def hooks_of(path: str, text: str, ours: frozenset[str] | set[str] = frozenset()
     return found
 
 
+def classes_named_in(path: str, text: str) -> list[str]:
+    """Names of classes, groups and the like that a file spells out as texts of their own."""
+    return [
+        f"{path}:{node.lineno}: names {node.value}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and node.value in CLASSES
+    ]
+
+
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
@@ -194,6 +208,31 @@ def test_only_compat_takes_hold_of_what_is_private() -> None:
     found = [fault for path, text in texts.items() for fault in hooks_of(path, text, ours)]
     assert [fault for fault in found if not fault.startswith("compat/")] == []
     assert any("_shutdown_workers" in fault for fault in found)
+
+
+def test_facts_about_classes_live_in_ops() -> None:
+    found = [
+        fault
+        for file in _files()
+        if not (path := file.relative_to(PACKAGE).as_posix()).startswith(NAMES_CLASSES)
+        for fault in classes_named_in(path, file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "name"),
+    [
+        ('_CROPS = frozenset({"RandomCrop"})', 1, "RandomCrop"),
+        ('if step.name == "Degrade":\n    pass', 1, "Degrade"),
+        ('match name:\n    case "OneOf" | other:\n        pass', 2, "OneOf"),
+        ('_SIZES = {\n    "Resize": 1,\n}', 2, "Resize"),
+        ('f(cls="StainJitter")', 1, "StainJitter"),
+    ],
+)
+def test_a_planted_fact_is_found(text: str, line: int, name: str) -> None:
+    prose = '"""Such as `RandomCrop`."""\nf"{name} after RandomCrop: use CenterCrop"\n'
+    assert classes_named_in("lint/a.py", prose + text) == [f"lint/a.py:{line + 2}: names {name}"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compiler.grid import unit
 from augrecipes.compiler.plan.nodes import kind_of
 from augrecipes.errors import BenchError
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Recipe, Step
 
 Pictures = dict[str, np.ndarray]
@@ -94,11 +96,11 @@ class _Turn:
 
 def _move(step: Step, targets: tuple[str, ...], units: dict[str, int], recipe: str) -> Move:
     names = step.target or targets
-    if len(names) == 1 and step.name != "Degrade":
+    if len(names) == 1 and step.name != groups.DEGRADE:
         return _Alone(step, names[0])
-    if step.name in ("RandomCrop", "CenterCrop") and set(names) == set(targets):
+    if claims(step.name).cuts_sides and set(names) == set(targets):
         at = units[step.at or min(targets, key=units.__getitem__)]
-        return _crop(step.args["height"] // at, step.args["width"] // at, units, random=step.name == "RandomCrop")
+        return _crop(step.args["height"] // at, step.args["width"] // at, units, random=claims(step.name).random)
     if not step.is_group and kind_of(step) == "dihedral":
         return _Turn(step, names)
     raise BenchError(

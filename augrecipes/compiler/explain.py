@@ -16,6 +16,7 @@ from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.loading import Source, as_recipe
@@ -243,7 +244,7 @@ def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:
 def _source(step: Step, depth: int) -> SourceStep:
     if step.is_group:
         arguments: dict[str, Any] = {"p": 1.0 if step.p is None else step.p, **step.args.plain()}
-        if step.name == "RandomOrder":
+        if step.name == groups.RANDOM_ORDER:
             arguments.setdefault("n", len(step.steps))
     else:
         arguments = effective(step)
@@ -268,7 +269,7 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
     """Why steps that could be merged are not: what comes behind them would not bear it."""
     found: dict[str, str] = {}
     for step, ahead in zip(steps, before_each(steps, flow), strict=True):
-        if step.name == "Sequential":
+        if step.name == groups.SEQUENTIAL:
             found |= _barred(step.steps, ahead)
     for joins, contract in _MERGES:
         behind = held_from(steps, flow, contract)
@@ -282,7 +283,7 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
 def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     if level == "none":
         return "optimize: none runs every step as it is"
-    if step.name == "Degrade":
+    if step.name == groups.DEGRADE:
         return "makes a target; the steps inside run as they are"
     if step.is_group:
         return "is a group; its choice is its own, and its children are looked into"

@@ -11,6 +11,7 @@ from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.plan.nodes import Fused, Group, Node, kind_of
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Step
@@ -79,16 +80,16 @@ def group(step: Step, children: list[Any]) -> Any:
     p = 1.0 if step.p is None else step.p
     # A count may be written 2.0, as any whole number may.
     match step.name:
-        case "OneOf":
+        case groups.ONE_OF:
             made = A.OneOf(children, p=p)
             for child in children:
                 # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
                 if isinstance(child, A.BaseCompose):
                     child.p = 1.0
             return made
-        case "SomeOf":
+        case groups.SOME_OF:
             return A.SomeOf(children, n=int(step.args.get("n", 1)), replace=step.args.get("replace", False), p=p)
-        case "RandomOrder":
+        case groups.RANDOM_ORDER:
             return A.RandomOrder(children, n=int(step.args.get("n", len(children))), p=p)
         case _:
             return A.Sequential(children, p=p)

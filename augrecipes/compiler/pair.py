@@ -24,6 +24,7 @@ from augrecipes.compiler.shared import OwedMoves, Shared
 from augrecipes.compiler.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
+from augrecipes.ops import groups
 from augrecipes.recipe.model import Inputs, Step
 
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -59,7 +60,7 @@ class PairPipeline(Pipeline):
         self._cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
-        made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == "Degrade"}
+        made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in made)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.units) for name in self.targets}
@@ -231,7 +232,7 @@ def _lower(
     if isinstance(node, Fused):
         return OwedMoves([_lower(child, targets, units, sites, labels) for child in node.steps])
     step = node.written if isinstance(node, Group) else node
-    if step.name == "Degrade":
+    if step.name == groups.DEGRADE:
         children = [lower_step(child, sites) for child in step.steps]
         made = Degrade(step.args["source"], step.args["target"], children, [child.site for child in step.steps])
         labels.append((made, step.site))

@@ -27,6 +27,7 @@ from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.whole import Whole
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
+from augrecipes.ops import groups
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import MASK, mix
 
@@ -110,7 +111,7 @@ class Pipeline(Whole):
         """From each image array that comes out to the one that it is made of: a Degrade's from its source."""
         found = {name: name for name in self.targets}
         for step in self.recipe.section(self.mode) or ():
-            if step.name == "Degrade":
+            if step.name == groups.DEGRADE:
                 found[step.args["target"]] = found[step.args["source"]]
         return {name: found.get(name, name) for name in self.outputs}
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Arguments, Mode, Optimize, Output, Recipe, Step
@@ -30,7 +31,7 @@ def draws_nothing(step: Step) -> bool:
     >>> draws_nothing(Step("Resize")), draws_nothing(Step("HorizontalFlip")), draws_nothing(Step("HorizontalFlip", p=1))
     (True, False, True)
     """
-    if step.name in ("Sequential", "Degrade"):
+    if step.name in (groups.SEQUENTIAL, groups.DEGRADE):
         return step.p in (None, 1) and all(draws_nothing(child) for child in step.steps)
     record = capability(step.name)
     if record is None:
@@ -69,7 +70,7 @@ def described(step: Step) -> dict[str, Any]:
     8
     """
     told: dict[str, Any] = {"step": step.name}
-    if step.is_group or step.name == "Degrade":
+    if step.is_group or step.name == groups.DEGRADE:
         told |= {**step.args.plain(), "p": 1.0 if step.p is None else step.p}
         told["steps"] = [described(child) for child in step.steps]
     else:
@@ -116,7 +117,7 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     """
     steps = steps_of(recipe, mode)
     check(recipe)
-    later = frozenset(step.args["target"] for step in steps[count:] if step.name == "Degrade")
+    later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
     part = replace(_with_section(recipe, mode, steps[:count]), output=_AS_IT_IS, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 

@@ -7,20 +7,12 @@ from typing import Literal
 
 from augrecipes.compiler.grid import unit
 from augrecipes.errors import RecipeError
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import capability, carried
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Recipe, Step
 
 How = Literal["window", "dihedral", "resampled", "plain"]
-
-# Windows that are resized afterwards, sizes, and matrices. Perspective rescales without the half pixel, and fields of
-# displacements are drawn pixel by pixel: those cannot be carried from one grid to another.
-RESAMPLED = frozenset(
-    {
-        "Resize", "RandomScale", "SmallestMaxSize", "LongestMaxSize", "RandomResizedCrop", "RandomSizedCrop",
-        "Rotate", "SafeRotate", "Affine", "ShiftScaleRotate",
-    }
-)  # fmt: skip
 
 
 def how_to_share(step: Step) -> How:
@@ -35,9 +27,9 @@ def how_to_share(step: Step) -> How:
     kind = record.kind_for(effective(step))
     if kind in ("window", "dihedral"):
         return kind
-    if record.resamples and "mask" in record.targets:
-        if step.name not in RESAMPLED:
-            which = ", ".join(sorted(RESAMPLED))
+    if record.bends:
+        if step.name not in carried():
+            which = ", ".join(carried())
             raise refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
         return "resampled"
     return "plain"
@@ -60,7 +52,7 @@ def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]
 
 
 def _of_pair(step: Step, targets: tuple[str, ...], units: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    if step.name == "Degrade":
+    if step.name == groups.DEGRADE:
         yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
         return
     targets = step.target or targets

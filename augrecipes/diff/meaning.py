@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from augrecipes.lint.arguments import chance, makes_draws
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Recipe, Step
@@ -86,12 +87,12 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | 
     weight = p / weights if weights else None
     draws = _draws(step, p, weight)
     targets, share = tuple(sorted(step.target)) or around.targets, step.share or around.share
-    inside = _Around(around.kind, around.scales, targets, share, around.degrade or step.name == "Degrade")
+    inside = _Around(around.kind, around.scales, targets, share, around.degrade or step.name == groups.DEGRADE)
     if around.kind == "pair" and not step.steps and not around.degrade:  # a group's targets are its children's
         values |= {"target": list(targets), **_at(step, around, targets)}
     if around.kind == "bag" and draws:
         values["share"] = share
-    children = _all(step.steps, inside, place, one_of=step.name == "OneOf")
+    children = _all(step.steps, inside, place, one_of=step.name == groups.ONE_OF)
     told = [step.name, values, p, [child.key for child in children]]
     key = hashlib.sha256(word(told).encode()).hexdigest()
     return Meaning(step, place, behind, values, p, weight, draws, children, key)
@@ -100,9 +101,9 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | 
 def _arguments(step: Step) -> dict[str, Any]:
     values = effective(step)
     match step.name:
-        case "SomeOf":
+        case groups.SOME_OF:
             values = {"n": 1, "replace": False, **values}
-        case "RandomOrder":
+        case groups.RANDOM_ORDER:
             values = {"n": len(step.steps), **values}
     return values
 
@@ -123,7 +124,7 @@ def _draws(step: Step, p: float, weight: float | None) -> bool:
     if weight is None and p < 1:
         return True
     if step.steps:
-        return step.name not in ("Sequential", "Degrade")
+        return step.name not in (groups.SEQUENTIAL, groups.DEGRADE)
     # Nothing is known of a class of the user's own, so it may draw.
     return capability(step.name) is None or makes_draws(step)
 

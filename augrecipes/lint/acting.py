@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from augrecipes.lint.arguments import sections
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe, Step
-
-# Whole pictures resized: inside Degrade the size may change on the way.
-RESIZES = frozenset({"Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", "ResizeToTarget"})
-_MOVES = frozenset({"window", "dihedral", "warp"})
-# Opaque to the optimiser, and yet they move pixels.
-_MOVERS = frozenset(
-    {
-        "BBoxSafeRandomCrop", "CropAndPad", "CropNonEmptyMaskIfExists", "Pad", "PadIfNeeded", "RandomCropNearBBox",
-        "RandomGridShuffle",
-    }
-)  # fmt: skip
 
 
 class Acting(NamedTuple):
@@ -40,10 +30,10 @@ class Acting(NamedTuple):
 def acting(recipe: Recipe) -> Iterator[Acting]:
     """Every step of a pair with its targets, groups before their children; of other recipes none."""
     for _, steps in sections(recipe) if recipe.kind == "pair" else ():
-        waiting = [step.args.get("target") for step in steps if step.name == "Degrade"]
+        waiting = [step.args.get("target") for step in steps if step.name == groups.DEGRADE]
         last: Step | None = None
         for step in steps:
-            if step.name == "Degrade":
+            if step.name == groups.DEGRADE:
                 waiting = waiting[1:]
                 last = step
             else:
@@ -62,18 +52,11 @@ def degraded(recipe: Recipe) -> Iterator[tuple[Step, Step]]:
     """Every step inside a Degrade, with that Degrade."""
     for _, steps in sections(recipe):
         for degrade in steps:
-            if degrade.name == "Degrade":
+            if degrade.name == groups.DEGRADE:
                 for child in degrade.steps:
                     yield from ((degrade, inner) for inner in child.walk())
 
 
 def moves(step: Step) -> bool:
     """Whether the step moves pixels, or bends the picture."""
-    record = capability(step.name)
-    return record is not None and (record.kind in _MOVES or bends(step) or step.name in _MOVERS)
-
-
-def bends(step: Step) -> bool:
-    """Whether the step interpolates the image together with what lies on it."""
-    record = capability(step.name)
-    return record is not None and record.resamples and "mask" in record.targets
+    return claims(step.name).moves and claims(step.name).kind != "identity"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.ops.ranges import interval, is_neutral, makes_draws
+from augrecipes.ops.intervals import interval
+from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.registry import chance
 from augrecipes.ops.registry import effective as arguments
 from augrecipes.recipe.model import Recipe, Step

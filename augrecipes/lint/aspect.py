@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from augrecipes.lint import sizes
-from augrecipes.lint.arguments import arguments, chance, interval
-from augrecipes.lint.sizes import Size
+from augrecipes.lint.arguments import arguments, chance
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.sizes import Size, to_sides
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -79,43 +80,40 @@ def _join(one: Aspect | None, other: Aspect | None) -> Aspect | None:
 
 def _acting(step: Step, aspect: Aspect, size: Size) -> Aspect | None:
     match step.name:
-        case "Sequential":
+        case groups.SEQUENTIAL:
             inner: Aspect | None = aspect
             for child in step.steps:
                 inner, size = _after(child, inner, size), sizes.after(child, size)
             return inner
-        case "OneOf":
+        case groups.ONE_OF:
             ends = [_acting(child, aspect, size) for child in step.steps if chance(child) > 0]
             joined = ends[0] if ends else aspect
             for end in ends[1:]:
                 joined = _join(joined, end)
             return joined
-        case "SomeOf" | "RandomOrder":
+        case groups.SOME_OF | groups.RANDOM_ORDER:
             return aspect if all(_after(child, aspect, size) == aspect for child in step.steps) else None
     return _alone(step, aspect, size)
 
 
 def _alone(step: Step, aspect: Aspect, size: Size) -> Aspect | None:
     record = capability(step.name)
-    if record is None or step.name == "RandomSizedBBoxSafeCrop":  # which cuts windows of any proportions
+    if record is None:
         return None
     values = arguments(step)
     cut = replace(aspect, whole=False)
-    match step.name:
-        case "Resize":
-            wanted = values["width"] / values["height"]
-            if size.exact:
-                factor = wanted * size.low[0] / size.low[1]
-                return aspect.times(factor, factor)
-            # A whole picture of unknown size; of a part of it nothing can be said.
-            return replace(aspect.times(wanted, wanted), framed=True) if aspect.whole and not aspect.framed else None
-        case "RandomResizedCrop":
-            height, width = values["size"]
-            flattest, widest = interval("from_zero", values["ratio"]) or (1, 1)
-            return cut.times(width / height / widest, width / height / flattest) if flattest > 0 else None
-        case "RandomSizedCrop":
-            height, width = values["size"]
-            factor = width / height / values["w2h_ratio"]
-            return cut.times(factor, factor)
+    if record.resizes == "whole" and record.size is to_sides:
+        wanted = values["width"] / values["height"]
+        if size.exact:
+            factor = wanted * size.low[0] / size.low[1]
+            return aspect.times(factor, factor)
+        # A whole picture of unknown size; of a part of it nothing can be said.
+        return replace(aspect.times(wanted, wanted), framed=True) if aspect.whole and not aspect.framed else None
+    if record.resizes == "window":
+        if record.proportions is None:
+            return None
+        height, width = values["size"]
+        flattest, widest = record.proportions(values)
+        return cut.times(width / height / widest, width / height / flattest) if flattest > 0 else None
     leaves_whole = record.kind in {"identity", "dihedral", "warp"} or "mask" not in record.targets
     return aspect if leaves_whole else cut

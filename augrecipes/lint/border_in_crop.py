@@ -7,18 +7,14 @@ from math import cos, radians, sin
 from augrecipes.lint.arguments import arguments, chance, interval, is_neutral
 from augrecipes.lint.grids import on_one_grid
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.lint.sizes import Size, along
+from augrecipes.lint.sizes import along
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.sizes import Size
+from augrecipes.ops.warps import rotate
 from augrecipes.recipe.model import Recipe, Step
 
-# Steps that turn or shear, and the argument that says how far.
-_TURNS = {"Rotate": "limit", "SafeRotate": "limit", "ShiftScaleRotate": "rotate_limit", "Affine": "rotate"}
-_MORE = frozenset({"Perspective"})
-_CROPS = frozenset(
-    {
-        "RandomCrop", "RandomResizedCrop", "RandomSizedCrop", "CenterCrop", "Crop", "CropNonEmptyMaskIfExists",
-        "AtLeastOneBBoxRandomCrop", "BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop",
-    }
-)  # fmt: skip
+# Crops that may keep a corner.
+_SHOWING = ("centre", "anywhere")
 
 
 def check(recipe: Recipe) -> Findings:
@@ -37,7 +33,7 @@ def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
     crop = None
     for step in reversed(steps):
         behind.append(crop)
-        crop = next((inner for inner in step.walk() if inner.name in _CROPS), crop)
+        crop = next((inner for inner in step.walk() if claims(inner.name).crops in _SHOWING), crop)
     return behind[::-1]
 
 
@@ -50,23 +46,17 @@ def _finding(turn: Step, crop: Step) -> Finding:
 
 
 def _exposes(step: Step) -> bool:
-    if step.name not in _TURNS and step.name not in _MORE:
-        return False
     if chance(step) <= 0 or is_neutral(step):
         return False
     values = arguments(step)
     if values.get("border_mode", "constant") != "constant" or values.get("crop_border") or values.get("fit_output"):
         return False
-    if step.name in _TURNS:
-        span = interval("symmetric", values.get(_TURNS[step.name]))
-        turned = span is not None and span != (0, 0)
-        return turned or (step.name == "Affine" and interval("exact", values.get("shear")) not in (None, (0, 0)))
-    return True
+    return any(interval("symmetric", values.get(name)) not in (None, (0, 0)) for name in claims(step.name).turns)
 
 
 def _hidden(turn: Step, size: Size, crop: Step) -> bool:
     """Whether a central crop stays inside every turned picture."""
-    if turn.name != "Rotate" or crop.name != "CenterCrop" or not size.declared:
+    if claims(turn.name).warp is not rotate or claims(crop.name).crops != "centre" or not size.declared:
         return False
     values, window = arguments(turn), arguments(crop)
     span = interval("symmetric", values["limit"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import arguments, chance, sections
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.recipe.model import Recipe
 
 
@@ -23,8 +23,8 @@ def check(recipe: Recipe) -> Findings:
                 takes = " or ".join(str(count) for count in record.channels)
                 extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
                 yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if top.name == "ToRGB" and not top.target:
-                channels = int(arguments(top).get("num_output_channels", 3)) if chance(top) >= 1 else None
+            if (made := claims(top.name).channels_after) is not None and not top.target:
+                channels = made(arguments(top)) if chance(top) >= 1 else None
 
 
 LINT = Lint(

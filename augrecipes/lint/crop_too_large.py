@@ -5,10 +5,11 @@ from __future__ import annotations
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.lint.grids import on_one_grid
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.lint.sizes import Size, after, along
+from augrecipes.lint.sizes import after, along
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.groups import SEQUENTIAL
+from augrecipes.ops.sizes import Size
 from augrecipes.recipe.model import Recipe, Step
-
-_CROPS = frozenset({"RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "AtLeastOneBBoxRandomCrop"})
 
 
 def check(recipe: Recipe) -> Findings:
@@ -24,10 +25,10 @@ def _inside(step: Step, size: Size, unit: str) -> Findings:
     if step.is_group:
         for child in step.steps:
             yield from _inside(child, size, unit)
-            if step.name == "Sequential":
+            if step.name == SEQUENTIAL:
                 size = after(child, size)
         return
-    if chance(step) <= 0 or step.name not in _CROPS:
+    if chance(step) <= 0 or not claims(step.name).cuts_sides:
         return
     values = arguments(step)
     if values.get("pad_if_needed"):

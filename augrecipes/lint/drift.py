@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from augrecipes.lint.arguments import chance, is_neutral
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import IMAGE_ONLY
 from augrecipes.recipe.model import Recipe, Step
@@ -19,7 +20,7 @@ def both(recipe: Recipe) -> Iterator[tuple[tuple[Step, ...], tuple[Step, ...]]]:
 def acting(steps: Iterable[Step]) -> Iterator[Step]:
     """Every step that may act, groups before their children; what makes a target in Degrade is no part of it."""
     for step in steps:
-        if chance(step) > 0 and step.name != "Degrade":
+        if chance(step) > 0 and step.name != groups.DEGRADE:
             yield step
             yield from acting(step.steps)
 
@@ -27,5 +28,6 @@ def acting(steps: Iterable[Step]) -> Iterator[Step]:
 def repaints(step: Step) -> bool:
     """Whether the step changes the values of pixels and nothing else."""
     record = capability(step.name)
-    known = record is not None and record.kind != "identity" and record.targets == IMAGE_ONLY
-    return known and step.name not in {"FromFloat", "ResizeToTarget"} and not is_neutral(step)
+    if record is None or record.kind == "identity" or record.changes_dtype or record.resizes:
+        return False
+    return record.targets == IMAGE_ONLY and not is_neutral(step)

@@ -5,22 +5,16 @@ from __future__ import annotations
 from augrecipes.lint.arguments import arguments
 from augrecipes.lint.drift import acting, both
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe, Step
-
-_RESIZES = frozenset(
-    {
-        "Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", "RandomResizedCrop", "RandomSizedCrop",
-        "RandomSizedBBoxSafeCrop",
-    }
-)  # fmt: skip
 
 
 def check(recipe: Recipe) -> Findings:
     """Resizes of evaluation; where training resizes nothing, there is nothing to compare."""
     for training, evaluation in both(recipe):
-        known = {name for step in acting(training) if step.name in _RESIZES for name in _ways(step)}
+        known = {name for step in acting(training) for name in _ways(step)}
         for step in acting(evaluation):
-            ways = _ways(step) if step.name in _RESIZES else set()
+            ways = _ways(step)
             if known and not ways <= known:
                 here, there = " and ".join(sorted(ways - known)), " and ".join(sorted(known))
                 message = f"{step.name} resizes with {here}, and training with {there}; use one of them in both"
@@ -28,7 +22,9 @@ def check(recipe: Recipe) -> Findings:
 
 
 def _ways(step: Step) -> set[str]:
-    """The interpolations that a resize uses, to smaller and to larger."""
+    """The interpolations that a resize uses, to smaller and to larger; none of other steps."""
+    if not claims(step.name).resizes:
+        return set()
     values = arguments(step)
     own = {str(values.get("interpolation"))}
     return own | {"area"} if values.get("area_for_downscale") else own

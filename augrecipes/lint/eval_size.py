@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from augrecipes.lint.drift import both
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.lint.sizes import Size, along, arriving
+from augrecipes.lint.sizes import along, arriving
+from augrecipes.ops.sizes import Size
 from augrecipes.recipe.model import Recipe, Step
 
 

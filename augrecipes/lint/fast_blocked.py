@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import arguments, chance, is_neutral, sections
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.recipe.model import Recipe, Step
 
 # Kernels of `fast`: one warp, or one table or colour matrix.
 _GEOMETRY = frozenset({"window", "dihedral", "warp"})
 _COLOUR = frozenset({"lookup", "matrix", "pointwise"})
-# `fast` approximates their colour part, though they read statistics.
-_APPROXIMATED = frozenset({"ColorJitter"})
 _REASONS = {
-    "bends the picture by a field, not by one matrix": frozenset(
-        {
-            "ElasticTransform", "GridDistortion", "GridElasticDeform", "OpticalDistortion", "PiecewiseAffine",
-            "ThinPlateSpline",
-        }
-    ),
-    "compresses the whole picture": frozenset({"ImageCompression", "Downscale"}),
-    "draws each pixel for itself": frozenset(
-        {"GaussNoise", "ISONoise", "AdditiveNoise", "ShotNoise", "SaltAndPepper", "PixelDropout"}
-    ),
-    "paints its own border": frozenset({"Pad", "PadIfNeeded", "CropAndPad"}),
-}  # fmt: skip
+    "field": "bends the picture by a field, not by one matrix",
+    "compression": "compresses the whole picture",
+    "noise": "draws each pixel for itself",
+    "padding": "paints its own border",
+}
 
 
 def check(recipe: Recipe) -> Findings:
@@ -62,15 +53,15 @@ def _fusable(step: Step) -> str | None:
 
 
 def _kind(step: Step) -> str | None:
-    if chance(step) <= 0 or is_neutral(step) or step.name == "NoOp":
-        return "nothing"
     record = capability(step.name)
+    if chance(step) <= 0 or is_neutral(step) or claims(step.name).kind == "identity":
+        return "nothing"
     if record is None:
         return None
-    if step.name in _APPROXIMATED:
-        return "colour"
     kind = record.kind_for(arguments(step))
-    return "geometry" if kind in _GEOMETRY else "colour" if kind in _COLOUR else None
+    # `fast` approximates some whose colour part reads statistics.
+    colour = kind in _COLOUR or record.tints_for(arguments(step))
+    return "geometry" if kind in _GEOMETRY else "colour" if colour else None
 
 
 def _bars(step: Step, kind: str) -> bool:
@@ -82,12 +73,11 @@ def _bars(step: Step, kind: str) -> bool:
 
 
 def _reason(step: Step) -> str:
-    for reason, names in _REASONS.items():
-        if step.name in names:
-            return reason
     record = capability(step.name)
     if record is None:
         return "is a class that the optimiser knows nothing of"
+    if record.effect is not None:
+        return _REASONS[record.effect]
     if read := record.statistics_for(arguments(step)):
         return f"reads {read} of the whole image"
     return "mixes neighbouring pixels or covers them"

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from augrecipes.lint.arguments import arguments, sections
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
@@ -26,7 +27,7 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[str, tuple[Step, ...]]]:
         return
     scales: dict[str, int] = recipe.scales.plain()
     for name, steps in sections(recipe):
-        yield name, tuple(_counted(step, scales) for step in steps if step.name != "Degrade" and not step.target)
+        yield name, tuple(_counted(step, scales) for step in steps if step.name != groups.DEGRADE and not step.target)
 
 
 def _counted(step: Step, scales: dict[str, int]) -> Step:

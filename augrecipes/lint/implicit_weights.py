@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import chance
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops import groups
 from augrecipes.recipe.model import Recipe
 
 
@@ -11,7 +12,7 @@ def check(recipe: Recipe) -> Findings:
     """OneOf groups with unequal weights, at least one of which is a class's default."""
     for group in recipe.walk():
         weights = [chance(child) for child in group.steps]
-        if group.name != "OneOf" or len(set(weights)) < 2 or all(child.p is not None for child in group.steps):
+        if group.name != groups.ONE_OF or len(set(weights)) < 2 or all(child.p is not None for child in group.steps):
             continue
         total = sum(weights) or 1
         odds = ", ".join(f"{step.name} {weight / total:.0%}" for step, weight in zip(group.steps, weights, strict=True))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import chance
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe
 
 
 def check(recipe: Recipe) -> Findings:
     """ColorJitter without `hue`."""
     for step in recipe.walk():
-        if step.name == "ColorJitter" and "hue" not in step.args and chance(step) > 0:
+        if "hue" in claims(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = (
                 "without `hue` albumentations draws from the whole colour circle (-0.5 .. 0.5); "
                 "write `hue: 0` for torchvision's default"

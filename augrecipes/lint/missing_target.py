@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import chance
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe
-
-_NEEDS_BOXES = frozenset({"BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop"})
-_NEEDS_MASK = frozenset({"CropNonEmptyMaskIfExists", "MaskDropout"})
 
 
 def check(recipe: Recipe) -> Findings:
     """Steps that read boxes or a mask that no sample has."""
-    others = recipe.kind != "image"
     for step in recipe.walk():
-        if chance(step) <= 0:
-            continue
-        if others and step.name in _NEEDS_BOXES | _NEEDS_MASK:
-            needs = "boxes" if step.name in _NEEDS_BOXES else "a mask"
-            yield Finding(f"{step.name} needs {needs}, and recipes of kind {recipe.kind} have images only", step)
-        elif step.name in _NEEDS_BOXES and recipe.inputs.boxes is None:
+        needs = claims(step.name).needs if chance(step) > 0 else None
+        if needs and recipe.kind != "image":
+            what = "boxes" if needs == "boxes" else "a mask"
+            yield Finding(f"{step.name} needs {what}, and recipes of kind {recipe.kind} have images only", step)
+        elif needs == "boxes" and recipe.inputs.boxes is None:
             yield Finding(f"{step.name} needs boxes; declare them, such as `inputs: {{boxes: pascal_voc}}`", step)
-        elif step.name in _NEEDS_MASK and recipe.inputs.mask == "absent":
+        elif needs == "mask" and recipe.inputs.mask == "absent":
             yield Finding(f"{step.name} needs a mask, and the recipe says there is none; write `mask: required`", step)
 
 

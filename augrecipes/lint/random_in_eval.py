@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import chance, makes_draws
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -24,20 +26,20 @@ def _inside(step: Step, weighted: bool) -> Findings:
         return
     if step.is_group:
         able = [child for child in step.steps if chance(child) > 0]
-        if step.name == "OneOf" and len(able) > 1:
+        if step.name == groups.ONE_OF and len(able) > 1:
             yield Finding(f"OneOf picks one of {len(able)} steps at random; in eval name the one step", step)
-        elif step.name == "RandomOrder" and len(able) > 1:
+        elif step.name == groups.RANDOM_ORDER and len(able) > 1:
             yield Finding("RandomOrder draws the order of its steps; in eval use Sequential", step)
-        elif step.name == "SomeOf" and _some(step):
+        elif step.name == groups.SOME_OF and _some(step):
             yield Finding("SomeOf picks its steps at random; in eval use Sequential", step)
         else:
             for child in able:
-                yield from _inside(child, weighted=step.name == "OneOf")
-    elif step.name == "Degrade":
+                yield from _inside(child, weighted=step.name == groups.ONE_OF)
+    elif step.name == groups.DEGRADE:
         for child in step.steps:
             yield from _inside(child, weighted=False)
     elif makes_draws(step):
-        steady = _STEADY.get(step.name)
+        steady = claims(step.name).instead
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
         yield Finding(f"{step.name} draws at random, so two evaluations differ{hint}", step)
 
@@ -46,15 +48,6 @@ def _some(step: Step) -> bool:
     count = step.args.get("n")
     return bool(step.args.get("replace")) or count is None or count != len(step.steps)
 
-
-_STEADY = {
-    "RandomCrop": "CenterCrop",
-    "RandomResizedCrop": "SmallestMaxSize and CenterCrop",
-    "RandomSizedCrop": "SmallestMaxSize and CenterCrop",
-    "RandomScale": "Resize",
-    "D4": "no step at all",
-    "RandomRotate90": "no step at all",
-}
 
 LINT = Lint(
     "L101",

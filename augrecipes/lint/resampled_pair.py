@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from augrecipes.lint.acting import acting, bends
+from augrecipes.lint.acting import acting
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe
 
 
@@ -12,7 +13,7 @@ def check(recipe: Recipe) -> Findings:
     if recipe.allow_resampling:
         return
     for step, named, _, _ in acting(recipe):
-        if len(named) > 1 and bends(step):
+        if len(named) > 1 and claims(step.name).bends:
             message = (
                 f"{step.name} resamples targets that must stay aligned pixel by pixel; use windows, flips and "
                 "quarter turns, or write `allow_resampling: true`"

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import chance, sections
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.recipe.model import Recipe
-
-_RESIZED_CROPS = frozenset({"RandomResizedCrop", "RandomSizedCrop", "RandomSizedBBoxSafeCrop"})
-_RESIZES = frozenset({"Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale", *_RESIZED_CROPS})
 
 
 def check(recipe: Recipe) -> Findings:
     """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
     for _, section in sections(recipe):
-        lists = [section, *(group.steps for step in section for group in step.walk() if group.name == "Sequential")]
+        lists = [section, *(group.steps for step in section for group in step.walk() if group.name == SEQUENTIAL)]
         for steps in lists:
             crop = None
             for step in steps:
-                if crop is not None and step.name in _RESIZES:
+                record = claims(step.name)
+                if crop is not None and record.resizes in ("whole", "window"):
                     yield Finding(
                         f"{step.name} resamples what {crop.name} has just resampled; "
                         f"give {crop.name} the final size instead",
                         step,
                     )
-                record = capability(step.name)
-                if step.name in _RESIZED_CROPS and chance(step) >= 1:
+                if record.resizes == "window" and chance(step) >= 1:
                     crop = step
-                elif record is None or record.kind not in {"dihedral", "identity"}:
+                elif record.kind not in {"dihedral", "identity"}:
                     crop = None
 
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from augrecipes.lint.arguments import arguments, chance, is_neutral, sections
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe, Step
-
-_RANDOM_CROPS = frozenset(
-    {
-        "RandomCrop", "RandomResizedCrop", "RandomSizedCrop", "RandomCropFromBorders", "RandomCropNearBBox",
-        "CropNonEmptyMaskIfExists", "AtLeastOneBBoxRandomCrop", "BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop",
-    }
-)  # fmt: skip
 
 
 def check(recipe: Recipe) -> Findings:
@@ -29,15 +22,18 @@ def check(recipe: Recipe) -> Findings:
                         "picture), or silence this if that is meant",
                         step,
                     )
-            crop = next((step for step in top.walk() if step.name in _RANDOM_CROPS and chance(step) > 0), crop)
+            crop = next((step for step in top.walk() if _cuts(step)), crop)
+
+
+def _cuts(step: Step) -> bool:
+    """Whether the step may cut a window that it draws."""
+    record = claims(step.name)
+    return record.crops is not None and record.random and chance(step) > 0
 
 
 def _reads(step: Step) -> str:
     """What the step reads of the whole image; empty where it reads nothing, or never acts."""
-    record = capability(step.name)
-    if record is None or chance(step) <= 0 or is_neutral(step):
-        return ""
-    return record.statistics_for(arguments(step))
+    return "" if chance(step) <= 0 or is_neutral(step) else claims(step.name).statistics_for(arguments(step))
 
 
 LINT = Lint(

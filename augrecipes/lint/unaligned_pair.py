@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from augrecipes.lint.acting import RESIZES, acting, degraded, moves
+from augrecipes.lint.acting import acting, degraded, moves
 from augrecipes.lint.record import Finding, Findings, Lint
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Recipe
 
 
@@ -16,7 +17,7 @@ def check(recipe: Recipe) -> Findings:
             message = f"{step.name} moves the pixels of {moved} but not of {left}: they no longer show one scene"
             yield Finding(message, step, "target")
     for degrade, step in degraded(recipe):
-        if moves(step) and step.name not in RESIZES and step.name != "NoOp":
+        if moves(step) and claims(step.name).resizes != "whole":  # on the way to the target's size
             made, source = degrade.args.get("target"), degrade.args.get("source")
             message = (
                 f"{step.name} moves the pixels of {made} but not of {source}: they no longer show one scene; put it "

@@ -6,11 +6,9 @@ from augrecipes.lint.arguments import arguments, chance
 from augrecipes.lint.grids import on_one_grid
 from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.lint.sizes import acting, along
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.model import Recipe, Step
-
-_TO_SIZE = frozenset({"Resize", "RandomCrop", "CenterCrop", "CropNonEmptyMaskIfExists", "PadIfNeeded"})
-# What grey pixels of three equal channels do not show.
-_COLOURED = frozenset({"ToGray", "ChannelShuffle"})
 
 
 def check(recipe: Recipe) -> Findings:
@@ -23,27 +21,29 @@ def check(recipe: Recipe) -> Findings:
 def _sizes(recipe: Recipe, steps: tuple[Step, ...]) -> Findings:
     maker = ""
     for step, size, then in along(recipe, steps):
-        if step.name in _TO_SIZE and size.exact and acting(step, size) == size:
+        if _to_size(step) and size.exact and acting(step, size) == size:
             shape = f"{size.low[0]:g} × {size.low[1]:g}"
             yield Finding(f"{step.name} has nothing to do: after {maker} every image is {shape}", step)
         elif then != size:
             maker = step.name
 
 
+def _to_size(step: Step) -> bool:
+    """Whether the step leaves a picture as it is that has its size."""
+    record = claims(step.name)
+    return record.size in (to_sides, pad_to) and record.resizes != "window"
+
+
 def _colours(steps: tuple[Step, ...]) -> Findings:
     grey: Step | None = None
     for step in steps:
-        if grey is not None:
-            if step.name in _COLOURED:
-                yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step)
-            elif step.name == "HueSaturationValue" and _only_colour(step):
-                yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step)
-        elif step.name == "ToGray" and chance(step) >= 1:
-            grey = step
-
-
-def _only_colour(step: Step) -> bool:
-    return arguments(step).get("val_shift_limit") in (0, [0, 0])
+        chroma = claims(step.name).chroma_for(arguments(step))
+        if grey is None:
+            grey = step if chroma == "drops" and chance(step) >= 1 else None
+        elif chroma == "turns":
+            yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step)
+        elif chroma is not None:
+            yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step)
 
 
 LINT = Lint(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from augrecipes.lint.acting import acting, bends, moves
+from augrecipes.lint.acting import acting, moves
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.lint.record import Finding, Findings, Lint
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import capability, carried, claims
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -15,19 +15,17 @@ def check(recipe: Recipe) -> Findings:
         record = capability(step.name)
         if record is None or chance(step) <= 0:
             continue
-        resampling = bends(step)
-        shared = named if resampling else there
-        if len(shared) < 2 or (resampling and not recipe.allow_resampling):  # the latter is said already
+        shared = named if record.bends else there
+        if len(shared) < 2 or (record.bends and not recipe.allow_resampling):  # the latter is said already
             continue
         if record.grids_for(arguments(step)) == "never":
             yield Finding(_message(step), step)
 
 
 def _message(step: Step) -> str:
-    if bends(step):
-        able = [n for n in known() if (r := capability(n)) and r.kind == "warp" and r.grids_for({}) == "same"]
-        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(able)}"
-    if step.name in ("Pad", "PadIfNeeded"):
+    if claims(step.name).bends:
+        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(carried())}"
+    if claims(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
     cure = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
     return f"{step.name} draws for each pixel, or places in pixels, of one image; {cure}"

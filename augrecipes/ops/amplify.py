@@ -56,6 +56,15 @@ def jittered(values: Values) -> float | None:
     return None if turns_hue(values) else jitter(values)
 
 
+def jitter_error(values: Values) -> tuple[float, float]:
+    """Of ColorJitter as operations: levels by which they may differ, and how hard they amplify.
+
+    OpenCV counts the hue of uint8 in steps of two degrees, so that a value which is one level off may come out of HSV a
+    whole step away: 8.5 levels on a pure colour.
+    """
+    return 14 if turns_hue(values) else 4, jitter(values)
+
+
 def turns_hue(values: Values) -> bool:
     """Whether ColorJitter turns the hue."""
     return most(values.get("hue")) > 0

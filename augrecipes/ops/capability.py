@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from augrecipes.ops.made import Made
+from augrecipes.ops.sizes import Bounds, to_sides
 from augrecipes.ops.tints import Operations
 from augrecipes.ops.warps import Warp
 
@@ -13,6 +15,11 @@ Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "po
 
 # How one draw serves images of one scene on several grids.
 Grids = Literal["same", "alike", "never"]
+
+Resizes = Literal["whole", "window", "target"]
+Crops = Literal["centre", "anywhere", "placed"]
+Effect = Literal["field", "padding", "compression", "noise"]
+Chroma = Literal["drops", "swaps", "turns"]
 
 Gain = float | Callable[[Mapping[str, Any]], float | None] | None
 
@@ -58,6 +65,8 @@ class Capability:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the picture has as many; None: for any.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
+        tint_error: from the arguments (defaults merged) to the levels by which its operations may differ from the step,
+            and how hard they amplify; None: two levels, and `gain`.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
         gain: how hard it amplifies: two pictures that differ by so much at most (on uint8 a level more, for rounding)
@@ -65,6 +74,28 @@ class Capability:
             None: there is no such number, because thresholds or statistics of the picture decide, and then a level may
             become a hundred; or it is not known.
         in_levels: float32 pictures are rounded to levels of 255 on the way, so that the last bit may become a level.
+        in_place: it changes masks, too, and puts no pixel elsewhere.
+        size: from the arguments (defaults merged) and what is known of the size before it to what is known behind it.
+            None: the size stays.
+        makes: from the transform, its drawn parameters and the picture's height and width to what it makes of them, of
+            a step that may make a picture larger.
+        resizes: what to which size: `whole` pictures, or a `window` of them, to what the arguments say; whole ones to
+            the size of a `target` that Degrade makes.
+        crops: which part of a picture it keeps: its `centre`; a window `anywhere` in it; one that is `placed` by a box
+            of the sample or between strips that are cut off. None: it is no crop.
+        proportions: of one that resizes a window: from the arguments (defaults merged) to the least and the greatest
+            width of windows over their height. None: any.
+        turns: the arguments that say how far it turns, shears or tilts the picture, so that corners show what lies
+            outside of it.
+        symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
+        needs: the target without which it raises.
+        effect: what no kernel of several steps does: it bends the picture by a `field` of displacements, paints a
+            border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
+        chroma: what it does to the differences between channels, and nothing else: `drops`, `swaps` or `turns` them.
+        chroma_when: the arguments (defaults merged) under which that is all; None: any.
+        channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
+        wide: the arguments whose default is far wider than that of the same step elsewhere.
+        instead: what stands for it in an evaluation that is written by hand.
     """
 
     name: str
@@ -85,11 +116,42 @@ class Capability:
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
     tint: Operations | None = None
+    tint_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     draws_from: frozenset[str] | None = None
     gain: Gain = None
     in_levels: bool = False
     overwrites: Callable[[Mapping[str, Any]], bool] | None = None
     channels_of: Callable[[Mapping[str, Any]], int | None] | None = None
+    in_place: bool = False
+    size: Bounds | None = None
+    makes: Made | None = None
+    resizes: Resizes | None = None
+    crops: Crops | None = None
+    proportions: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+    turns: tuple[str, ...] = ()
+    symmetry: Literal["h", "v", "t"] | None = None
+    needs: Literal["boxes", "mask"] | None = None
+    effect: Effect | None = None
+    chroma: Chroma | None = None
+    chroma_when: Callable[[Mapping[str, Any]], bool] | None = None
+    channels_after: Callable[[Mapping[str, Any]], int] | None = None
+    wide: tuple[str, ...] = ()
+    instead: str = ""
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may put pixels elsewhere, on everything that is told by their place."""
+        return "mask" in self.targets and not self.in_place
+
+    @property
+    def bends(self) -> bool:
+        """Whether it interpolates the image together with what lies on it."""
+        return self.resamples and "mask" in self.targets
+
+    @property
+    def cuts_sides(self) -> bool:
+        """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
+        return self.crops is not None and self.resizes is None and self.size is to_sides
 
     def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
@@ -116,6 +178,18 @@ class Capability:
     def averages_for(self, arguments: Mapping[str, Any]) -> int | None:
         """`averages`, or None where `arguments` (defaults merged) do not allow it."""
         return self.averages if self.when is None or self.when(arguments) else None
+
+    def chroma_for(self, arguments: Mapping[str, Any]) -> Chroma | None:
+        """`chroma`, or None where a step with `arguments` (defaults merged) does something else, too."""
+        return self.chroma if self.chroma_when is None or self.chroma_when(arguments) else None
+
+    def tints_for(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether a step with `arguments` (defaults merged) is a list of colour operations."""
+        return self.tint is not None and (self.when is None or self.when(arguments))
+
+    def tint_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
+        """Levels by which its operations may differ under `arguments` (defaults merged), and their gain."""
+        return (2, self.gain_for(arguments) or 1.0) if self.tint_error is None else self.tint_error(arguments)
 
     def gain_for(self, arguments: Mapping[str, Any]) -> float | None:
         """`gain` under `arguments` (defaults merged).

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.ranges import NEUTRAL, Meaning, interval, is_neutral, makes_draws, meaning_of
+from augrecipes.ops.intervals import Meaning, interval
+from augrecipes.ops.ranges import NEUTRAL, is_neutral, makes_draws, meaning_of
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step

@@ -6,14 +6,25 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from augrecipes.ops import warps
+from augrecipes.ops import made, sizes, warps
 from augrecipes.ops.amplify import filled, sampled
 from augrecipes.ops.capability import EVERYTHING, NOTHING, Capability
+from augrecipes.ops.intervals import interval
 
 _geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
 _resampling = partial(_geometric, resamples=True, gain=sampled)
-_scaled_window = partial(_resampling, kind="warp", windowed=True, warp=warps.resized_crop)
-_covering = partial(_geometric, gain=filled)
+_flip = partial(_geometric, kind="dihedral", random=False)
+_turn = partial(_geometric, kind="dihedral", size=sizes.turned)
+_crop = partial(_geometric, crops="anywhere", size=sizes.to_sides)
+_window = partial(_crop, kind="window", pixels=("height", "width"))
+_resized_crop = partial(_resampling, resizes="window", crops="anywhere")
+_scaled_window = partial(
+    _resized_crop, kind="warp", windowed=True, warp=warps.resized_crop, size=sizes.to_size, makes=made.of_size
+)
+_resize = partial(_resampling, kind="warp", resizes="whole")
+_scaled = partial(_resize, warp=warps.by_scale, makes=made.by_scale)
+_field = partial(_resampling, effect="field")
+_covering = partial(_geometric, gain=filled, in_place=True)
 
 
 def _pads_in_place(arguments: Mapping[str, Any]) -> bool:
@@ -35,81 +46,128 @@ def _told_sides(arguments: Mapping[str, Any]) -> bool:
     return not any(isinstance(fill, list | tuple) for fill in fills)
 
 
+def _ratio(arguments: Mapping[str, Any]) -> tuple[float, float]:
+    return interval("from_zero", arguments["ratio"]) or (1, 1)
+
+
 CAPABILITIES = (
     _geometric("NoOp", "identity", random=False),
     # Flips, quarter turns, transposition.
-    _geometric("HorizontalFlip", "dihedral", random=False),
-    _geometric("VerticalFlip", "dihedral", random=False),
-    _geometric("TimeReverse", "dihedral", random=False),
-    _geometric("Transpose", "dihedral", random=False),
-    _geometric("RandomRotate90", "dihedral"),
-    _geometric("D4", "dihedral"),
-    _geometric("SquareSymmetry", "dihedral"),
+    _flip("HorizontalFlip", symmetry="h"),
+    _flip("VerticalFlip", symmetry="v"),
+    _flip("TimeReverse", symmetry="h"),
+    _flip("Transpose", symmetry="t", size=sizes.transposed),
+    _turn("RandomRotate90", instead="no step at all"),
+    _turn("D4", instead="no step at all"),
+    _turn("SquareSymmetry"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
-    _geometric(
+    _crop(
         "Crop",
         "window",
         random=False,
         steady_when=_pads_in_place,
         pixels=("x_min", "y_min", "x_max", "y_max"),
+        size=sizes.to_box,
+        makes=made.padded_first,
     ),
-    _geometric("CenterCrop", "window", random=False, steady_when=_pads_in_place, pixels=("height", "width")),
-    _geometric("RandomCrop", "window", pixels=("height", "width")),
-    _geometric("RandomCropFromBorders", "window"),
-    _geometric("AtLeastOneBBoxRandomCrop", "window", pixels=("height", "width")),
+    _window("CenterCrop", random=False, steady_when=_pads_in_place, crops="centre", makes=made.padded_first),
+    _window("RandomCrop", makes=made.padded_first, instead="CenterCrop"),
+    _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable),
+    _window("AtLeastOneBBoxRandomCrop"),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
-    _geometric("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"})),
-    _geometric("RandomCropNearBBox"),
-    _geometric("BBoxSafeRandomCrop"),
-    _resampling("RandomSizedBBoxSafeCrop"),
-    _resampling("CropAndPad", random=False, steady_when=_told_sides),
-    _geometric("Pad", random=False),
-    _geometric("PadIfNeeded", random=False, steady_when=_pads_in_place),
+    _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask"),
+    _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable),
+    _crop("BBoxSafeRandomCrop", size=sizes.unpredictable, needs="boxes"),
+    _resized_crop("RandomSizedBBoxSafeCrop", size=sizes.to_sides, makes=made.of_sides, needs="boxes"),
+    _resampling(
+        "CropAndPad",
+        random=False,
+        steady_when=_told_sides,
+        size=sizes.kept_if("keep_size", True),
+        makes=made.padded_or_cut,
+        effect="padding",
+    ),
+    _geometric("Pad", random=False, size=sizes.pad, makes=made.padded, effect="padding"),
+    _geometric(
+        "PadIfNeeded",
+        random=False,
+        steady_when=_pads_in_place,
+        size=sizes.pad_to,
+        makes=made.padded,
+        effect="padding",
+    ),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
-    _resampling("Resize", "warp", random=False, pixels=("height", "width"), warp=warps.resize),
-    _resampling(
+    _resize(
+        "Resize",
+        random=False,
+        pixels=("height", "width"),
+        warp=warps.resize,
+        size=sizes.to_sides,
+        makes=made.of_sides,
+    ),
+    _scaled(
         "SmallestMaxSize",
-        "warp",
         random=False,
         steady_when=_one_size,
         pixels=("max_size", "max_size_hw"),
-        warp=warps.by_scale,
+        size=sizes.shorter_side,
     ),
-    _resampling(
+    _scaled(
         "LongestMaxSize",
-        "warp",
         random=False,
         steady_when=_one_size,
         pixels=("max_size", "max_size_hw"),
-        warp=warps.by_scale,
+        size=sizes.longer_side,
     ),
-    _resampling("RandomScale", "warp", warp=warps.by_scale),
-    _scaled_window("RandomResizedCrop", pixels=("size",)),
-    _scaled_window("RandomSizedCrop", pixels=("min_max_height", "size")),
-    _resampling("Rotate", "warp", warp=warps.rotate),
-    _resampling("SafeRotate", "warp", warp=warps.affine),
-    _resampling("Affine", "warp", warp=warps.affine),
-    _resampling("ShiftScaleRotate", "warp", warp=warps.affine),
+    _scaled("RandomScale", size=sizes.scaled, instead="Resize"),
+    _scaled_window("RandomResizedCrop", pixels=("size",), proportions=_ratio, instead="SmallestMaxSize and CenterCrop"),
+    _scaled_window(
+        "RandomSizedCrop",
+        pixels=("min_max_height", "size"),
+        proportions=lambda a: (a["w2h_ratio"], a["w2h_ratio"]),
+        instead="SmallestMaxSize and CenterCrop",
+    ),
+    _resampling("Rotate", "warp", warp=warps.rotate, size=sizes.kept_if("crop_border", False), turns=("limit",)),
+    _resampling("SafeRotate", "warp", warp=warps.affine, turns=("limit",)),
+    _resampling(
+        "Affine",
+        "warp",
+        warp=warps.affine,
+        size=sizes.kept_if("fit_output", False),
+        makes=made.fitting,
+        turns=("rotate", "shear"),
+    ),
+    _resampling("ShiftScaleRotate", "warp", warp=warps.affine, turns=("rotate_limit",)),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
-    _resampling("Perspective", "warp", grids="never", warp=warps.perspective),
+    _resampling(
+        "Perspective",
+        "warp",
+        grids="never",
+        warp=warps.perspective,
+        size=sizes.kept_if("keep_size", True),
+        makes=made.seen,
+        turns=("scale",),
+    ),
     # Dense displacement fields.
-    _resampling("ElasticTransform"),
-    _resampling("GridDistortion"),
-    _resampling("GridElasticDeform", channels=(1, 3)),
-    _resampling("OpticalDistortion"),
-    _resampling("PiecewiseAffine"),
-    _resampling("ThinPlateSpline"),
+    _field("ElasticTransform"),
+    _field("GridDistortion"),
+    _field("GridElasticDeform", channels=(1, 3)),
+    _field("OpticalDistortion"),
+    _field("PiecewiseAffine"),
+    _field("ThinPlateSpline"),
     # Inside Degrade, on one target.
-    Capability("ResizeToTarget", random=False, resamples=True, draws_from=NOTHING),
+    Capability(
+        "ResizeToTarget", random=False, resamples=True, draws_from=NOTHING, resizes="target", makes=made.of_size
+    ),
     # Neighbourhoods and holes.
-    _geometric("Morphological", grids="alike"),
+    _geometric("Morphological", grids="alike", in_place=True),
     _covering("CoarseDropout"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing"),
     _covering("GridDropout"),
-    _covering("MaskDropout", draws_from=frozenset({"mask"})),
-    _geometric("PixelDropout"),
+    _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
+    _geometric("PixelDropout", in_place=True, effect="noise"),
     _covering("XYMasking"),
     _covering("TimeMasking"),
     _covering("FrequencyMasking"),

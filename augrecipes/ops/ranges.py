@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.registry import arguments, effective
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Step
-
-Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
 
 # The value of each range at which a step changes nothing. tests/lint/test_lint_arguments.py compares what one number
 # means with albumentations' own objects.
@@ -88,36 +87,6 @@ def meaning_of(name: str, argument: str) -> Meaning:
         return _MEANINGS[name, argument]
     schema = (arguments(name) or {"properties": {}})["properties"].get(argument, {})
     return next((part["x-range"] for part in (schema, *schema.get("anyOf", ())) if "x-range" in part), "exact")
-
-
-def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
-    """Least and greatest value that an argument lets its step draw; None where it is no number or range.
-
-    >>> interval("symmetric", 25), interval("around_one", 0.2), interval("exact", [3, 5])
-    ((-25, 25), (0.8, 1.2), (3, 5))
-    """
-    if isinstance(value, Mapping):
-        parts = [interval(meaning, part) for part in value.values() if not isinstance(part, str)]
-        known = [part for part in parts if part is not None]
-        return (min(low for low, _ in known), max(high for _, high in known)) if known else None
-    if isinstance(value, list | tuple):
-        numbers = [number for number in value if isinstance(number, int | float)]
-        return (min(numbers), max(numbers)) if numbers and len(numbers) == len(value) else None
-    if not isinstance(value, int | float):
-        return None
-    match meaning:
-        case "symmetric":
-            return (-abs(value), abs(value))
-        case "around_one":
-            return (max(0, 1 - value), 1 + value)
-        case "from_zero":
-            return (min(0, value), max(0, value))
-        case "from_one":
-            return (min(1, value), max(1, value))
-        case "from_three":
-            return (min(3, value), max(3, value))
-        case "exact":
-            return (value, value)
 
 
 def is_neutral(step: Step) -> bool:

@@ -16,7 +16,8 @@ from augrecipes.ops import catalog, readable
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
-from augrecipes.ops.own import GROUPS, OWN, PAIR_STEPS
+from augrecipes.ops.groups import GROUPS, PAIR_STEPS
+from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from augrecipes.ops.capability import NOTHING, Capability
 
 _RGB = (3,)
 _texture = partial(Capability, draws_from=NOTHING)
-_by_pixels = partial(Capability, draws_from=frozenset({"image"}))  # photons are counted
+_noise = partial(_texture, effect="noise")
+_noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
 
 CAPABILITIES = (
     # Blur and sharpening.
@@ -26,13 +27,13 @@ CAPABILITIES = (
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.
-    _texture("AdditiveNoise", grids="same", grids_when=lambda a: a.get("spatial_mode") == "constant", gain=1.0),
-    _texture("GaussNoise", gain=1.0),
-    _by_pixels("ISONoise", channels=_RGB),
-    _texture("SaltAndPepper", gain=1.0),
-    _by_pixels("ShotNoise"),
-    _texture("ImageCompression", grids="alike"),
-    _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True),
+    _noise("AdditiveNoise", grids="same", grids_when=lambda a: a.get("spatial_mode") == "constant", gain=1.0),
+    _noise("GaussNoise", gain=1.0),
+    _noise_by_pixels("ISONoise", channels=_RGB),
+    _noise("SaltAndPepper", gain=1.0),
+    _noise_by_pixels("ShotNoise"),
+    _texture("ImageCompression", grids="alike", effect="compression"),
+    _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True, effect="compression"),
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops import groups
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import chance
 from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.nodes import Place, Scalar, Table, describe
-
-_RESIZES = frozenset({"Resize", "SmallestMaxSize", "LongestMaxSize", "RandomScale"})
 
 
 def check_degrade(context: Context, step: Step, body: Table, place: Place) -> None:
@@ -22,7 +21,7 @@ def check_degrade(context: Context, step: Step, body: Table, place: Place) -> No
         node = body.entries.get(key)
         label = f"Degrade.{key}"
         if node is None:
-            problems.add("E312", place, f"{key!r} is required", "Degrade")
+            problems.add("E312", place, f"{key!r} is required", groups.DEGRADE)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
         elif context.kind == "pair" and node.value not in context.scales:
@@ -45,13 +44,13 @@ def check_degrade(context: Context, step: Step, body: Table, place: Place) -> No
         return
     source, target = names["source"], names["target"]
     if source == target:
-        problems.add("E312", body.entries["target"].place, "source and target are the same", "Degrade")
+        problems.add("E312", body.entries["target"].place, "source and target are the same", groups.DEGRADE)
     elif not _run(step.steps, at_target=context.scales[source] == context.scales[target]):
         message = (
             f"leaves {target} at another size than its grid's; end its steps in `- ResizeToTarget`, with p: 1 and no "
             "change of size after it"
         )
-        problems.add("E312", place, message, "Degrade")
+        problems.add("E312", place, message, groups.DEGRADE)
 
 
 def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
@@ -68,15 +67,15 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
     """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
     if not drawn and chance(step) < 1:
         return False
+    if claims(step.name).resizes == "target":
+        return True
     match step.name:
-        case "ResizeToTarget":
-            return True
-        case "Sequential":
+        case groups.SEQUENTIAL:
             return _run(step.steps, at_target=False)
-        case "OneOf":
+        case groups.ONE_OF:
             return all(_reaches(child, drawn=True) for child in step.steps if chance(child) > 0)
-        case "RandomOrder" | "SomeOf":
-            count = step.args.get("n", None if step.name == "RandomOrder" else 1)
+        case groups.RANDOM_ORDER | groups.SOME_OF:
+            count = step.args.get("n", None if step.name == groups.RANDOM_ORDER else 1)
             if (count is not None and count != len(step.steps)) or step.args.get("replace"):
                 return False
             reaching = [child for child in step.steps if _reaches(child)]
@@ -86,12 +85,11 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
 
 def _changes(step: Step) -> bool:
     """Whether the step may leave another size than the target's, given that size."""
-    if step.name == "ResizeToTarget" or chance(step) <= 0:
+    if claims(step.name).resizes == "target" or chance(step) <= 0:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
-    record = capability(step.name)
-    return step.name in _RESIZES or (record is not None and record.kind == "window")
+    return claims(step.name).resizes == "whole" or claims(step.name).kind == "window"
 
 
 def check_order(context: Context, steps: Sequence[Step]) -> None:
@@ -99,7 +97,7 @@ def check_order(context: Context, steps: Sequence[Step]) -> None:
     problems = context.problems
     maker: dict[str, Step] = {}
     for step in steps:
-        if step.name != "Degrade":
+        if step.name != groups.DEGRADE:
             continue
         made = step.args.get("target")
         if made in maker:
@@ -110,7 +108,7 @@ def check_order(context: Context, steps: Sequence[Step]) -> None:
             maker[made] = step
     waiting = dict(maker)
     for step in steps:
-        if step.name != "Degrade":
+        if step.name != groups.DEGRADE:
             _early(context, step, waiting)
             continue
         source = step.args.get("source")

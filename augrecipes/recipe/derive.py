@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-from augrecipes.ops import evaluation, registry
+from augrecipes.ops import evaluation, groups, registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Step
@@ -62,7 +62,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
     p = chance(step)
     if p < 1 and not weighted:
         return Row(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
-    if step.name == "Degrade":
+    if step.name == groups.DEGRADE:
         return _degrade(step, scales)
     if step.is_group:
         return _group(step, scales)
@@ -100,11 +100,11 @@ def _degrade(step: Step, scales: Mapping[str, int]) -> Row:
 def _group(step: Step, scales: Mapping[str, int]) -> Row:
     children = [replace(child, target=child.target or step.target) for child in step.steps]  # they leave the group
     size = len(children)
-    count = size if step.name == "Sequential" else step.args.get("n", 1 if step.name == "SomeOf" else size)
-    if step.name != "OneOf" and count == size and not step.args.get("replace"):
+    count = size if step.name == groups.SEQUENTIAL else step.args.get("n", 1 if step.name == groups.SOME_OF else size)
+    if step.name != groups.ONE_OF and count == size and not step.args.get("replace"):
         inner = tuple(_row(child, scales) for child in children)
         return Row(step, _all(inner), ONE_BY_ONE, inner)
-    weighted = step.name == "OneOf"
+    weighted = step.name == groups.ONE_OF
     able = [child for child in children if chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
     acting = [row for row in rows if row.becomes or unknown([row])]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from augrecipes.ops import groups
 from augrecipes.ops.catalog import Schema
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Kind, Optimize, Output, Presence, Recipe
 
@@ -174,14 +175,14 @@ def _group(about: str, **own: Schema) -> Schema:
 
 
 GROUPS: dict[str, Schema] = {
-    "OneOf": _group("One of the steps, drawn by the steps' p as weights."),
-    "SomeOf": _group(
+    groups.ONE_OF: _group("One of the steps, drawn by the steps' p as weights."),
+    groups.SOME_OF: _group(
         "n of the steps, drawn at random.",
         n={**_COUNT, "default": 1, "description": "How many."},
         replace={**_FLAG, "default": False, "description": "Whether one may be drawn again."},
     ),
-    "Sequential": _group("The steps one after another, all or none."),
-    "RandomOrder": _group("The steps in random order.", n=_told(_COUNT, "How many; default all.")),
+    groups.SEQUENTIAL: _group("The steps one after another, all or none."),
+    groups.RANDOM_ORDER: _group("The steps in random order.", n=_told(_COUNT, "How many; default all.")),
 }
 DEGRADE: Schema = {
     **_mapping(

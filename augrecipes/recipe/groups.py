@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from augrecipes.ops import registry
+from augrecipes.ops import groups, registry
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_degrade
 from augrecipes.recipe.grammar import GROUPS
@@ -23,11 +23,11 @@ def check_group(context: Context, step: Step, body: Table, place: Place) -> None
     elif isinstance(listed, Items) and not listed.items:
         problems.add("E310", listed.place, "has no steps", step.name)
     match step.name:
-        case "OneOf":
+        case groups.ONE_OF:
             _weights(context, step, place)
-        case "SomeOf" | "RandomOrder":
+        case groups.SOME_OF | groups.RANDOM_ORDER:
             _counts(context, step, body, len(listed.items) if isinstance(listed, Items) else 0)
-        case "Degrade":
+        case groups.DEGRADE:
             check_degrade(context, step, body, place)
 
 
@@ -40,14 +40,14 @@ def _weights(context: Context, step: Step, place: Place) -> None:
 def _counts(context: Context, step: Step, body: Table, size: int) -> None:
     replace = body.entries.get("replace")
     if replace is not None:
-        context.value(replace, GROUPS["SomeOf"]["properties"]["replace"], "E310", f"{step.name}.replace")
+        context.value(replace, GROUPS[groups.SOME_OF]["properties"]["replace"], "E310", f"{step.name}.replace")
     count = body.entries.get("n")
     if count is None or not context.value(count, GROUPS[step.name]["properties"]["n"], "E310", f"{step.name}.n"):
         return
     again = isinstance(replace, Scalar) and replace.value is True
     if isinstance(count, Scalar) and size and count.value > size and not again:
         message = f"cannot draw {count.value} of {size} steps" + (
-            " without replace: true" if step.name == "SomeOf" else ""
+            " without replace: true" if step.name == groups.SOME_OF else ""
         )
         context.problems.add("E310", count.place, message, f"{step.name}.n")
 
@@ -55,8 +55,8 @@ def _counts(context: Context, step: Step, body: Table, size: int) -> None:
 def other_default(recipe: Recipe) -> tuple[Step, str] | None:
     """The first group that does something else than the same group of albumentations, and how: it is said once."""
     for step in recipe.walk():
-        if step.name in ("OneOf", "Sequential") and step.p is None:
+        if step.name in (groups.ONE_OF, groups.SEQUENTIAL) and step.p is None:
             return step, f"{step.name} {_P.format(step.name)}"
-        if step.name == "RandomOrder" and "n" not in step.args:
+        if step.name == groups.RANDOM_ORDER and "n" not in step.args:
             return step, f"{step.name} {_N.format(step.name)}"
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.ops.bounds import MOST_BYTES
-from augrecipes.ops.own import GROUPS
+from augrecipes.ops.groups import GROUPS
 from augrecipes.recipe.frozen import Arguments
 
 if TYPE_CHECKING:

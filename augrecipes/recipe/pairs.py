@@ -6,7 +6,7 @@ import keyword
 from math import gcd
 from typing import Any
 
-from augrecipes.ops import registry
+from augrecipes.ops import groups, registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_order
@@ -53,7 +53,7 @@ def check_steps(context: Context, recipe: Recipe) -> None:
     for section in (recipe.steps, recipe.eval or ()):
         check_order(context, section)
         for step in section:
-            if step.name != "Degrade":  # its steps run on one target
+            if step.name != groups.DEGRADE:  # its steps run on one target
                 _check_step(context, step, ())
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from augrecipes import atomic
 from augrecipes.compat.guard import VERSION, albumentations
+from augrecipes.ops import groups
 from augrecipes.ops.catalog import FILE
 from augrecipes.ops.class_schema import Schema, class_schema
 from augrecipes.ops.own import OWN
@@ -28,7 +29,7 @@ def document() -> Schema:
     >>> document()["$defs"]["stepMapping"]["properties"]["RandomCrop"]["required"]
     ['height', 'width']
     """
-    steps = {**grammar.GROUPS, "Degrade": grammar.DEGRADE}
+    steps = {**grammar.GROUPS, groups.DEGRADE: grammar.DEGRADE}
     steps.update((name, _step(class_schema(cls))) for name, cls in _classes().items())
     steps = {name: steps[name] for name in sorted(steps)}
     bare = [name for name, schema in steps.items() if not schema.get("required")]

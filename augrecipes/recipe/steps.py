@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.ops import judge, registry
+from augrecipes.ops import groups, judge, registry
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
-from augrecipes.ops.own import PAIR_STEPS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import grammar, limits, spelling, suggest
 from augrecipes.recipe.arguments import check_value
@@ -60,7 +60,7 @@ def _build(context: Context, node: Node, inside: Inside) -> Step | None:
         return None
     before = len(context.problems)
     reserved = _reserved(context, name, body)
-    takes_steps = name in GROUPS or name == "Degrade"
+    takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
         children = build_steps(context, body.entries["steps"], inside.under(name), f"{name}.steps")
@@ -76,7 +76,7 @@ def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     )
     if takes_steps:
         check_group(context, step, body, place)
-    elif len(context.problems) == before and name not in PAIR_STEPS:
+    elif len(context.problems) == before and name not in groups.PAIR_STEPS:
         _ask_judge(context, step, body, place)
     return step
 
@@ -108,18 +108,18 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     if not name:
         return False
     problems = context.problems
-    if name in GROUPS or name == "Degrade":
-        if name == "Degrade" and context.kind != "pair":
+    if name in GROUPS or name == groups.DEGRADE:
+        if name == groups.DEGRADE and context.kind != "pair":
             problems.add("E207", place, "makes one target out of another, which only recipes of kind pair have", name)
-        elif name == "Degrade" and "Degrade" in inside.names:
+        elif name == groups.DEGRADE and groups.DEGRADE in inside.names:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
-        elif name == "Degrade" and inside.names:
+        elif name == groups.DEGRADE and inside.names:
             message = (
                 f"stands at the top of its list, not inside {inside.names[-1]}: its target is made for every sample"
             )
             problems.add("E312", place, message, name)
         return True
-    if name == "ResizeToTarget" and "Degrade" not in inside.names:
+    if claims(name).resizes == "target" and groups.DEGRADE not in inside.names:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
     try:
@@ -148,7 +148,7 @@ def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in RESERVED:
         node = body.entries.get(key)
-        if node is None or (name == "Degrade" and key == "target"):
+        if node is None or (name == groups.DEGRADE and key == "target"):
             continue
         label = f"{name}.{key}"
         match key:
@@ -216,7 +216,7 @@ def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
     """The arguments that are not reserved, checked against the class's schema."""
     schema = _GROUPS.get(name) or registry.arguments(name) or {"properties": {}}
     properties: Mapping[str, Any] = schema["properties"]
-    inner = ("steps",) if name in GROUPS else ("steps", "target") if name == "Degrade" else ()
+    inner = ("steps",) if name in GROUPS else ("steps", "target") if name == groups.DEGRADE else ()
     valid = [key for key in properties if key != "p"]
     open_ended = schema.get("additionalProperties", True) is True
     taken: dict[str, Node] = {}
@@ -240,7 +240,7 @@ def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
             hint = suggest.argument(name, key, given, [*valid, *inner, *RESERVED[:2]])
             takes = f"; it takes {', '.join([*valid, *inner, 'p'])}" if not hint else ""
             context.problems.add("E304", at, f"unknown argument {key!r}{hint}{takes}", name)
-    if name not in GROUPS and name != "Degrade":
+    if name not in GROUPS and name != groups.DEGRADE:
         for key in schema.get("required", ()):
             if key not in body.entries:
                 context.problems.add("E305", place, f"{key!r} is required", name)

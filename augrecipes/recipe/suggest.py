@@ -71,10 +71,11 @@ def _instead(cls: str, today: Mapping[str, Any]) -> str:
 
 def _size(cls: str, value: Any) -> str:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    if cls == "Resize" and not isinstance(value, list):
+    other = synonyms.OF_ONE_NUMBER.get(cls)
+    if other and not isinstance(value, list):
         shorter = {"max_size": value}
-        if _accepted("SmallestMaxSize", shorter):
-            return f"; one number is the shorter side, and the shape is kept: write `SmallestMaxSize: {flow(shorter)}`"
+        if _accepted(other, shorter):
+            return f"; one number is the shorter side, and the shape is kept: write `{other}: {flow(shorter)}`"
     sides = dict(zip(synonyms.SIZES[cls], (height, width), strict=True))
     return f"; write `{_inline(sides)}`" if _accepted(cls, sides) else f"; did you mean {' and '.join(sides)}?"
 

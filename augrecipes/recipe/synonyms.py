@@ -88,6 +88,8 @@ SIZES: dict[str, tuple[str, str]] = {
     "RandomCrop": ("height", "width"),
     "Resize": ("height", "width"),
 }
+# Classes that torchvision's one number means, the shorter side, where recipes write two.
+OF_ONE_NUMBER = {"Resize": "SmallestMaxSize"}
 ARGUMENTS_OF: dict[tuple[str, str], str] = {
     ("Affine", "degrees"): "rotate",
     ("Affine", "order"): "write `interpolation: linear`",

@@ -9,16 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augrecipes.ops.capabilities import capability
+from augrecipes.ops.groups import NO_OP
 from augrecipes.ops.registry import chance, get_class
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Recipe, Step
-
-# These change every target, and move no pixel.
-_IN_PLACE = frozenset(
-    {
-        "Morphological", "CoarseDropout", "ConstrainedCoarseDropout", "Erasing", "GridDropout", "MaskDropout",
-        "PixelDropout", "XYMasking", "TimeMasking", "FrequencyMasking",
-    }
-)  # fmt: skip
 
 
 def moves_pixels(step: Step) -> bool:
@@ -27,11 +20,9 @@ def moves_pixels(step: Step) -> bool:
     >>> moves_pixels(Step("RandomCrop")), moves_pixels(Step("ColorJitter")), moves_pixels(Step("CoarseDropout"))
     (True, False, False)
     """
-    if step.name == "ResizeToTarget":
-        return True
     record = capability(step.name)
     if record is not None:
-        return "mask" in record.targets and step.name not in _IN_PLACE
+        return record.moves or record.resizes == "target"
     from augrecipes.compat.albumentations import A
 
     return issubclass(get_class(step.name), A.DualTransform)
@@ -48,7 +39,7 @@ def only_colours(recipe: Recipe, mode: Mode) -> Recipe:
 def has_colours(recipe: Recipe, mode: Mode) -> bool:
     """Whether some step leaves pixels in their place."""
     steps = [step for top in recipe.section(mode) or () for step in top.walk()]
-    return any(not step.steps and step.name != "NoOp" and not moves_pixels(step) for step in steps)
+    return any(not step.steps and step.name != NO_OP and not moves_pixels(step) for step in steps)
 
 
 def with_free_points(recipe: Recipe) -> Recipe:
@@ -64,4 +55,4 @@ def _without_moves(step: Step) -> Step:
         return replace(step, steps=tuple(_without_moves(child) for child in step.steps))
     if not moves_pixels(step):
         return step
-    return replace(step, name="NoOp", args=Arguments(), places=Arguments(), p=chance(step))
+    return replace(step, name=NO_OP, args=Arguments(), places=Arguments(), p=chance(step))

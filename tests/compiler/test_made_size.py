@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from augrecipes.compiler import made_size, pair, shared
+from augrecipes.compiler import pair, shared
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.ops import bounds
+from augrecipes.ops import bounds, capabilities
+from augrecipes.ops.capabilities import capability, known
 from augrecipes.recipe.model import Arguments, Optimize, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
@@ -121,7 +123,7 @@ def test_nothing_larger_than_the_limit_is_made(kind: str, optimize: Optimize) ->
 
 @EACH
 def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
-    assert ENLARGE.keys() == made_size._SIZES.keys()
+    assert set(ENLARGE) == {name for name in known() if (r := capability(name)) and r.makes is not None}
     for step in STEPS:
         if step.name not in SLOW:
             law(step, kind)
@@ -129,7 +131,9 @@ def test_no_other_class_makes_more_than_it_is_given(kind: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENLARGE))
 def test_without_the_guard_the_law_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(made_size._SIZES, name)
+    record = capability(name)
+    assert record is not None
+    monkeypatch.setitem(capabilities._BY_NAME, name, replace(record, makes=None))
     monkeypatch.setattr(bounds, "_picture", lambda *_: None)  # what is told when the recipe is checked
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         law(Step(name, Arguments(ENLARGE[name])), "pair" if name == "ResizeToTarget" else "image")

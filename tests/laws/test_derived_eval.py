@@ -17,8 +17,9 @@ from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.errors import DataError
 from augrecipes.lint import lint
-from augrecipes.lint.sizes import UNKNOWN, after
+from augrecipes.lint.sizes import after
 from augrecipes.ops import evaluation
+from augrecipes.ops.sizes import UNKNOWN
 from augrecipes.recipe.derive import derive, steps_of, unknown
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text

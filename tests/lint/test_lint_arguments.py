@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, interval, is_neutral, makes_draws, meaning_of
+from augrecipes.ops.intervals import interval
+from augrecipes.ops.ranges import NEUTRAL, ONLY_DRAWS, is_neutral, makes_draws, meaning_of
 from augrecipes.recipe.model import Arguments, Step
 
 NUMBERS = {

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from augrecipes.compiler.draws import Draws
-from augrecipes.compiler.sharing import RESAMPLED
-from augrecipes.ops.capabilities import capability, known
+from augrecipes.ops.capabilities import capability, carried, known
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step
 
@@ -115,12 +114,12 @@ def test_what_is_never_shared_cannot_be(name: str, args: dict[str, Any]) -> None
 
 def test_geometry_says_what_the_compiler_can_carry_from_grid_to_grid() -> None:
     geometric = {name: capability(name) for name in known() if "mask" in capability(name).targets}  # type: ignore[union-attr]
-    carried = {
+    able = {
         name
         for name, record in geometric.items()
         if record is not None and record.resamples and record.grids_for(effective(Step(name))) == "same"
     }
-    assert carried == RESAMPLED
+    assert able == set(carried())
     for name, record in geometric.items():
         if record is not None and record.kind in ("window", "dihedral"):
             assert record.grids_for(effective(Step(name))) == "same", name

@@ -11,7 +11,7 @@ import pytest
 
 from augrecipes.errors import Diagnostic
 from augrecipes.ops import registry
-from augrecipes.ops.own import GROUPS
+from augrecipes.ops.groups import GROUPS
 from augrecipes.recipe import document, history, synonyms
 from augrecipes.recipe.parse import parse_file, parse_text
 from augrecipes.recipe.write import flow

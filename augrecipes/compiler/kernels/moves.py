@@ -11,6 +11,7 @@ import numpy as np
 from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.ops.capabilities import claims
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
 _CV_DTYPES = frozenset(np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64))
@@ -72,19 +73,12 @@ _D4 = {
     "t": Symmetry(True, False, False),
     "hvt": Symmetry(True, True, True),
 }
-_FIXED = {
-    "HorizontalFlip": _D4["h"],
-    "TimeReverse": _D4["h"],
-    "VerticalFlip": _D4["v"],
-    "Transpose": _D4["t"],
-}
 
 
 def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
     """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
-    fixed = _FIXED.get(name)
-    if fixed is not None:
-        return fixed
+    if (fixed := claims(name).symmetry) is not None:
+        return _D4[fixed]
     return _QUARTERS[params["factor"] % 4] if "factor" in params else _D4[params["group_element"]]
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from augrecipes.compiler.plan.nodes import Fused, Node, is_single
 from augrecipes.flow import Flow
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
@@ -77,7 +78,7 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
     if node.p == 0:
         return levels
     if not is_single(node):
-        if not isinstance(node, Fused) and node.name == "OneOf":
+        if not isinstance(node, Fused) and node.name == groups.ONE_OF:
             return max(_through(child, levels, flow) for child in node.steps)
         for child in node.steps:
             levels = _through(child, levels, flow)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import sizes
-from augrecipes.lint.sizes import UNKNOWN, Size
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
 from augrecipes.ops.registry import effective
+from augrecipes.ops.sizes import UNKNOWN, Size
 from augrecipes.recipe.model import Step
 
 Fusion = Literal[
@@ -104,7 +105,7 @@ def singles(node: Node) -> Iterator[Step]:
 
 def is_open(node: Node) -> bool:
     """Whether the steps inside a node are run one by one; those of fused steps are not."""
-    return node.is_group or (isinstance(node, Step) and node.name == "Degrade")
+    return node.is_group or (isinstance(node, Step) and node.name == groups.DEGRADE)
 
 
 def opened(node: Node) -> Iterator[Node]:

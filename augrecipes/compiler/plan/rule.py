@@ -9,6 +9,7 @@ from math import ceil
 from augrecipes.compiler.plan.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
 from augrecipes.compiler.plan.nodes import Fused, Fusion, Node, Nodes, Steps, is_single, kind_of, singles, with_inside
 from augrecipes.flow import Flow
+from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.capability import Kind
 from augrecipes.recipe.model import Step
@@ -160,10 +161,10 @@ def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     if isinstance(node, Fused) or not node.is_group:
         return node
     flow = replace(flow, encoded=False)  # here a picture is decoded already
-    if node.name == "Sequential":
+    if node.name == groups.SEQUENTIAL:
         inside = _straight(node.steps, flow, rules, fired, outermost=False)
     else:
-        if node.name != "OneOf":
+        if node.name != groups.ONE_OF:
             flow = before(node.steps, flow)  # any of them may come after any other
         inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
     return node if inside == node.steps else with_inside(node, inside)

@@ -10,13 +10,13 @@ import numpy as np
 
 from augrecipes.data.tables.pair_sizes import Size, fits, misfit, told
 from augrecipes.ops import registry
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Step
 from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.losses import Depth, Frames, lost
 from augrecipes.sources.pair_defects import Defect
 
-_CROPS = frozenset({"RandomCrop", "CenterCrop"})
 _TURNED = 5  # EXIF orientations from here on exchange height and width
 
 
@@ -199,7 +199,7 @@ def first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, s
     for step in steps:
         if step.target and len(step.target) < len(units):
             continue  # the steps of one target leave its size alone
-        if step.name not in _CROPS:
+        if not claims(step.name).cuts_sides:
             return None
         values = registry.effective(step)
         if values.get("pad_if_needed") or values["p"] < 1:

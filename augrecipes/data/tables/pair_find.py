@@ -9,6 +9,7 @@ from augrecipes.compiler.grid import unit
 from augrecipes.data.tables.pair_checks import Wanted, first_crop
 from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
+from augrecipes.ops import groups
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS, Exif
 from augrecipes.sources.losses import Depth, Frames
@@ -23,7 +24,7 @@ def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
         RecipeError: no section for `mode`.
         LintError: a lint error that the recipe does not silence.
     """
-    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == "Degrade"}
+    made = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
     check(recipe)
     return tuple(name for name in recipe.scales if name not in made)
 

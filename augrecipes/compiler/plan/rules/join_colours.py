@@ -6,49 +6,35 @@ from collections.abc import Iterator
 from math import ceil
 
 from augrecipes.compiler.plan.contracts import ALL, held_from
-from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, kind_of
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
-from augrecipes.ops.amplify import jitter, turns_hue
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
-
-# Alone, these are quick as they are: a table, or a matrix already.
-_QUICK_ALONE = frozenset({"ToGray", "ToSepia", "ChannelShuffle", "PlanckianJitter", "RandomBrightnessContrast"})
 
 
 def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a list of colour operations."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
-    record = capability(step.name)
-    if record is None or record.tint is None:
-        return False
-    return record.when is None or record.when(effective(step))  # otherwise it may read the picture to draw
+    return claims(step.name).tints_for(effective(step))  # otherwise it may read the picture to draw
 
 
 def levels(run: Steps) -> int:
-    """What joined steps may change: two levels for each matrix, ten for a turn of the hue, times later gains.
-
-    OpenCV counts the hue of uint8 in steps of two degrees, so that a value which is one level off may come out of HSV a
-    whole step away: 8.5 levels on a pure colour.
-    """
+    """What joined steps may change: what each of them may, times later gains."""
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in step.walk()):
-        if leaf.name == "ColorJitter":
-            total += 14 if turns_hue(effective(leaf)) else 4
-            gains *= jitter(effective(leaf))
-        elif not leaf.steps:
-            total += 2
-            record = capability(leaf.name)
-            gains *= (record is not None and record.gain_for(effective(leaf))) or 1.0
+        if not leaf.steps:
+            off, gain = claims(leaf.name).tint_error_for(effective(leaf))
+            total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 
 
 def _pays(run: Steps) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
-    return len(leaves) > 1 or any(leaf.name not in _QUICK_ALONE for leaf in leaves)
+    # Alone, a table, or a matrix already, is quick as it is.
+    return len(leaves) > 1 or any(kind_of(leaf) == "opaque" for leaf in leaves)
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:

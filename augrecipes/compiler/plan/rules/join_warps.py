@@ -9,10 +9,10 @@ from augrecipes.compiler.plan.contracts import held_from
 from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, after, kind_of
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
-from augrecipes.lint.sizes import UNKNOWN, Size
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
+from augrecipes.ops.sizes import UNKNOWN, Size
 from augrecipes.recipe.model import Step
 
 _STILL = ("identity", "window", "dihedral")

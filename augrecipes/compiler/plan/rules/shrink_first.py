@@ -12,10 +12,10 @@ from augrecipes.compiler.plan.nodes import Node, Nodes, after, is_single, kind_o
 from augrecipes.compiler.plan.rule import Edit, Rule, swaps
 from augrecipes.compiler.plan.rules.join_warps import arriving
 from augrecipes.flow import Flow
-from augrecipes.lint.sizes import Size
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
+from augrecipes.ops.sizes import Size
 from augrecipes.recipe.model import Step
 
 # Of what an output pixel is a mean of input pixels: nothing is weighed below zero, and nothing beyond the edge is seen.

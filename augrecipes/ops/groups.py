@@ -1,0 +1,13 @@
+"""Groups of steps, and the other words of the language that rules call by name: nothing else spells them out."""
+
+from __future__ import annotations
+
+# The groups of steps: albumentations' names, with defaults of our own.
+ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
+
+# Steps of pair recipes that no transform stands behind: the compiler carries them out on several targets at once.
+DEGRADE = "Degrade"
+PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
+
+# What stands for a step that is left out.
+NO_OP = "NoOp"

@@ -1,0 +1,38 @@
+"""What one number, or a range, lets a step draw: from its least value to its greatest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Meaning = Literal["symmetric", "around_one", "from_zero", "from_one", "from_three", "exact"]
+
+
+def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
+    """Least and greatest value that an argument lets its step draw; None where it is no number or range.
+
+    >>> interval("symmetric", 25), interval("around_one", 0.2), interval("exact", [3, 5])
+    ((-25, 25), (0.8, 1.2), (3, 5))
+    """
+    if isinstance(value, Mapping):
+        parts = [interval(meaning, part) for part in value.values() if not isinstance(part, str)]
+        known = [part for part in parts if part is not None]
+        return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    if isinstance(value, list | tuple):
+        numbers = [number for number in value if isinstance(number, int | float)]
+        return (min(numbers), max(numbers)) if numbers and len(numbers) == len(value) else None
+    if not isinstance(value, int | float):
+        return None
+    match meaning:
+        case "symmetric":
+            return (-abs(value), abs(value))
+        case "around_one":
+            return (max(0, 1 - value), 1 + value)
+        case "from_zero":
+            return (min(0, value), max(0, value))
+        case "from_one":
+            return (min(1, value), max(1, value))
+        case "from_three":
+            return (min(3, value), max(3, value))
+        case "exact":
+            return (value, value)

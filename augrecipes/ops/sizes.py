@@ -1,0 +1,129 @@
+"""What the arguments of a step say of the sizes of pictures after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, TypeAlias
+
+from augrecipes.ops.intervals import interval
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bounds of (height, width) in px.
+
+    Attributes:
+        low: least height and width.
+        high: greatest height and width; infinite where nothing bounds them.
+        declared: the recipe itself promises `low`, by `min_size` or by an earlier step.
+    """
+
+    low: tuple[float, float] = (1, 1)
+    high: tuple[float, float] = (inf, inf)
+    declared: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether every image has the same size."""
+        return self.low == self.high
+
+    def join(self, other: Size) -> Size:
+        """What is known of an image that has one or the other size."""
+        low = (min(self.low[0], other.low[0]), min(self.low[1], other.low[1]))
+        high = (max(self.high[0], other.high[0]), max(self.high[1], other.high[1]))
+        return Size(low, high, self.declared and other.declared)
+
+
+UNKNOWN = Size()
+Arguments: TypeAlias = Mapping[str, Any]
+# (arguments with defaults merged, bounds before the step) → bounds after it has acted.
+Bounds: TypeAlias = Callable[[Arguments, Size], Size]
+
+
+def fixed(height: float, width: float) -> Size:
+    """The size of every image after a step that decides it."""
+    return Size((height, width), (height, width), True)
+
+
+def to_sides(values: Arguments, size: Size) -> Size:
+    """Exactly `height` × `width`."""
+    return fixed(values["height"], values["width"])
+
+
+def to_box(values: Arguments, size: Size) -> Size:
+    """Exactly the box."""
+    return fixed(values["y_max"] - values["y_min"], values["x_max"] - values["x_min"])
+
+
+def to_size(values: Arguments, size: Size) -> Size:
+    """Exactly `size`."""
+    height, width = values["size"]
+    return fixed(height, width)
+
+
+def shorter_side(values: Arguments, size: Size) -> Size:
+    """The shorter side is `max_size`."""
+    sides = _sides(values.get("max_size"))
+    return Size((min(sides), min(sides)), (inf, inf), True) if sides else UNKNOWN
+
+
+def longer_side(values: Arguments, size: Size) -> Size:
+    """The longer side is `max_size`."""
+    sides = _sides(values.get("max_size"))
+    return Size((1, 1), (max(sides), max(sides))) if sides else UNKNOWN
+
+
+def _sides(value: Any) -> list[float]:
+    if isinstance(value, int | float):
+        return [value]
+    return [side for side in value if isinstance(side, int | float)] if isinstance(value, list | tuple) else []
+
+
+def pad_to(values: Arguments, size: Size) -> Size:
+    """At least `min_height` × `min_width`, or up to a multiple."""
+    height, width = values.get("min_height"), values.get("min_width")
+    if height is None or width is None:  # padded to a multiple
+        return replace(size, high=(inf, inf))
+    least = (float(height), float(width))
+    low = (max(size.low[0], least[0]), max(size.low[1], least[1]))
+    high = (max(size.high[0], least[0]), max(size.high[1], least[1]))
+    return Size(low, high, True)
+
+
+def pad(values: Arguments, size: Size) -> Size:
+    """Larger, by how much is not said."""
+    return replace(size, high=(inf, inf))
+
+
+def scaled(values: Arguments, size: Size) -> Size:
+    """Times a factor of `scale_limit`."""
+    span = interval("symmetric", values.get("scale_limit"))
+    if span is None:
+        return UNKNOWN
+    # RandomScale rounds; one pixel is left for that.
+    low = tuple(max(1, side * (1 + span[0]) - 1) for side in size.low)
+    high = tuple(side * (1 + span[1]) + 1 for side in size.high)
+    return Size((low[0], low[1]), (high[0], high[1]), size.declared)
+
+
+def turned(values: Arguments, size: Size) -> Size:
+    """Height and width may change places."""
+    low, high = min(size.low), max(size.high)
+    return Size((low, low), (high, high), size.declared)
+
+
+def transposed(values: Arguments, size: Size) -> Size:
+    """Height and width change places."""
+    return Size(size.low[::-1], size.high[::-1], size.declared)
+
+
+def kept_if(argument: str, kept: bool) -> Bounds:
+    """The size stays where `argument` is `kept`; otherwise nothing is known."""
+    return lambda values, size: size if bool(values.get(argument)) is kept else UNKNOWN
+
+
+def unpredictable(values: Arguments, size: Size) -> Size:
+    """Nothing is known: the sample decides."""
+    return UNKNOWN
