@@ -70,11 +70,21 @@ class ImagePipeline(Pipeline):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
         """One sample; `allocate(shape, dtype)` gives the memory that its image is written to, where `out` does not."""
+        if (out := targets.get("out")) is not None:
+            if targets.get("image") is None:
+                raise DataError("out is what the image is written to, and the sample has none")
+            allocate = into(out, "the image", (targets.get("image"),))
         if "out" in targets:
-            return self._into(epoch, index, tile, dict(targets), allocate)
-        mine = self.coming(self._arrival_of(targets))
-        if mine is not self:
-            return mine.sample(epoch, index, tile, targets, allocate)
+            targets = {name: value for name, value in targets.items() if name != "out"}
+        done = self.coming(self._arrival_of(targets))._planned(epoch, index, tile, targets, allocate)
+        if out is not None and not callable(out):
+            done["image"] = out
+        return done
+
+    def _planned(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it."""
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
@@ -142,17 +152,6 @@ class ImagePipeline(Pipeline):
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         self.renew(replace(self.compiled, added=dict(self.additional_targets)))
-
-    def _into(self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-        out = targets.pop("out")
-        if out is not None:
-            if targets.get("image") is None:
-                raise DataError("out is what the image is written to, and the sample has none")
-            allocate = into(out, "the image", (targets.get("image"),))
-        done = self.sample(epoch, index, tile, targets, allocate)
-        if out is not None and not callable(out):
-            done["image"] = out
-        return done
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The picture after each outermost step."""

@@ -74,9 +74,10 @@ class PairPipeline(Pipeline):
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
-        mine = self.coming(arrival_of(targets.get(self.targets[0])))
-        if mine is not self:
-            return mine.sample(epoch, index, tile, targets)
+        return self.coming(arrival_of(targets.get(self.targets[0])))._planned(epoch, index, tile, targets)
+
+    def _planned(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
+        """One sample that comes as this pipeline's own plan takes it."""
         targets = dict(targets)
         out = self._outs(targets)
         scene, rest = self._scene(targets)

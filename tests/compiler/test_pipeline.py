@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
+from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError, LintError, RecipeError
 from augrecipes.recipe.model import Normalize, Output, Recipe
@@ -314,3 +315,17 @@ def test_a_count_may_be_written_with_a_point(group: str) -> None:
     whole, point = (recipe(f"[{{{group}: {{n: {n}, steps: [Blur, HorizontalFlip]}}}}]") for n in ("2", "2.0"))
     assert whole.digest == point.digest
     assert same(whole.compile().at(0)(image=IMAGE), point.compile().at(0)(image=IMAGE))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("given", [False, True], ids=["alone", "into memory"])
+def test_the_plan_is_chosen_once_a_sample(monkeypatch: pytest.MonkeyPatch, dtype: str, given: bool) -> None:
+    """However a sample comes, and whether its memory is given: no pipeline asks again what another has found out."""
+    asked = []
+    found = ImagePipeline._arrival_of
+    monkeypatch.setattr(ImagePipeline, "_arrival_of", lambda self, targets: asked.append(1) or found(self, targets))
+    pipeline = ar.load("folder-128").compile()
+    more = {"out": np.empty((3, 128, 128), np.float32)} if given else {}
+    for index in range(3):
+        pipeline.at(index)(image=np.zeros((200, 300, 3), dtype), **more)
+    assert len(asked) == 3
