@@ -93,7 +93,7 @@ def peak(data: bytes) -> int:
 def test_twice_the_file_is_no_more_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(LIMIT, monkeypatch)
     made = FILLED[name][0]
-    assert steps(made(2**17)) <= 1.05 * steps(made(2**16)) < 50 * LIMIT
+    assert steps(made(2**14)) <= 1.05 * steps(made(2**13)) < 50 * LIMIT
 
 
 @pytest.mark.parametrize("name", FILLED)
@@ -131,4 +131,4 @@ def test_a_scan_without_an_end_is_caught(name: str, monkeypatch: pytest.MonkeyPa
     limit(10**9, monkeypatch)
     with pytest.raises(AssertionError):
         made = FILLED[name][0]
-        assert steps(made(2**17)) <= 1.05 * steps(made(2**16))
+        assert steps(made(2**14)) <= 1.05 * steps(made(2**13))
