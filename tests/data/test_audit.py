@@ -52,8 +52,12 @@ numbers = st.one_of(
        st.booleans())  # fmt: skip
 def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
     text = recipe(f"inputs: {{boxes: {{format: {format}, clip: {str(clip).lower()}}}}},")
-    wrong = list(points.wrong_boxes(np.array([box], np.float32), text.inputs.boxes, HEIGHT, WIDTH))
-    assert bool(wrong) == refused(text, boxes=np.array([box], np.float32), box_labels=np.array([1]))
+    given_boxes = np.array([box], np.float32)
+    wrong = list(points.wrong_boxes(given_boxes, text.inputs.boxes, HEIGHT, WIDTH))
+    if np.isfinite(given_boxes).all():
+        assert bool(wrong) == refused(text, boxes=given_boxes, box_labels=np.array([1]))
+    else:
+        assert wrong, "albumentations clips what is infinite too"
 
 
 @given(st.lists(numbers, min_size=2, max_size=2), st.sampled_from(["xy", "yx"]), st.booleans())

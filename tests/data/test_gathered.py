@@ -55,7 +55,7 @@ def test_they_are_read_at_once() -> None:
     assert [n for _, n in ds.asked] == [10, 10, 3]
     ds.asked.clear()
     list(loader(ds, 10, backend="threads", num_workers=2))
-    assert [n for _, n in ds.asked] == [5, 5, 5, 5, 2, 1]
+    assert sorted(n for _, n in ds.asked) == [1, 2, 5, 5, 5, 5]  # threads take parts in any order
 
 
 @by_backend
