@@ -137,3 +137,10 @@ def test_the_law_sees_a_plane_that_stays_in_scratch(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sinks.cv2, "split", lambda image, into: split(image, [*into[:-1], np.empty_like(into[-1])]))
     with pytest.raises(AssertionError):
         check(Output(dtype="uint8"), IMAGE, _window)
+
+
+def test_the_law_sees_a_table_that_is_one_level_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Sink._table
+    monkeypatch.setattr(Sink, "_table", lambda self, channels: np.roll(table(self, channels), 1))
+    with pytest.raises(AssertionError):
+        check(Output(layout="hwc"), IMAGE, _window)

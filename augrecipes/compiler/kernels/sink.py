@@ -47,6 +47,7 @@ class Sink:
         self._as_it_is = self._dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         self._affine_by: dict[tuple[int, float], list[Affine]] = {}
         self._blocks_by: dict[tuple[int, float], Blocks] = {}
+        self._tables: dict[int, np.ndarray | None] = {}
         self._interleaved = output.layout == "hwc" and self._color == "rgb" and self._dtype != _UINT8
         self._scratch = Scratch()
         self._room: list[np.ndarray] = []
@@ -166,8 +167,16 @@ class Sink:
     def _in_blocks(self, image: np.ndarray, into: np.ndarray) -> None:
         """All channels in turn, as they lie: the arithmetic of `_as_float`, a few rows at a time."""
         height, width, channels = image.shape
-        scale, shift = self._blocks(channels, 255.0 if image.dtype == _UINT8 else 1.0)
         direct = into.dtype == _FLOAT32 and into.flags.c_contiguous
+        if (
+            direct
+            and image.dtype == _UINT8
+            and channels <= CV_CHANNELS
+            and (table := self._table(channels)) is not None
+        ):
+            cv2.LUT(image, table, dst=into)  # the same numbers in one pass
+            return
+        scale, shift = self._blocks(channels, 255.0 if image.dtype == _UINT8 else 1.0)
         size = _block(channels)
         rows = max(1, size // (width * channels))
         for top in range(0, height, rows):
@@ -183,6 +192,18 @@ class Sink:
                     values += shift[: values.size] if isinstance(shift, np.ndarray) else shift
             if not direct:
                 part[...] = work
+
+    def _table(self, channels: int) -> np.ndarray | None:
+        """What becomes of the 256 levels, where that is the same in all channels; kept."""
+        if channels not in self._tables:
+            scale, shift = self._affine(channels, 255.0)[0]
+            table = np.arange(256, dtype=np.float32)
+            if scale is not None:
+                table *= scale
+            if shift is not None:
+                table += shift
+            self._tables[channels] = table if len(set(self._affine(channels, 255.0))) == 1 else None
+        return self._tables[channels]
 
     def _blocks(self, channels: int, full: float) -> Blocks:
         """The scales and shifts of values whose channels take turns; kept."""
