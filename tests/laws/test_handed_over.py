@@ -7,6 +7,7 @@ from typing import Any
 import albumentations as A
 import numpy as np
 import pytest
+from examples import DEAR
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
@@ -189,6 +190,7 @@ def test_the_law_of_channels_sees_values_that_slip_by_one(monkeypatch: pytest.Mo
 _EDGES = st.sampled_from([-0.1, -1e-9, 0.0, 1e-12, 0.25, 0.5, 0.5000001, 1.0, 1.000001, 1.1])
 
 
+@DEAR
 @given(boxes=st.lists(st.tuples(_EDGES, _EDGES, _EDGES, _EDGES), min_size=1, max_size=3))
 def test_boxes_are_refused_as_albumentations_refuses_them(boxes: list[tuple[float, ...]]) -> None:
     pipeline = recipe("[]", more="inputs: {boxes: {format: albumentations, labels: box_labels}}").compile()
