@@ -20,7 +20,7 @@ from augrecipes.errors import harmless_record
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
     from augrecipes.compiler.explain import explain as explain
-    from augrecipes.compiler.pipeline import Pipeline as Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
     from augrecipes.data.bags import TileBags as TileBags
     from augrecipes.data.folder import ImageFolder as ImageFolder
     from augrecipes.data.loader import Loader as Loader
@@ -73,7 +73,7 @@ _HOMES = {
     "LoaderError": "errors:LoaderError",
     "Packed": "data.packed:Packed",
     "PairedImages": "data.pairs:PairedImages",
-    "Pipeline": "compiler.pipeline:Pipeline",
+    "Pipeline": "compiler.run.pipeline:Pipeline",
     "Recipe": "recipe.model:Recipe",
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",

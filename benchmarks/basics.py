@@ -22,8 +22,8 @@ from options import Part, parser, run
 from results import Row, met, times
 
 import augrecipes as ar
-from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.demo.dataset import draw_dataset
 from augrecipes.ops.registry import construct
 from augrecipes.recipe import gallery

@@ -28,8 +28,8 @@ LAYERS = (
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
-# Inside `compiler`: what compiles, explains and runs; plans and the rules that make them; kernels.
-INSIDE_COMPILER = ("run", "plan", "kernels")
+# Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
+INSIDE_COMPILER = ("compile", "run", "plan", "kernels")
 # Files are read through these parts alone.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.
@@ -180,7 +180,7 @@ def faults_inside_data(path: str, text: str) -> list[str]:
 def inside_compiler(path: str) -> int:
     """The place of a module of `compiler`, by its path or dotted name, among `INSIDE_COMPILER`."""
     name = path.replace(".", "/").split("/")[1]
-    return INSIDE_COMPILER.index(name if name in INSIDE_COMPILER else "run")
+    return INSIDE_COMPILER.index(name if name in INSIDE_COMPILER else "compile")
 
 
 def faults_inside_compiler(path: str, text: str) -> list[str]:
@@ -256,10 +256,10 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "fault"),
     [
-        ("compiler/lower.py", "import albumentations as A", "imports albumentations"),
+        ("compiler/run/lower.py", "import albumentations as A", "imports albumentations"),
         ("ops/stain.py", "def f():\n    from albumentations.core import pydantic", "imports albumentations"),
         ("compat/guard.py", "import torch", "imports torch"),
-        ("ops/geometry.py", "from augrecipes.compiler.draws import Draws", "ops imports compiler"),
+        ("ops/geometry.py", "from augrecipes.compiler.run.draws import Draws", "ops imports compiler"),
         ("recipe/parse.py", "def f():\n    import augrecipes.data.folder", "recipe imports data"),
         ("recipe/steps.py", "from augrecipes.compiler.compile import plan", "recipe imports compiler"),
         ("recipe/document.py", "from augrecipes.lint import run", "recipe imports lint"),
@@ -267,12 +267,12 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("recipe/steps.py", "from augrecipes.device.stage import DeviceStage", "recipe imports device"),
         ("compiler/compile.py", "from augrecipes.device.stage import DeviceStage", "compiler imports device"),
         ("sources/files.py", "from augrecipes.recipe.model import Recipe", "sources imports recipe"),
-        ("compiler/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
-        ("compiler/lower.py", "from augrecipes import data", "compiler imports data"),
+        ("compiler/run/lower.py", "from augrecipes.sources.files import read_image", "compiler imports sources"),
+        ("compiler/run/lower.py", "from augrecipes import data", "compiler imports data"),
         ("data/folder.py", "from augrecipes import load", "data imports load"),
         ("data/folder.py", "from . import loader", "relative import"),
         ("errors.py", "import augrecipes.flow", "errors imports flow"),
-        ("compiler/pipeline.py", "import torch.utils.data", "imports torch"),
+        ("compiler/run/pipeline.py", "import torch.utils.data", "imports torch"),
         ("recipe/steps.py", "from yaml import load", "imports yaml"),
         ("data/folder.py", "try:\n    import rich\nexcept ImportError:\n    pass", "imports rich"),
         ("bench/run.py", "from jinja2 import Environment", "imports jinja2"),
@@ -325,15 +325,16 @@ def test_imports_point_one_way_inside_the_compiler() -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("compiler/plan/rules/join_warps.py", "from augrecipes.compiler.lower import lower"),
-        ("compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.pipeline"),
+        ("compiler/plan/rules/join_warps.py", "from augrecipes.compiler.run.lower import lower"),
+        ("compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.run.pipeline"),
         ("compiler/kernels/warps.py", "from augrecipes.compiler.plan.nodes import Fused"),
-        ("compiler/kernels/sink.py", "from augrecipes.compiler.image import ImagePipeline"),
+        ("compiler/kernels/sink.py", "from augrecipes.compiler.run.image import ImagePipeline"),
+        ("compiler/run/image.py", "from augrecipes.compiler.explain import explain"),
     ],
 )
 def test_a_planted_fault_inside_the_compiler_is_found(path: str, text: str) -> None:
     assert len(faults_inside_compiler(path, text)) == 1
-    assert faults_inside_compiler("compiler/image.py", text) == []
+    assert faults_inside_compiler("compiler/explain.py", text) == []
 
 
 def call_graph(files: dict[str, str], *, typing: bool = False) -> dict[str, set[str]]:

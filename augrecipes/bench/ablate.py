@@ -9,8 +9,8 @@ from augrecipes.bench.effects import effects
 from augrecipes.bench.measure import Work, in_turns, ratio, size_for
 from augrecipes.bench.record import Ablated
 from augrecipes.bench.sides import Setting, Side, with_pipeline, work_of
-from augrecipes.compiler.kinds import KINDS
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.run.kinds import KINDS
 from augrecipes.errors import AugrecipesError
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe

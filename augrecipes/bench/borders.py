@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting
-from augrecipes.compiler.instrument import instrument
-from augrecipes.compiler.kinds import KINDS
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.run.instrument import instrument
+from augrecipes.compiler.run.kinds import KINDS
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Sample
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.frozen import Arguments

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from augrecipes.bench.clock import Clock
 from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
-from augrecipes.compiler.instrument import SINK, instrument
+from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Rows
 from augrecipes.data.loading.arguments import choose_collate

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.bag import Bag
-from augrecipes.compiler.draws import Draws
-from augrecipes.compiler.lower import group, lower
+from augrecipes.compiler.run.bag import Bag
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.lower import group, lower
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step

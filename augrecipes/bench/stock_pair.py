@@ -9,8 +9,8 @@ import numpy as np
 
 from augrecipes.bench.stock import compose, made_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.grid import unit
 from augrecipes.compiler.plan.nodes import kind_of
+from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import BenchError
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import claims

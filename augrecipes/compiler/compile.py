@@ -16,7 +16,7 @@ from augrecipes.lint import lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
 
 _log = logging.getLogger("augrecipes")
 _warned: set[tuple[str, Diagnostic]] = set()
@@ -48,7 +48,7 @@ def build(
     **part: Any,
 ) -> Pipeline:
     """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
-    from augrecipes.compiler.kinds import KINDS
+    from augrecipes.compiler.run.kinds import KINDS
 
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:

@@ -14,7 +14,7 @@ from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
 from augrecipes.compiler.plan.nodes import Fused, Node, Steps, kind_of
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
-from augrecipes.compiler.sharing import sharing
+from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability

@@ -19,7 +19,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Arguments, Mode, Optimize, Output, Recipe, Step
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
 
 _LIGHT = frozenset({"identity", "window", "dihedral", "lookup", "matrix", "pointwise"})
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")

@@ -11,9 +11,9 @@ from statistics import mean, median
 from time import perf_counter
 from typing import Any
 
-from augrecipes.compiler.instrument import SINK, instrument
-from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.compiler.quiet import quiet
+from augrecipes.compiler.run.instrument import SINK, instrument
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.quiet import quiet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.compiler.bag import Bag, BagPipeline, default_threads
+from augrecipes.compiler.run.bag import Bag, BagPipeline, default_threads
 from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
 from augrecipes.data.batches.skips import Skipped, reason_of

@@ -26,7 +26,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
 
 
 class SampleDataset(Dataset[dict[str, Any]]):

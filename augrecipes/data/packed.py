@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from augrecipes.compiler.image import ImagePipeline
-from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.prefix import compile_rest
+from augrecipes.compiler.run.image import ImagePipeline
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.batches.memory import room, rooms
 from augrecipes.data.batches.order import Indices
@@ -27,7 +27,7 @@ from augrecipes.sources.paths import PathLike
 from augrecipes.sources.store import Store, Verify, open_store, reopen_store
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
 
 
 # What is read off the store, and does not travel.

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.image import ImagePipeline
-from augrecipes.compiler.pair import PairPipeline
+from augrecipes.compiler.run.image import ImagePipeline
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.data.batches.rows import Take
 from augrecipes.sources.store import Store
 from augrecipes.sources.watch import stage
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
 
 Rows = npt.NDArray[np.int64]
 

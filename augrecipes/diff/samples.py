@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Reader, Sample
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.packed_table import POINTS, units_of

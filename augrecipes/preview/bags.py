@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.bag import BagPipeline
+from augrecipes.compiler.run.bag import BagPipeline
 from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.data.reading.listing import Data, list_data, words_of
 from augrecipes.data.tables.bag_table import BagTable

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.grid import cells
-from augrecipes.compiler.pair import PairPipeline
+from augrecipes.compiler.run.grid import cells
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.data.reading.listing import Data, words_of
 from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError

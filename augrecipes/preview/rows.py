@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.progress import Progress

@@ -13,7 +13,7 @@ from augrecipes.ops.groups import GROUPS
 from augrecipes.recipe.frozen import Arguments
 
 if TYPE_CHECKING:
-    from augrecipes.compiler.pipeline import Pipeline
+    from augrecipes.compiler.run.pipeline import Pipeline
     from augrecipes.device.stage import DeviceStage
 
 Kind = Literal["image", "pair", "bag"]

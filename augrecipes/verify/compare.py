@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Optimize
 

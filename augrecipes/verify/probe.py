@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.instrument import SINK, instrument
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.plan.nodes import Node, is_open, is_single, opened, singles
+from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.data.reading.sample import Sample
 from augrecipes.flow import Dtype
 from augrecipes.ops.capabilities import capability

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.compiler.kinds import KINDS
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.run.kinds import KINDS
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.data.reading.sample import Reader, Sample, open_data
 from augrecipes.errors import DataError

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.pipeline import Pipeline
-from augrecipes.compiler.whole import Whole
+from augrecipes.compiler.run.as_compose import Whole
+from augrecipes.compiler.run.pipeline import Pipeline
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
 KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")

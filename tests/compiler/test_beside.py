@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.draws import Draws
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compiler.draws import CounterRandom, Draws
+from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.seeds import finalise, mix, site_key
 
 U63 = st.integers(0, 2**63 - 1)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
-from augrecipes.compiler import targets
-from augrecipes.compiler.targets import check_range
+from augrecipes.compiler.run import targets
+from augrecipes.compiler.run.targets import check_range
 from augrecipes.errors import DataError
 
 SIZES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 5))

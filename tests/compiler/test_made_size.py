@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augrecipes.compiler import pair, shared
+from augrecipes.compiler.run import pair, shared
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import bounds, capabilities
 from augrecipes.ops.capabilities import capability, known

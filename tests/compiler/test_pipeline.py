@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError, LintError, RecipeError
 from augrecipes.recipe.model import Normalize, Output, Recipe
 from augrecipes.recipe.parse import parse_text
@@ -278,7 +278,7 @@ def test_none_is_plain_albumentations() -> None:
     plain = A.Compose(
         [A.Affine(rotate=(-20, 20), p=1.0), A.HorizontalFlip(), A.GaussNoise(p=0.7), A.RandomBrightnessContrast(p=1.0)]
     )
-    from augrecipes.compiler.draws import Draws
+    from augrecipes.compiler.run.draws import Draws
 
     draws = Draws(9)
     for step, site in zip(plain.transforms, [s.site for s in source.steps], strict=True):

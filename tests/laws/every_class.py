@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from augrecipes.compiler.draws import Draws
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.registry import construct, names
 from augrecipes.recipe.model import Arguments, Step
 

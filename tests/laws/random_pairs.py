@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_pairs import SCALES, Scales, build, misalignment, moves, pair, scene, unit_of
 
-from augrecipes.compiler import resampled, shared
-from augrecipes.compiler.scene import Scene
+from augrecipes.compiler.run import resampled, shared
+from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Arguments, Recipe, Step
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
 
-from augrecipes.compiler.draws import Draws
 from augrecipes.compiler.kernels.moves import symmetry_of
 from augrecipes.compiler.plan.nodes import kind_of
 from augrecipes.compiler.prefix import draws_nothing
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import construct, effective, names
 from augrecipes.recipe.model import Arguments, Recipe, Step

@@ -13,8 +13,8 @@ from random_pairs import SCALES, misalignment, moves, scene
 from random_pairs import build as build_pair
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, recipes, steps_for
 
-from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
 from augrecipes.lint import lint
 from augrecipes.lint.sizes import after

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for, targets
 
-from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.kernels import joined, moves
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.run.image import ImagePipeline as Pipeline
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Optimize, Recipe
 
@@ -109,7 +109,7 @@ class TestPlantedFaults:
         assert self.caught(TABLES)
 
     def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler import image as module
+        from augrecipes.compiler.run import image as module
 
         lower = module.lower
 

@@ -13,7 +13,7 @@ from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, recipes, steps_f
 from test_exact_equals_none import build, outcome
 
 from augrecipes.compat.albumentations import A, gate_of
-from augrecipes.compiler.draws import CounterRandom, Draws
+from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

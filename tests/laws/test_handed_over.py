@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
 
-from augrecipes.compiler import targets
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.run import targets
 from augrecipes.errors import DataError
 from augrecipes.ops import registry
 from augrecipes.ops.registry import construct

@@ -13,8 +13,8 @@ import pytest
 from random_recipes import picture
 from test_exact_equals_none import build
 
-from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.errors import DataError
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.capabilities import capability, known

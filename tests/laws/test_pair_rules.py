@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from random_pairs import SCALES, TURNS, Scales, pair, unit_of, windows
 from undecoded_pictures import Picture
 
-from augrecipes.compiler import scene, shared
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.kernels.moves import Moved
-from augrecipes.compiler.pair import PairPipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.plan.nodes import Fused
 from augrecipes.compiler.plan.rule import Rule, apply_rules
 from augrecipes.compiler.plan.rules import PAIR
+from augrecipes.compiler.run import scene, shared
+from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from random_recipes import assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build
 
-from augrecipes.compiler.image import ImagePipeline as Pipeline
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.plan.nodes import Fused, Nodes
 from augrecipes.compiler.plan.rule import Rule, apply_rules
 from augrecipes.compiler.plan.rules import EXACT, FAST
+from augrecipes.compiler.run.image import ImagePipeline as Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Recipe

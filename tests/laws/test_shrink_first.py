@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, picture, recipes
 
-from augrecipes.compiler.image import ImagePipeline
 from augrecipes.compiler.plan import Compiled, Plan
 from augrecipes.compiler.plan.rule import apply_rules
 from augrecipes.compiler.plan.rules import shrink_first
 from augrecipes.compiler.plan.rules.shrink_first import refusals
+from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
 from augrecipes.ops import capabilities

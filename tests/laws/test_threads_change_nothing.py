@@ -20,7 +20,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.compat import warned
-from augrecipes.compiler.quiet import quiet
+from augrecipes.compiler.run.quiet import quiet
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Arguments, Step

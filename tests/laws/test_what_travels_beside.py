@@ -13,8 +13,8 @@ from random_recipes import MOVES, TABLES, Pool, picture, recipes, steps_for, tar
 from test_exact_equals_none import build
 from test_fast import COLOURS, WARPS, WINDOWS
 
-from augrecipes.compiler.beside import LIKE, STACKS
-from augrecipes.compiler.image import ImagePipeline
+from augrecipes.compiler.run.beside import LIKE, STACKS
+from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 

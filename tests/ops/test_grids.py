@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.compiler.draws import Draws
+from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, carried, known
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step

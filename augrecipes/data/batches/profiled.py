@@ -26,8 +26,8 @@ from weakref import WeakKeyDictionary
 from torch.autograd import profiler
 
 from augrecipes.compat.torch import profiler_records, profiler_runs
-from augrecipes.compiler.instrument import SINK, instrumented
-from augrecipes.compiler.pipeline import Pipeline
+from augrecipes.compiler.run.instrument import SINK, instrumented
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.sources import watch
 
 _NOBODY: AbstractContextManager[object] = nullcontext()

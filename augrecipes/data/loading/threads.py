@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import torch
 
-from augrecipes.compiler.quiet import quiet
+from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.fetch import Delivery, Draft, Reader
 from augrecipes.data.loading.sampler import Order

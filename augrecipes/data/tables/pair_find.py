@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from augrecipes.compiler.compile import check, steps_of
-from augrecipes.compiler.grid import unit
+from augrecipes.compiler.run.grid import unit
 from augrecipes.data.tables.pair_checks import Wanted, first_crop
 from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
 from augrecipes.errors import DataError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.grid import cells
+from augrecipes.compiler.run.grid import cells
 from augrecipes.data.tables.pair_content import Looks, compare, nearest, surely
 from augrecipes.errors import DataError
 from augrecipes.machine import cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from augrecipes.compiler.grid import cells
+from augrecipes.compiler.run.grid import cells
 from augrecipes.errors import DataError
 
 Size = tuple[int, int]  # height, width

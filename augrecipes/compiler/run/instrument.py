@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan.nodes import Node, is_open, opened
+from augrecipes.compiler.run.pipeline import Pipeline
 
 SINK = "\x00sink"  # no step can be labelled so
 

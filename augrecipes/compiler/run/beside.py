@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.targets import check_image, mask_in, mask_out
+from augrecipes.compiler.run.targets import check_image, mask_in, mask_out
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs, Output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from augrecipes.compiler.grid import unit
+from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import RecipeError
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability, carried

@@ -20,11 +20,11 @@ from typing import Any, Self
 import cv2
 
 from augrecipes.compat.albumentations import A, gate_of, running
-from augrecipes.compiler.draws import Draws
-from augrecipes.compiler.lower import Sites
-from augrecipes.compiler.made_size import guard
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.whole import Whole
+from augrecipes.compiler.run.as_compose import Whole
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.lower import Sites
+from augrecipes.compiler.run.made_size import guard
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups
@@ -38,7 +38,7 @@ _BARE = 1 << 63
 class Pipeline(Whole):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
-    `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.draws`. A bare call counts for itself and
+    `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. A bare call counts for itself and
     mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads, and
     pickles. What goes in and what comes out depends on the recipe's kind: see ImagePipeline, PairPipeline and
     BagPipeline. Arrays that are no targets are an error; whatever else came in comes out as the same object. With

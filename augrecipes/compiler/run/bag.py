@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.beside import is_array
-from augrecipes.compiler.image import ImagePipeline
-from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.quiet import quiet
+from augrecipes.compiler.run.beside import is_array
+from augrecipes.compiler.run.image import ImagePipeline
+from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.quiet import quiet
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
 

@@ -10,9 +10,9 @@ from typing import Any
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
-from augrecipes.compiler.resampled import resample
-from augrecipes.compiler.scene import Scene
-from augrecipes.compiler.sharing import How, how_to_share, refusal
+from augrecipes.compiler.run.resampled import resample
+from augrecipes.compiler.run.scene import Scene
+from augrecipes.compiler.run.sharing import How, how_to_share, refusal
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.model import Arguments, Step

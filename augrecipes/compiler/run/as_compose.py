@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from augrecipes.compat.albumentations import Compose
-from augrecipes.compiler.lower import Sites, lower_step
-from augrecipes.compiler.made_size import guard
 from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.run.lower import Sites, lower_step
+from augrecipes.compiler.run.made_size import guard
 
 _ONE_BY_ONE = (
     "write the steps into the recipe (OneOf and the other groups too; a class of your own: ar.register), or call one "

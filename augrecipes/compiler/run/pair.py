@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.beside import is_array
-from augrecipes.compiler.degrade import Degrade
-from augrecipes.compiler.grid import Region, unit
-from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
-from augrecipes.compiler.lower import Sites, group, lower_step
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import Fused, Group, Node
-from augrecipes.compiler.scene import Scene
-from augrecipes.compiler.shared import OwedMoves, Shared
-from augrecipes.compiler.targets import arrival_of, picture_in
+from augrecipes.compiler.run.beside import is_array
+from augrecipes.compiler.run.degrade import Degrade
+from augrecipes.compiler.run.grid import Region, unit
+from augrecipes.compiler.run.lower import Sites, group, lower_step
+from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.scene import Scene
+from augrecipes.compiler.run.shared import OwedMoves, Shared
+from augrecipes.compiler.run.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.targets import check_presence
+from augrecipes.compiler.run.targets import check_presence
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come, forget_labels, with_quick_check
-from augrecipes.compiler.beside import LIKE, STACKS, is_array, take_beside
-from augrecipes.compiler.into import into
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.tints import Tints
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warps import Warps
-from augrecipes.compiler.lower import lower
-from augrecipes.compiler.pipeline import Pipeline
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
-from augrecipes.compiler.points import processors, take_points
-from augrecipes.compiler.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
+from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
+from augrecipes.compiler.run.lower import lower
+from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.run.points import processors, take_points
+from augrecipes.compiler.run.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops.registry import is_registered

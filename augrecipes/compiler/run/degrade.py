@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.drawing import with_channels
-from augrecipes.compiler.scene import Scene
+from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.ops.resize_to_target import ResizeToTarget
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes.compiler.grid import Region, cells
 from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.run.grid import Region, cells
 
 
 @dataclass(slots=True)
