@@ -17,7 +17,7 @@ _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \
 _INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
 
 
-def told(line: str) -> str | None:
+def report(line: str) -> str | None:
     """What a line of pip's is worth to someone who waits; None for most of them."""
     if found := _DOWNLOAD.match(line):
         return f"downloading {found[1]}, {found[2]} {found[3]}"
@@ -38,7 +38,7 @@ def main(arguments: list[str], command: tuple[str, ...] = (sys.executable, "-m",
         while True:
             try:
                 line = lines.get(timeout=max(0.0, last + _QUIET - time.monotonic()))
-                news = told(line or "")
+                news = report(line or "")
             except queue.Empty:
                 line, news = "", f"still {doing}"
             else:

@@ -57,15 +57,15 @@ def differences(then: Mapping[str, Any]) -> list[str]:
     """What is otherwise here than `made_with` was, in words; what was not recorded is passed over."""
     now = made_with()
     then = {name: value for name, value in then.items() if isinstance(value, str)}  # records may be damaged
-    told = [f"{name} {then[name]} (here {now[name]})" for name in versions() if then.get(name, now[name]) != now[name]]
+    found = [f"{name} {then[name]} (here {now[name]})" for name in versions() if then.get(name, now[name]) != now[name]]
     before, here = family(then.get("processor") or now["processor"]), family(now["processor"])
-    return told if before == here else [*told, f"a processor of another family, {before} (here {here})"]
+    return found if before == here else [*found, f"a processor of another family, {before} (here {here})"]
 
 
 def warn_of_differences(then: Mapping[str, Any], what: str) -> None:
     """Say once that bits may be others than those of `what`, which was made with `then`."""
-    if told := differences(then):
-        message = f"{what} {', '.join(told)}: pixels may differ"
+    if changes := differences(then):
+        message = f"{what} {', '.join(changes)}: pixels may differ"
         if (os.getpid(), message) not in _warned:
             _warned.add((os.getpid(), message))
             _log.warning("%s", message)

@@ -67,8 +67,8 @@ def compare(
     seconds = _rounds(title, sides, rounds)
     rows = [_row(side, ours, seconds, goals or {}) for side in sides]
     head = (title, "ms a sample", "samples/s", *(f"{side.form} is" for side in ours))
-    told = table(head, rows)
-    return "\n".join([told, "\nNot measured:\n", *(f"- {peer}" for peer in missing)]) if missing else told
+    text = table(head, rows)
+    return "\n".join([text, "\nNot measured:\n", *(f"- {peer}" for peer in missing)]) if missing else text
 
 
 def _check(goals: Goals, sides: Sequence[Side], missing: set[str]) -> None:

@@ -50,6 +50,6 @@ def run(script: str, title: str, method: str, parts: Mapping[str, Part], options
                 blocks.append([found])
     if options.write and not options.quick and len(chosen) == len(parts):
         name = Path(script).stem
-        told = [block if isinstance(block, str) else table(HEAD, block) for block in blocks]
+        tables = [block if isinstance(block, str) else table(HEAD, block) for block in blocks]
         head = f"## {title} (`python benchmarks/{name}.py --write`)"
-        put_section(name, "\n\n".join((head, where, method, *told)))
+        put_section(name, "\n\n".join((head, where, method, *tables)))

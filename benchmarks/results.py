@@ -38,8 +38,8 @@ def times(ratio: float, goal: float | None = None) -> str:
     >>> times(5.521, 6.5), times(648.2)
     ('×5.52, goal ×6.5: missed', '×648')
     """
-    told = f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
-    return told if goal is None else f"{told}, goal ×{goal:g}: {met(ratio >= goal)}"
+    text = f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
+    return text if goal is None else f"{text}, goal ×{goal:g}: {met(ratio >= goal)}"
 
 
 def put_section(name: str, body: str, into: Path = RESULTS) -> None:

@@ -90,13 +90,13 @@ def _rows(folder: Path, samples: int) -> Iterator[Row]:
         for side in _SIDES:
             ratios[side].append(plain / found[side])
             owned[side].append(found["owned"] / found[side])
-        told, like = (_told({side: every[side][-1] for side in _SIDES}) for every in (ratios, owned))
-        yield Row(subject.name, told, f"plain {plain:.3f} ms", like if like != told else "")
+        text, like = (_text({side: every[side][-1] for side in _SIDES}) for every in (ratios, owned))
+        yield Row(subject.name, text, f"plain {plain:.3f} ms", like if like != text else "")
         if min(ratios[side][-1] for side in _SIDES) < _LEAST:
             slower.append(_parts(subject.name, found))
     for what, of in (("geometric mean", geometric_mean), ("median", median), ("least", min)):
-        told, like = (_told({side: of(every[side]) for side in _SIDES}) for every in (ratios, owned))
-        yield Row(f"{what} of {len(ratios['none'])}", told, "", like)
+        text, like = (_text({side: of(every[side]) for side in _SIDES}) for every in (ratios, owned))
+        yield Row(f"{what} of {len(ratios['none'])}", text, "", like)
     for what, every in (("as it is handed out", ratios), ("as an array of its own", owned)):
         count = sum(min(every[side][k] for side in _SIDES) < _LEAST for k in range(len(every["none"])))
         yield Row(f"slower than ×{_LEAST} of plain, {what}", f"{count} recipes", "goal 0", met(not count))
@@ -111,7 +111,7 @@ def _parts(name: str, found: dict[str, float]) -> Row:
     return Row(f"{name}, in µs", ours, f"plain {plain:.0f} µs", f"copies {copies:.0f} · labels {labels:.0f} µs, {most}")
 
 
-def _told(ratios: dict[str, float]) -> str:
+def _text(ratios: dict[str, float]) -> str:
     return " · ".join(f"{side} ×{ratio:.2f}" for side, ratio in ratios.items())
 
 

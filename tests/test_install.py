@@ -21,16 +21,16 @@ def install(monkeypatch):
 
 
 def test_what_is_told(install):
-    told = install.told
-    assert told("Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (190.1 MB)\n") == (
+    report = install.report
+    assert report("Downloading torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl (190.1 MB)\n") == (
         "downloading torch-2.13.0, 190.1 MB"
     )
-    assert told("  Downloading https://host/whl/torch-2.13.0-py3-none-any.whl (1.2 GB)\n") == (
+    assert report("  Downloading https://host/whl/torch-2.13.0-py3-none-any.whl (1.2 GB)\n") == (
         "downloading torch-2.13.0, 1.2 GB"
     )
-    assert told("Installing collected packages: numpy, torch\n") == "installing 2 packages"
-    assert told("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n") is None
-    assert told("Requirement already satisfied: numpy\n") is None
+    assert report("Installing collected packages: numpy, torch\n") == "installing 2 packages"
+    assert report("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n") is None
+    assert report("Requirement already satisfied: numpy\n") is None
 
 
 @pytest.mark.parametrize("status", [0, 3])

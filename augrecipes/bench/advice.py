@@ -122,11 +122,11 @@ def _for_training(tried: Sequence[Point], batch_size: int, step_ms: float, cores
     waiting = _waiting(chosen, batch_ms, step_ms)
     share = f"{waiting:.0%} is waiting".replace("%", " %")
     if chosen.workers:
-        told = f"a batch every {batch_ms:.1f} ms, a training step takes {step_ms:.1f} ms: "
+        text = f"a batch every {batch_ms:.1f} ms, a training step takes {step_ms:.1f} ms: "
         share = share if waiting > _NOTHING else "the loader keeps up, with little to spare"
-        return chosen, told + ("the loader keeps ahead" if ahead else f"{share}; {_others(chosen, tried, cores)}")
-    told = f"a batch takes {batch_ms:.1f} ms, then a training step {step_ms:.1f} ms: {share}"
-    return chosen, told + ("" if ahead else f"; {_others(chosen, tried, cores)}")
+        return chosen, text + ("the loader keeps ahead" if ahead else f"{share}; {_others(chosen, tried, cores)}")
+    text = f"a batch takes {batch_ms:.1f} ms, then a training step {step_ms:.1f} ms: {share}"
+    return chosen, text + ("" if ahead else f"; {_others(chosen, tried, cores)}")
 
 
 def _quickest(tried: Sequence[Point]) -> list[Point]:

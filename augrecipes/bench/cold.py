@@ -25,12 +25,12 @@ class Evicted:
     def __str__(self) -> str:
         if not self.asked:
             return "this system cannot be asked to forget files; they are read from its cache"
-        told = f"{self.asked:,} reads of files that the page cache was asked to drop (posix_fadvise DONTNEED)"
+        text = f"{self.asked:,} reads of files that the page cache was asked to drop (posix_fadvise DONTNEED)"
         if not self.looked:
-            return f"{told}; whether it did cannot be seen here"
+            return f"{text}; whether it did cannot be seen here"
         if self.gone < self.looked:
-            return f"{told}; it kept {self.looked - self.gone:,} of them, so figures are warmer than a first read"
-        return f"{told}, and did; what the disk or its host keeps is out of reach"
+            return f"{text}; it kept {self.looked - self.gone:,} of them, so figures are warmer than a first read"
+        return f"{text}, and did; what the disk or its host keeps is out of reach"
 
 
 def can_evict() -> bool:
@@ -38,7 +38,7 @@ def can_evict() -> bool:
     return hasattr(os, "posix_fadvise")
 
 
-def evict(paths: Iterable[str | bytes], told: Evicted) -> None:
+def evict(paths: Iterable[str | bytes], seen: Evicted) -> None:
     """Ask the system to drop what it keeps of some files. Needs no rights beyond reading them."""
     if not can_evict():
         return
@@ -49,11 +49,11 @@ def evict(paths: Iterable[str | bytes], told: Evicted) -> None:
             continue  # whoever reads it says what is wrong with it
         try:
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            told.asked += 1
+            seen.asked += 1
             kept = _in_memory(handle)
             if kept is not None:
-                told.looked += 1
-                told.gone += not kept
+                seen.looked += 1
+                seen.gone += not kept
         except OSError:
             pass
         finally:

@@ -29,12 +29,12 @@ def verdict(one: str, other: str, ratio: Ratio, work: Ratio | None = None) -> st
         work: of their work, by the processor's clock, which must say the same where the machine was busy; None: it was
             not.
 
-    >>> told = (1.3,) * 9
-    >>> verdict("A", "B", Ratio(1.345, 1.31, 1.38, told))
+    >>> rounds = (1.3,) * 9
+    >>> verdict("A", "B", Ratio(1.345, 1.31, 1.38, rounds))
     'B is 1.31 to 1.38 times as fast as A'
-    >>> verdict("A", "B", Ratio(0.5, 0.4, 0.6, told))
+    >>> verdict("A", "B", Ratio(0.5, 0.4, 0.6, rounds))
     'A is 1.67 to 2.50 times as fast as B'
-    >>> verdict("A", "B", Ratio(1.02, 0.97, 1.08, told))
+    >>> verdict("A", "B", Ratio(1.02, 0.97, 1.08, rounds))
     'A and B: no difference that this machine can show (A 0.93 to 1.03 times as fast)'
     """
     if differs(ratio, work):
@@ -50,8 +50,8 @@ def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
 
     On a busy machine who waits for a core is chance: there the interval of the work must lie on the same side.
 
-    >>> told = (1.3,) * 9
-    >>> differs(Ratio(1.3, 1.2, 1.4, told)), differs(Ratio(1.3, 1.2, 1.4, told), Ratio(1.0, 0.9, 1.1, told))
+    >>> rounds = (1.3,) * 9
+    >>> differs(Ratio(1.3, 1.2, 1.4, rounds)), differs(Ratio(1.3, 1.2, 1.4, rounds), Ratio(1.0, 0.9, 1.1, rounds))
     (True, False)
     """
     if len(ratio.rounds) < FEWEST_ROUNDS:
@@ -64,8 +64,8 @@ def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
 
 def how_sure() -> str:
     """What an interval is, for people."""
-    told = f"{CONFIDENCE:.0%} interval over the rounds; differences below {MARGIN:.0%} are left to chance"
-    return told.replace("%", " %")
+    text = f"{CONFIDENCE:.0%} interval over the rounds; differences below {MARGIN:.0%} are left to chance"
+    return text.replace("%", " %")
 
 
 def waiting(ms: float, cpu_ms: float, reading: float) -> float:

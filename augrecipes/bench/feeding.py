@@ -53,9 +53,9 @@ def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | 
     def train(cases: Sequence[Case]) -> tuple[Training, ...]:
         if step is None or not cases:
             return ()
-        told = lambda done, total: advance("training", done, total)  # noqa: E731
+        tell = lambda done, total: advance("training", done, total)  # noqa: E731
         with no_word_about_cores():
-            return measure(cases, step, scope.batch_size, seconds=scope.seconds, progress=told)
+            return measure(cases, step, scope.batch_size, seconds=scope.seconds, progress=tell)
 
     fed = Feeding(None, train([Case(side) for side in sides]))
     if not scope.workers:

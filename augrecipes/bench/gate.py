@@ -1,4 +1,4 @@
-"""The gate: whether a recipe got slower since a record was taken, told by its ratio to stock albumentations.
+"""The gate: whether a recipe got slower since a record was taken, seen by its ratio to stock albumentations.
 
 A slow day slows stock down as much as the recipe, so their ratio compares runs, and machines of a kind. Stock runs the
 steps that the recipe had when the record was taken, and of those only what albumentations itself has: the yardstick
@@ -151,22 +151,22 @@ def open_baseline(path: Path) -> Baseline:
     Raises:
         BenchError: it is none, or holds no ratios to stock.
     """
-    told = read(path)
+    report = read(path)
     try:
-        stock_ms = {side["recipe"]: side["ms"] for side in told["sides"] if side["level"] == STOCK}
+        stock_ms = {side["recipe"]: side["ms"] for side in report["sides"] if side["level"] == STOCK}
         sides = {
             (side["recipe"], side["level"]): Then(
                 _ratio(side["against_stock"]),
                 _ratio(side["cpu_against_stock"]),
                 {stage["name"]: stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
             )
-            for side in told["sides"]
+            for side in report["sides"]
             if side["against_stock"]
         }
-        texts = {recipe["name"]: recipe["yardstick"] for recipe in told["recipes"]}
-        about = {key: told[key] for key in ("data", "mode", "samples", "batch_size")}
-        date = str(told["machine"]["date"])
-        features = str(told["machine"].get("features", ""))
+        texts = {recipe["name"]: recipe["yardstick"] for recipe in report["recipes"]}
+        about = {key: report[key] for key in ("data", "mode", "samples", "batch_size")}
+        date = str(report["machine"]["date"])
+        features = str(report["machine"].get("features", ""))
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise BenchError(f"{path}: a record that was changed or cut: {error!r}") from None
     if not sides:
@@ -178,10 +178,10 @@ def open_baseline(path: Path) -> Baseline:
     return Baseline(path, date, about, sides, yardsticks, features)
 
 
-def _ratio(told: Mapping[str, Any]) -> Ratio:
+def _ratio(report: Mapping[str, Any]) -> Ratio:
     """A ratio as it was written; ValueError where its numbers make no sense."""
-    middle, low, high = (float(told[key]) for key in ("middle", "low", "high"))
-    found = Ratio(middle, low, high, tuple(map(float, told["rounds"])))
+    middle, low, high = (float(report[key]) for key in ("middle", "low", "high"))
+    found = Ratio(middle, low, high, tuple(map(float, report["rounds"])))
     if not 0 < found.low <= found.middle <= found.high:
         raise ValueError(f"{found.middle} is not between {found.low} and {found.high}")
     return found

@@ -185,8 +185,8 @@ class Bench:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        told: dict[str, Any] = _plain(asdict(self))
-        return told
+        report: dict[str, Any] = _plain(asdict(self))
+        return report
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """By its recipe and level."""
@@ -221,13 +221,13 @@ def read(path: Path) -> dict[str, Any]:
         BenchError: there is none, or it is no record of a comparison, or a newer one.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        report = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
     except (ValueError, RecursionError) as error:  # not text, no JSON, or nested without end
         raise BenchError(f"{path}: no JSON ({error}); write a record with: augrecipes bench … --json") from None
-    found = told.get("schema_version") if isinstance(told, dict) else None
+    found = report.get("schema_version") if isinstance(report, dict) else None
     if found != SCHEMA_VERSION:
         what = "it is no record of `augrecipes bench`" if found is None else f"its schema_version is {found!r}"
         raise BenchError(f"{path}: {what}; this augrecipes reads version {SCHEMA_VERSION}")
-    return dict(told)
+    return dict(report)

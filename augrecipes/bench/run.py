@@ -307,4 +307,4 @@ def _explained(side: Side, setting: Setting) -> dict[str, Any]:
 
 
 def _ignore(what: str, done: int, total: int) -> None:
-    """Nobody is told."""
+    """Progress is reported to nobody."""

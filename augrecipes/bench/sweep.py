@@ -222,4 +222,4 @@ def no_word_about_cores() -> Iterator[None]:
 
 
 def _ignore(what: str, done: int, total: int) -> None:
-    """Nobody is told."""
+    """Progress is reported to nobody."""

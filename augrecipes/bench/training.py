@@ -155,7 +155,7 @@ def measure(
             for k, course in enumerate(courses[::-1] if turn % 2 else courses):
                 course.passes.append(course.run())
                 tell((1 + turn) * len(courses) + k + 1, (1 + rounds) * len(courses))
-    return tuple(course.told() for course in courses)
+    return tuple(course.report() for course in courses)
 
 
 class _Course:
@@ -196,7 +196,7 @@ class _Course:
         """End workers that stayed."""
         self._batches.close()
 
-    def told(self) -> Training:
+    def report(self) -> Training:
         """What the passes came to."""
         columns = {part: [one[part] for one in self.passes] for part in self.passes[0]}
         middles = {part: float(np.median(column)) for part, column in columns.items()}
@@ -226,4 +226,4 @@ def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int,
 
 
 def _ignore(done: int, total: int) -> None:
-    """Nobody is told."""
+    """Progress is reported to nobody."""

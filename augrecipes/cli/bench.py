@@ -13,7 +13,7 @@ from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
 from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, numbers, one_of, overrides
 from augrecipes.cli.progress import parts, progress
-from augrecipes.cli.terminal import say, say_line, told_once
+from augrecipes.cli.terminal import report_once, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.bench.gate import Judgement
@@ -147,8 +147,8 @@ def bench(
     if not recipes:
         raise typer.BadParameter("which recipes? Give files or names of the gallery", param_hint="RECIPE")
     if not more and not data:
-        told = "which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target"
-        raise typer.BadParameter(told, param_hint="DATA")
+        message = "which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target"
+        raise typer.BadParameter(message, param_hint="DATA")
     sources = data_of([*more, *(data or [])])
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
@@ -181,7 +181,7 @@ def bench(
         undecided=None if held is None else partial(held.undecided, limit=limit),
     )
     setting = Setting(sources, section, seed, masks)
-    with told_once():
+    with report_once():
         with parts() as advance:
             found = compare(loaded, setting, options, advance)
         judgement = None if held is None else judge(held, found, limit)

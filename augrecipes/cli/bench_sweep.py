@@ -32,8 +32,8 @@ def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
     yield from (f"  {paint('left out', 'warning', sys.stdout)} {text}" for text in sweep.left_out)
     load, cores = bench.machine.load, bench.machine.cores
     if load is not None and load > _BUSY * cores:
-        told = f"the machine was busy when this began (load {load:.1f}, {cores} cores): measure again when it is not"
-        yield f"  {paint('note', 'warning', sys.stdout)} {told}"
+        text = f"the machine was busy when this began (load {load:.1f}, {cores} cores): measure again when it is not"
+        yield f"  {paint('note', 'warning', sys.stdout)} {text}"
 
 
 def _times(points: Sequence[Point], sweep: Sweep) -> Iterator[str]:
@@ -46,9 +46,9 @@ def _times(points: Sequence[Point], sweep: Sweep) -> Iterator[str]:
         epochs = [_epoch(by_size.get(size)) for size in sweep.sizes]
         rows.append([name, *epochs, *_largest(by_size.get(sweep.sizes[-1]))])
     yield from table(f"{points[0].recipe} · {points[0].level}: seconds of an epoch, by who reads", heads, rows)
-    told = f"{sweep.rounds} rounds in turns after the first; the data has {sweep.available:,} samples"
+    text = f"{sweep.rounds} rounds in turns after the first; the data has {sweep.available:,} samples"
     again = ", larger epochs read some again" if sweep.sizes[-1] > sweep.available else ""
-    yield paint(f"  {told}{again}", "faint", sys.stdout)
+    yield paint(f"  {text}{again}", "faint", sys.stdout)
 
 
 def _epoch(point: Point | None) -> str:
@@ -74,7 +74,7 @@ def _bars(points: Sequence[Point], advice: Advice) -> Iterator[str]:
 
 
 def _call(advice: Advice, batch_size: int) -> str:
-    """How the loader is told."""
+    """The backend and number of workers, as `ar.loader` takes them."""
     if advice.backend == "batches":
         return f"ar.loader(ds, {batch_size}, num_workers=0)"
     return f'ar.loader(ds, {batch_size}, backend="{advice.backend}", num_workers={advice.workers})'

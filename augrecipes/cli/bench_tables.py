@@ -116,10 +116,10 @@ def _accounted(side: SideRecord) -> str:
     found = side.accounted
     if found is None:
         return ""
-    told = f"{100 * found.middle:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f}) of it without clocks"
+    text = f"{100 * found.middle:.0f} % ({100 * found.low:.0f}–{100 * found.high:.0f}) of it without clocks"
     if found.low > 1 + ASTRAY or found.high < 1 - ASTRAY:
-        told += paint(": they do not add up; measure for longer", "warning", sys.stdout)
-    return told
+        text += paint(": they do not add up; measure for longer", "warning", sys.stdout)
+    return text
 
 
 def _effects(name: str, seen: Effects) -> Iterator[str]:

@@ -76,7 +76,7 @@ def check_data(
 
     parsed = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
     _fits(parsed, given, masks, templates)
-    found, told = _check(
+    found, report = _check(
         parsed,
         section,
         given,
@@ -85,7 +85,7 @@ def check_data(
         split=split,
         content=content,
     )
-    answer(told, json_, lambda: _tell(found))
+    answer(report, json_, lambda: _tell(found))
     raise typer.Exit(1 if found.defects or not found.fine else 0)
 
 
@@ -133,7 +133,7 @@ def _check(
             from augrecipes.data.audit.images import check_images
 
             found = check_images(recipe, mode, data, masks=masks, split=split, content=content, advance=advance)
-    told = {
+    report = {
         "kind": recipe.kind,
         "targets": dict(found.listed),
         "fine": found.fine,
@@ -142,7 +142,7 @@ def _check(
         "notes": list(found.notes),
         **more,
     }
-    return found, told
+    return found, report
 
 
 def _tell(found: Checked) -> None:

@@ -72,19 +72,19 @@ def diff(
 
     first, second = _both(a, b, changes, without or [])
     found = compare(first, second, modes)
-    told = found.to_json()
+    report = found.to_json()
     if sources is not None:
-        told["picture"] = str(_draw(first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed,
+        report["picture"] = str(_draw(first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed,
                                     epoch=epoch, masks=masks))  # fmt: skip
 
     def tell() -> None:
         from augrecipes.cli.differences import render
 
         say(render(found))
-        if "picture" in told:
-            say_line(told["picture"])
+        if "picture" in report:
+            say_line(report["picture"])
 
-    answer(told, json_, tell)
+    answer(report, json_, tell)
     raise typer.Exit(0 if found.same else 1)
 
 
@@ -92,13 +92,13 @@ def _given(words: list[str], data: list[str]) -> tuple[str, str, Any]:
     """The two recipes, and the data or None."""
     recipes, more = apart(words)
     if not 1 <= len(recipes) <= 2:
-        told = f"two recipes are compared, or one with its changes; these are {len(recipes)}"
-        raise typer.BadParameter(told, param_hint="A B")
+        message = f"two recipes are compared, or one with its changes; these are {len(recipes)}"
+        raise typer.BadParameter(message, param_hint="A B")
     return recipes[0], recipes[-1], data_of([*more, *data]) if more or data else None
 
 
 def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> tuple[Recipe, Recipe]:
-    """The two recipes; the problems of both at once, each told once."""
+    """The two recipes; the problems of both at once, each reported once."""
     from augrecipes.errors import RecipeError
     from augrecipes.recipe import load
 

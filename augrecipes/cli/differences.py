@@ -13,7 +13,7 @@ from augrecipes.diff.differences import Change, Difference, Side, StepDifference
 _MARKS = {"added": "+", "removed": "-", "moved": ">", "changed": "~"}
 _STYLES = {"+": "good", "-": "error", ">": "warning", "~": "warning"}
 _TITLES = {"train": "training_steps", "eval": "evaluation_steps"}
-_TOLD = 8  # hints and remarks that are printed; the others are counted
+_LISTED = 8  # hints and remarks that are printed; the others are counted
 
 
 def render(found: Difference, width: int | None = None) -> str:
@@ -32,18 +32,18 @@ def render(found: Difference, width: int | None = None) -> str:
     <BLANKLINE>
     they differ: 1 setting; 3 steps are the same
     """
-    told: dict[str, Any] = {"A": _side(found.a), "B": _side(found.b)}
+    report: dict[str, Any] = {"A": _side(found.a), "B": _side(found.b)}
     if found.settings:
-        told["settings"] = [{"setting": one.key, "what differs": _values(one)} for one in found.settings]
+        report["settings"] = [{"setting": one.key, "what differs": _values(one)} for one in found.settings]
     for mode in found.modes:
         rows = [_row(one) for one in found.steps if one.mode == mode]
         if rows:
-            told[_TITLES[mode]] = rows
+            report[_TITLES[mode]] = rows
     for key, lines in (("to_keep_draws", found.hints), ("not_counted_as_differences", found.remarks)):
         if lines:
-            more = [f"and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
-            told[key] = [*lines[:_TOLD], *more]
-    return f"{_painted(tables.render(told, width))}\n\n{_verdict(found)}"
+            more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+            report[key] = [*lines[:_LISTED], *more]
+    return f"{_painted(tables.render(report, width))}\n\n{_verdict(found)}"
 
 
 def _side(side: Side) -> str:

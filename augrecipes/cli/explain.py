@@ -65,14 +65,14 @@ def explain(
     explained = explain_recipe(loaded, section, level, "encoded" if picture is None else "uint8")
     if picture is not None:
         explained = _timed(explained, loaded, picture, masks, seed, seconds)
-    told = explained.to_json()
+    report = explained.to_json()
 
     def tell() -> None:
         from augrecipes.cli.tables import render
 
-        say(render(told))
+        say(render(report))
 
-    answer(told, json_, tell)
+    answer(report, json_, tell)
 
 
 def _timed(

@@ -33,8 +33,8 @@ def sources(recipe: str, *given: Sequence[str] | None) -> str | Folders:
     """
     found = sources_or_none(recipe, *given)
     if found is None:
-        told = "which data? Give a folder, an image or a CSV file; for pairs TARGET=PATH for each target"
-        raise typer.BadParameter(told, param_hint="DATA")
+        message = "which data? Give a folder, an image or a CSV file; for pairs TARGET=PATH for each target"
+        raise typer.BadParameter(message, param_hint="DATA")
     return found
 
 
@@ -43,15 +43,15 @@ def sources_or_none(recipe: str, *given: Sequence[str] | None) -> str | Folders 
     words = [word for some in given for word in some or ()]
     if is_data(recipe):
         recipes = [word for word in words if not is_data(word)] or ["RECIPE"]
-        told = f"{recipe!r} is no recipe, which comes first: {recipes[0]} {recipe}"
-        raise typer.BadParameter(told, param_hint="RECIPE")
+        message = f"{recipe!r} is no recipe, which comes first: {recipes[0]} {recipe}"
+        raise typer.BadParameter(message, param_hint="RECIPE")
     found = data_of(words) if words else None
     if isinstance(found, str) and Path(found).is_dir():
         from augrecipes.pack.check import remains
 
         if remains(Path(found)):
-            told = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
-            raise typer.BadParameter(told, param_hint="DATA")
+            text = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
+            raise typer.BadParameter(text, param_hint="DATA")
     return found
 
 
@@ -102,10 +102,10 @@ def data_of(given: Sequence[str]) -> str | Folders:
     folders: dict[str, list[str]] = {}
     for text, pair in zip(given, named, strict=True):
         if pair is None:
-            told = (
+            message = (
                 f"{text!r} is not all of the data: give one folder, image or CSV file; of pairs each folder needs its"
             )
-            raise typer.BadParameter(f"{told} target: hr={text}", param_hint="DATA")
+            raise typer.BadParameter(f"{message} target: hr={text}", param_hint="DATA")
         if not pair[1]:
             raise typer.BadParameter(f"{text!r} names no folder", param_hint="DATA")
         folders.setdefault(pair[0], []).append(pair[1])

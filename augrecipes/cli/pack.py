@@ -21,7 +21,7 @@ from augrecipes.cli.units import in_bytes
 if TYPE_CHECKING:
     from augrecipes.pack.run import Packing
 
-_TOLD = 6  # unreadable inputs that are named
+_LISTED = 6  # unreadable inputs that are named
 _UNITS = {"image": "images", "pair": "scenes", "bag": "tiles"}
 
 
@@ -136,7 +136,7 @@ def _describe(packing: Packing) -> None:
     times = f", each {plan.epochs} times" if plan.epochs else ""
     room = shutil.disk_usage(packing.out.absolute().parent).free
     kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(size.bytes)} of {in_bytes(room)} free"
-    told = {
+    report = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",
         "because": plan.why,
@@ -144,23 +144,23 @@ def _describe(packing: Packing) -> None:
         "data": units + times,
         "store": f"{packing.out} · {kept}",
     }
-    say(render(told))
-    for told_of in packing.given.notes:
-        say_line(f"note: {told_of}")
-    for what in packing.given.left_out[:_TOLD]:
+    say(render(report))
+    for note in packing.given.notes:
+        say_line(f"note: {note}")
+    for what in packing.given.left_out[:_LISTED]:
         say_line(f"left out: {what}")
-    if len(packing.given.left_out) > _TOLD:
-        say(f"left out: {len(packing.given.left_out) - _TOLD} more")
+    if len(packing.given.left_out) > _LISTED:
+        say(f"left out: {len(packing.given.left_out) - _LISTED} more")
 
 
 def _report(packing: Packing, seconds: float) -> None:
     lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in packing.unreadable)  # once, not once an epoch
     done = f"packed in {seconds:.0f} s, {in_bytes(_taken(packing))}"
     say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
-    for what in list(lost)[:_TOLD]:
+    for what in list(lost)[:_LISTED]:
         say_line(f"unreadable: {what}")
-    if len(lost) > _TOLD:
-        say_line(f"unreadable: {len(lost) - _TOLD:,} more, all listed in {packing.out / 'index.json'}")
+    if len(lost) > _LISTED:
+        say_line(f"unreadable: {len(lost) - _LISTED:,} more, all listed in {packing.out / 'index.json'}")
 
 
 def _taken(packing: Packing) -> int:

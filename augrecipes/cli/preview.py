@@ -62,5 +62,5 @@ def preview(
             loaded, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
             mode=section, optimize=level, masks=masks, progress=advance,
         )  # fmt: skip
-    told = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
-    answer(told, json_, lambda: say_line(written))
+    report = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
+    answer(report, json_, lambda: say_line(written))

@@ -30,8 +30,8 @@ def schema(
     if bench:
         from augrecipes.bench.schema import classes, keys, markdown, words
 
-        told = {cls.__name__: {key.name: [words(key.type), key.about] for key in keys(cls)} for cls in classes()}
-        answer(told, json_, lambda: typer.echo(markdown(), nl=False))  # a document: its lines are as long as they are
+        report = {cls.__name__: {key.name: [words(key.type), key.about] for key in keys(cls)} for cls in classes()}
+        answer(report, json_, lambda: typer.echo(markdown(), nl=False))  # a document: its lines are as long as they are
         return
     from importlib.resources import files
 

@@ -24,11 +24,11 @@ class Table(NamedTuple):
     rows: Sequence[tuple[str, ...]]
 
 
-def render(told: Mapping[str, Any], width: int | None = None) -> str:
+def render(report: Mapping[str, Any], width: int | None = None) -> str:
     """What `Explanation.to_json()` holds, as text.
 
     Args:
-        told: facts, and lists of mappings.
+        report: facts, and lists of mappings.
         width: columns to stay within; None asks the terminal.
 
     >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
@@ -44,8 +44,8 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
       none
     """
     width = columns() if width is None else width
-    timing = told.get("timing")
-    facts = {key: value for key, value in told.items() if not isinstance(value, list | tuple | Mapping)}
+    timing = report.get("timing")
+    facts = {key: value for key, value in report.items() if not isinstance(value, list | tuple | Mapping)}
     if timing is not None:
         facts |= _measured(timing)
     if isinstance(facts.get("digest"), str):
@@ -53,7 +53,7 @@ def render(told: Mapping[str, Any], width: int | None = None) -> str:
     if facts.get("optimize") == "fast":
         facts["optimize"] = "fast (keeps the contracts below; augrecipes verify measures how far)"
     parts = ["\n".join(filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
-    for key, rows in told.items():
+    for key, rows in report.items():
         if isinstance(rows, list | tuple):
             table = _TABLES.get(key, _any)(key, rows)
             if timing is not None and key in _TIMED:

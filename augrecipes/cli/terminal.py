@@ -57,8 +57,8 @@ def paint(text: str, style: str, stream: TextIO) -> str:
 
 
 @contextmanager
-def told_once() -> Iterator[None]:
-    """What the library logs is told once, however often the same data are opened."""
+def report_once() -> Iterator[None]:
+    """Log each message of the library once, however often the same data are opened."""
     said: set[str] = set()
 
     def fresh(record: logging.LogRecord) -> bool:

@@ -24,7 +24,7 @@ _DTYPES: dict[str, tuple[Dtype, ...]] = {
     "float32": ("float32",),
     "both": ("uint8", "float32"),
 }
-_TOLD = 6  # samples left out that are named
+_LISTED = 6  # samples left out that are named
 _SHARES = {"displacement": "compared"}  # what a law's share of pixels counts; else those that differ
 
 
@@ -93,8 +93,8 @@ def verify(
         except DataError as error:  # the figures are worth more than their picture
             complain(error)
     lines = _replay(found, _loading(recipe, changes, without), given, masks)
-    told = _as_json(found, "; ".join(lines)) | ({} if written is None else {"picture": str(written)})
-    answer(told, json_, lambda: _print(found, lines, epochs, written))
+    report = _as_json(found, "; ".join(lines)) | ({} if written is None else {"picture": str(written)})
+    answer(report, json_, lambda: _print(found, lines, epochs, written))
     if not found.ok:
         raise typer.Exit(1)
 
@@ -107,13 +107,13 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
     from augrecipes.verify import LAWS
 
     rounds = f"{epochs} epochs, " if epochs > 1 else ""
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "recipe": f"{found.recipe.name} · {found.mode}",
         "compared": f"{found.optimize} against none · {found.samples} samples, {rounds}seed {found.seed}",
         "images": ", ".join(found.promises),
         "contract": _contract(found),
     }
-    say(render(told))
+    say(render(report))
     say()
     rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
     heads = [*rows[0]] if rows else []
@@ -122,18 +122,18 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
     say()
     say(render({"what each law measures": [{"law": law, "": text} for law, (_, text) in LAWS.items() if law in laws]}))
     say()
-    for error in found.left_out[:_TOLD]:
+    for error in found.left_out[:_LISTED]:
         say_line(f"left out: {error}")
-    if len(found.left_out) > _TOLD:
-        say(f"left out: {len(found.left_out) - _TOLD} more")
+    if len(found.left_out) > _LISTED:
+        say(f"left out: {len(found.left_out) - _LISTED} more")
     for figure in found.warned:
         of = f"{figure.warned} of {figure.samples} samples"
-        told_of = f"{figure.law} of {figure.target}, {figure.dtype}: over its goal in {of}"
-        say(f"{paint('warning:', 'warning', sys.stdout)} {told_of}")
+        text = f"{figure.law} of {figure.target}, {figure.dtype}: over its goal in {of}"
+        say(f"{paint('warning:', 'warning', sys.stdout)} {text}")
     for figure in found.broken:
         of = f"{figure.broken} of {figure.samples} samples"
-        told_of = f"{figure.law} of {figure.target}, {figure.dtype}: {of}; {LAWS[figure.law][1]}"
-        say(f"{paint('broken:', 'error', sys.stdout)} {told_of}")
+        text = f"{figure.law} of {figure.target}, {figure.dtype}: {of}; {LAWS[figure.law][1]}"
+        say(f"{paint('broken:', 'error', sys.stdout)} {text}")
     if found.ok:
         say(paint(f"every contract holds on {found.samples} samples", "good", sys.stdout))
     say("the worst sample again:")
@@ -145,13 +145,13 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
 
 def _contract(found: Verification) -> str:
     """The promise and its rules; that of each dtype, where they differ."""
-    told = {}
+    lines = {}
     for dtype, promise in found.promises.items():
         names = dict.fromkeys(promise.rules)
-        told[dtype] = f"{promise} · {', '.join(names)}" if names else f"{promise} · no rule fired"
-    if len(set(told.values())) == 1:
-        return next(iter(told.values()))
-    return "; ".join(f"{dtype} {text}" for dtype, text in told.items())
+        lines[dtype] = f"{promise} · {', '.join(names)}" if names else f"{promise} · no rule fired"
+    if len(set(lines.values())) == 1:
+        return next(iter(lines.values()))
+    return "; ".join(f"{dtype} {text}" for dtype, text in lines.items())
 
 
 def _row(figure: Figure) -> dict[str, str]:

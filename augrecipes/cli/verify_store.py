@@ -17,7 +17,7 @@ from augrecipes.cli.terminal import paint, say, say_line
 if TYPE_CHECKING:
     from augrecipes.pack.check import Fault
 
-_TOLD = 20  # faults that are named
+_LISTED = 20  # faults that are named
 
 
 def verify_store(
@@ -35,12 +35,12 @@ def verify_store(
     """
     stores = [*(words or []), *(data or [])]
     if len(stores) != 1:
-        told = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
-        raise typer.BadParameter(told, param_hint="STORE")
+        text = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
+        raise typer.BadParameter(text, param_hint="STORE")
     store = Path(stores[0])
     if not store.is_dir():
-        told = "this is no folder" if store.exists() else "there is no such folder"
-        raise typer.BadParameter(f"{stores[0]}: {told}; a store is a folder that `augrecipes pack` has made",
+        message = "this is no folder" if store.exists() else "there is no such folder"
+        raise typer.BadParameter(f"{stores[0]}: {message}; a store is a folder that `augrecipes pack` has made",
                                  param_hint="STORE")  # fmt: skip
     from augrecipes.errors import StoreError
     from augrecipes.pack import check
@@ -56,12 +56,12 @@ def verify_store(
 
 
 def _tell(faults: Sequence[Fault]) -> None:
-    for fault in faults[:_TOLD]:
+    for fault in faults[:_LISTED]:
         say_line(_line(fault))
-    if len(faults) > _TOLD:
-        say(f"{len(faults) - _TOLD:,} more")
-    told = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"
-    say(paint(told, "error" if faults else "good", sys.stdout))
+    if len(faults) > _LISTED:
+        say(f"{len(faults) - _LISTED:,} more")
+    message = f"{len(faults):,} damaged: pack the data again" if faults else "every byte is as it was packed"
+    say(paint(message, "error" if faults else "good", sys.stdout))
 
 
 def _line(fault: Fault) -> str:

@@ -34,11 +34,11 @@ def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
     >>> [row.becomes for row in derived_steps(ar.load("folder-128", overrides={"eval": "derived"}))]
     [('SmallestMaxSize(interpolation: area, max_size: 128)',), ('CenterCrop(height: 128, width: 128)',), ()]
     """
-    return tuple(_told(derive(recipe.steps, recipe.scales.plain()), 0)) if recipe.derived else ()
+    return tuple(_listed(derive(recipe.steps, recipe.scales.plain()), 0)) if recipe.derived else ()
 
 
-def _told(rows: Iterable[Row], depth: int) -> Iterator[DerivedStep]:
+def _listed(rows: Iterable[Row], depth: int) -> Iterator[DerivedStep]:
     for row in rows:
         becomes = () if row.inner else tuple(brief(described(step)) for step in row.becomes)
         yield DerivedStep(row.step.site, depth, becomes, row.why)
-        yield from _told(row.inner, depth + 1)
+        yield from _listed(row.inner, depth + 1)

@@ -181,15 +181,15 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
         `timing`, `ms`: once measured."""
-        told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        report = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         for key in ("shared", "derived"):
-            if not told[key]:
-                del told[key]
+            if not report[key]:
+                del report[key]
         if self.timing is None:
-            del told["timing"]
-            for row in (*told["steps"], *told["plan"]):
+            del report["timing"]
+            for row in (*report["steps"], *report["plan"]):
                 del row["ms"]
-        return told
+        return report
 
 
 def explain(

@@ -69,17 +69,17 @@ def described(step: Step) -> dict[str, Any]:
     >>> described(Step("CenterCrop", Arguments({"height": 8, "width": 8})))["height"]
     8
     """
-    told: dict[str, Any] = {"step": step.name}
+    description: dict[str, Any] = {"step": step.name}
     if step.is_group or step.name == groups.DEGRADE:
-        told |= {**step.args.plain(), "p": 1.0 if step.p is None else step.p}
-        told["steps"] = [described(child) for child in step.steps]
+        description |= {**step.args.plain(), "p": 1.0 if step.p is None else step.p}
+        description["steps"] = [described(child) for child in step.steps]
     else:
-        told |= effective(step)
-    told |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
+        description |= effective(step)
+    description |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
     if not draws_nothing(step):
-        told["site"] = step.site
-        told |= {"share": step.share} if step.share else {}
-    plain: dict[str, Any] = json.loads(json.dumps(told, default=str, sort_keys=True))
+        description["site"] = step.site
+        description |= {"share": step.share} if step.share else {}
+    plain: dict[str, Any] = json.loads(json.dumps(description, default=str, sort_keys=True))
     return plain
 
 
@@ -93,18 +93,18 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def brief(told: dict[str, Any]) -> str:
+def brief(description: dict[str, Any]) -> str:
     """A step, as `described`, in one line: what differs from its class's defaults.
 
     >>> brief(described(Step("CenterCrop", Arguments({"height": 8, "width": 8}))))
     'CenterCrop(height: 8, width: 8)'
     """
-    name = told["step"]
+    name = description["step"]
     defaults = json.loads(json.dumps(effective(Step(name)), default=str))
-    inner = [brief(child) for child in told.get("steps", ())]
+    inner = [brief(child) for child in description.get("steps", ())]
     given = [
         f"{key}: {value}"
-        for key, value in told.items()
+        for key, value in description.items()
         if key not in ("step", "steps", "site") and value != defaults.get(key)
     ]
     return f"{name}({', '.join(given + inner)})" if given or inner else str(name)

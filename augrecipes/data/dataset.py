@@ -78,7 +78,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         self.recipe = as_recipe(recipe, self.kind)
         self.mode, self.seed, self.on_error = mode, int(seed), on_error
         self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **compile_options}
-        # Compiled first: a recipe that cannot run is told before a folder is listed.
+        # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = Clock()
 

@@ -120,7 +120,7 @@ def run_demo(
     """
     console = console or Console()
     out, start = Path(out), perf_counter()
-    with _told_once(console):
+    with _report_once(console):
         console.print(Text("1  A small data set, drawn by formula", style="bold"))
         with _counted(progress, "drawing", tiles + photos + scenes + bags) as advance:
             images = draw_dataset(
@@ -226,8 +226,8 @@ def _draw_grids(
 
 
 @contextmanager
-def _told_once(console: Console) -> Iterator[None]:
-    """What the library logs is printed once, however often the same data are opened."""
+def _report_once(console: Console) -> Iterator[None]:
+    """Print each message that the library logs once, however often the same data are opened."""
     said: set[str] = set()
 
     class Once(logging.Handler):

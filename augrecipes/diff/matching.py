@@ -138,13 +138,13 @@ def _left_over(a: Sequence[Meaning], b: Sequence[Meaning], kept: list[tuple[int,
 def pair_off(a: Sequence[tuple[int, Meaning]], b: Sequence[tuple[int, Meaning]]) -> list[tuple[int, int]]:
     """Pairs of numbered steps of one class with one site, or else with one meaning; each step is in one at most."""
     pairs: list[tuple[int, int]] = []
-    for told in (_site_and_key, _site, _meaning):
+    for key in (_site_and_key, _site, _meaning):
         open_b: dict[str, list[int]] = {}
         done_a, done_b = {i for i, _ in pairs}, {j for _, j in pairs}
         for j, other in reversed(b):
             if j not in done_b:
-                open_b.setdefault(told(other), []).append(j)
-        pairs += [(i, open_b[told(one)].pop()) for i, one in a if i not in done_a and open_b.get(told(one))]
+                open_b.setdefault(key(other), []).append(j)
+        pairs += [(i, open_b[key(one)].pop()) for i, one in a if i not in done_a and open_b.get(key(one))]
     return pairs
 
 

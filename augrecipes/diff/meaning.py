@@ -93,8 +93,8 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | 
     if around.kind == "bag" and draws:
         values["share"] = share
     children = _all(step.steps, inside, place, one_of=step.name == groups.ONE_OF)
-    told = [step.name, values, p, [child.key for child in children]]
-    key = hashlib.sha256(word(told).encode()).hexdigest()
+    parts = [step.name, values, p, [child.key for child in children]]
+    key = hashlib.sha256(word(parts).encode()).hexdigest()
     return Meaning(step, place, behind, values, p, weight, draws, children, key)
 
 

@@ -149,8 +149,8 @@ def _apart(one: _Compared, layout: Layout) -> Cell:
     apart = np.abs(one.a.astype(np.float32) - one.b.astype(np.float32)).max(axis=-1)
     (difference, times), most = amplified(apart), float(apart.max())
     a, b = (out[one.name] for out in one.drawn.outputs)
-    told = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
-    head = f"difference × {times} · most {number(most)}" if most else told
+    text = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
+    head = f"difference × {times} · most {number(most)}" if most else text
     return Cell(layout.fitted(difference), head, quiet=not most)
 
 

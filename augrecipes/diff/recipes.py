@@ -52,10 +52,10 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
-        told = [(pair, _told(pair, mode, remarks, spelt=a.kind != "pair")) for pair in pairs]
-        hints += _hints([(pair, one) for pair, one in told if one is not None])
-        steps += [one for _, one in told if one is not None]
-        alike += sum(one is None for _, one in told)
+        compared = [(pair, _difference(pair, mode, remarks, spelt=a.kind != "pair")) for pair in pairs]
+        hints += _hints([(pair, one) for pair, one in compared if one is not None])
+        steps += [one for _, one in compared if one is not None]
+        alike += sum(one is None for _, one in compared)
     changed = settings.changes(a, b, chosen)
     written = _unfelt(a, b, same=not changed and not steps)
     return Difference(
@@ -110,7 +110,7 @@ def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
         gone, come = i + 1, j + 1
 
 
-def _told(pair: _Pair, mode: Mode, remarks: list[str], *, spelt: bool) -> StepDifference | None:
+def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, spelt: bool) -> StepDifference | None:
     """What is to be said of a pair; None where its steps are the same. What is only spelt differently is a remark."""
     a, b = pair.a, pair.b
     if a is None or b is None:
@@ -152,10 +152,10 @@ def _two_spellings(meaning: Meaning, change: Change) -> str:
     return f"{meaning.step.site}.{change.key}: {change.a} and {change.b} are two spellings of one value"
 
 
-def _hints(told: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
+def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
     """How to keep draws; steps whose group has other draws follow its `id`."""
-    changed = {one.b.place for _, one in told if one.b is not None and one.draws == "changed"}
-    for pair, one in told:
+    changed = {one.b.place for _, one in compared if one.b is not None and one.draws == "changed"}
+    for pair, one in compared:
         a, b = pair.a, pair.b
         if a is None or b is None or one.draws != "changed" or a.step.site == b.step.site or b.place[:-1] in changed:
             continue

@@ -18,21 +18,21 @@ def changes(a: Recipe, b: Recipe, modes: tuple[Mode, ...]) -> tuple[Change, ...]
     ['output.layout']
     """
     mine, other = settings(a, modes), settings(b, modes)
-    if a.kind == b.kind == "pair" and all(_one_output(told) for told in (mine, other)):
-        mine["output"], other["output"] = (next(iter(told["output"].values())) for told in (mine, other))
+    if a.kind == b.kind == "pair" and all(_one_output(each) for each in (mine, other)):
+        mine["output"], other["output"] = (next(iter(each["output"].values())) for each in (mine, other))
     return tuple(compared(mine, other))
 
 
-def _one_output(told: Mapping[str, Any]) -> bool:
+def _one_output(settings: Mapping[str, Any]) -> bool:
     """Whether all targets of a pair leave alike."""
-    outputs = list(told["output"].values())
+    outputs = list(settings["output"].values())
     return all(equal(output, outputs[0]) for output in outputs)
 
 
 def settings(recipe: Recipe, modes: tuple[Mode, ...]) -> dict[str, Any]:
     """Every setting with its default, nested as the file has it."""
     inputs = asdict(recipe.inputs)
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "kind": recipe.kind,
         "scales": dict(recipe.scales),
         "bag": asdict(recipe.bag or Bag()) if recipe.kind == "bag" else {},
@@ -40,22 +40,22 @@ def settings(recipe: Recipe, modes: tuple[Mode, ...]) -> dict[str, Any]:
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
     }
     if recipe.kind == "pair":
-        told["output"] = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
+        values["output"] = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     else:
-        told["output"] = _output(recipe.output)
+        values["output"] = _output(recipe.output)
     if "eval" in modes:
-        told["eval"] = "there" if recipe.eval is not None else None
-    return told
+        values["eval"] = "there" if recipe.eval is not None else None
+    return values
 
 
 def _output(output: Output) -> dict[str, Any]:
     """An output without what says nothing: normalised values have no range, and uint8 has one only."""
-    told = asdict(output)
+    values = asdict(output)
     if output.normalize is not None:
-        told["range"] = None
+        values["range"] = None
     elif output.dtype == "uint8":
-        told["range"] = (0, 255)
-    return told
+        values["range"] = (0, 255)
+    return values
 
 
 def compared(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[Change]:

@@ -36,7 +36,7 @@ def lints() -> dict[str, Lint]:
 def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
     """Everything the lints say of a recipe, in file order, without what the recipe silences.
 
-    What a variant inherits is told at its `extends:`, and the message names the place. A finding is silenced by
+    What a variant inherits is reported at its `extends:`, and the message names the place. A finding is silenced by
     `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Imports no albumentations.
 
     >>> found = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
@@ -48,7 +48,7 @@ def lint(recipe: Recipe | Source) -> tuple[Diagnostic, ...]:
 
 
 def _findings(recipe: Recipe) -> Iterator[Diagnostic]:
-    if recipe.derived:  # of its steps nobody has written a line; what they inherit is told at the training steps
+    if recipe.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
         recipe = replace(recipe, eval=())
     for record in lints().values():
         for finding in record.check(recipe):

@@ -16,13 +16,13 @@ def check(recipe: Recipe) -> Findings:
         (aspect, trained), (other, step) = behind(recipe, training), behind(recipe, evaluation)
         if aspect is None or other is None or other.like(aspect):
             continue
-        message = f"evaluation {_told(other)}, training {_told(aspect)}"
+        message = f"evaluation {_text(other)}, training {_text(aspect)}"
         if trained is not None:
             message += f" ({trained.name} in line {trained.position.line})"
         yield Finding(f"{message}; treat both alike, or write `eval: derived`", step or evaluation[0])
 
 
-def _told(aspect: Aspect) -> str:
+def _text(aspect: Aspect) -> str:
     spread = f"{aspect.low:.2g}" if aspect.low == aspect.high else f"{aspect.low:.2g} to {aspect.high:.2g}"
     if aspect.framed:
         return f"brings whole pictures to width : height = {spread}, whatever theirs was"

@@ -1,4 +1,4 @@
-"""How large numbers may be: what OpenCV's integers and a machine's memory hold, told before the first picture.
+"""How large numbers may be: what OpenCV's integers and a machine's memory hold, checked before the first picture.
 
 The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that
 do not name the argument.
@@ -76,10 +76,10 @@ def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_
     return None if max_bytes is None else _picture(name, arguments, max_bytes)
 
 
-def told(size: int) -> str:
+def size_text(size: int) -> str:
     """A number of bytes in words.
 
-    >>> told(1 << 30), told(10_000)
+    >>> size_text(1 << 30), size_text(10_000)
     ('1 GiB', '10,000 bytes')
     """
     return f"{size:,} bytes" if size % (1 << 30) else f"{size >> 30} GiB"
@@ -113,5 +113,5 @@ def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
 def _too_large(argument: str, height: float, width: float, max_bytes: int) -> Fault:
     if height * width * 3 <= max_bytes:
         return None
-    made = f"{height:,.0f} × {width:,.0f}, more than {told(max_bytes)}"
+    made = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
     return argument, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"

@@ -37,7 +37,7 @@ def _one_size(arguments: Mapping[str, Any]) -> bool:
     return not isinstance(arguments.get("max_size"), list | tuple)
 
 
-def _told_sides(arguments: Mapping[str, Any]) -> bool:
+def _plain_sides(arguments: Mapping[str, Any]) -> bool:
     """Whether every side has its own number, or all have one, and so has what fills them."""
     amount = arguments.get("percent") if arguments.get("px") is None else arguments.get("px")
     fills = (arguments.get("fill"), arguments.get("fill_mask"))
@@ -82,7 +82,7 @@ CAPABILITIES = (
     _resampling(
         "CropAndPad",
         random=False,
-        steady_when=_told_sides,
+        steady_when=_plain_sides,
         size=sizes.kept_if("keep_size", True),
         makes=made.padded_or_cut,
         effect="padding",

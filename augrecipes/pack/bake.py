@@ -113,13 +113,13 @@ class Baker:
         if not isinstance(self.table, Table):
             return {}
         inputs = self.pipeline.recipe.inputs
-        told = {}
+        report = {}
         for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
             if name in done and declared is not None:
                 values: npt.NDArray[Any] = done[name]
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
-                told[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
-        return told
+                report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
+        return report
 
     def _path(self, unit: int) -> str:
         match self.table:

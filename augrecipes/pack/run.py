@@ -120,7 +120,7 @@ def pack(
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
-        advance: told how many rows are done, and of how many.
+        advance: called with how many rows are done, and of how many.
         options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg, `mode` (`train` or `eval`: for this section
             alone), `epochs` (bake so many epochs of steps that draw), `through` (the last step to bake), `seed` of the
             draws; of the data `masks`, `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
@@ -166,7 +166,7 @@ def write(
             writer.add(row, made.items, note=made.note)
             if advance is not None:
                 advance(row + 1, packing.rows)
-        notes = {row: told for row, note in writer.notes.items() if len(told := json.loads(note)) > 1}  # than stamps
+        notes = {row: parts for row, note in writer.notes.items() if len(parts := json.loads(note)) > 1}  # than stamps
         lost_rows = [Unreadable(row, note["path"], note["reason"]) for row, note in notes.items() if "reason" in note]
         about = {"unreadable": [asdict(one) for one in lost_rows]}
         writer.finish(_columns(packing, notes), about=about)
@@ -214,6 +214,6 @@ def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
     return found
 
 
-def _points(told: list[Any]) -> tuple[Any, Any]:
-    dtype, values, labels = told
+def _points(parts: list[Any]) -> tuple[Any, Any]:
+    dtype, values, labels = parts
     return np.array(values, dtype), np.array(labels, np.int64)

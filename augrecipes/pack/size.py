@@ -1,4 +1,4 @@
-"""How large a store will be, told before anything is written."""
+"""How large a store will be, estimated before anything is written."""
 
 from __future__ import annotations
 

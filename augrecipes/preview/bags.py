@@ -16,7 +16,7 @@ from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
-from augrecipes.preview.rows import draws, facts, show_rows, told_draws
+from augrecipes.preview.rows import draws, facts, how_often, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, map_height, sheet_width, tile_px
@@ -82,7 +82,7 @@ def bag_sheet(
     side = tile_px(tiles)
     bags = [_block(one, table, side) for one in shown.rows]
     blocks = [draw_bag(bag, tiles, side) for bag in bags]
-    anew = told_draws(pipeline, "picked and drawn anew in every epoch")
+    anew = how_often(pipeline, "picked and drawn anew in every epoch")
     when = f"after each step, epoch {epoch}" if stages else anew
     out = drawer.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype

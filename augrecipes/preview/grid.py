@@ -18,7 +18,7 @@ from augrecipes.preview.bags import bag_sheet
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.pairs import pair_sheet
-from augrecipes.preview.rows import facts, show_rows, told_draws
+from augrecipes.preview.rows import facts, how_often, show_rows
 from augrecipes.preview.save import checked_path, save_sheet
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
@@ -162,7 +162,7 @@ def _image_sheet(
     layout, body = _stage_rows(drawn, recipe, classes) if stages else _draw_rows(drawn, recipe, epoch, classes)
     image = drawn[0].outputs[0]["image"]
     made = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else told_draws(pipeline, "one draw an epoch"),
+        pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
         f"{image.dtype} {'×'.join(map(str, image.shape))}",
     )  # fmt: skip
     lines = [line for line in (recipe.about, made) if line]

@@ -20,7 +20,7 @@ from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_crops
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
-from augrecipes.preview.rows import facts, show_rows, told_draws
+from augrecipes.preview.rows import facts, how_often, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -82,11 +82,11 @@ def pair_sheet(
     layout = _layout(shown.rows, pipeline, base)
     blocks = [draw_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
-    told = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else told_draws(pipeline, "one draw an epoch"),
+    text = facts(
+        pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
         _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs}),
     )  # fmt: skip
-    lines = [line for line in (recipe.about, f"{told} · scales {scales}") if line]
+    lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
     footers = [*shown.footers(), *files.listing.notes]
     return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
 

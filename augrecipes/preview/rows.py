@@ -17,7 +17,7 @@ logger = logging.getLogger("augrecipes")
 T = TypeVar("T")
 
 _SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
-_TOLD = 6  # files that the foot of a sheet names
+_LISTED = 6  # files that the foot of a sheet names
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Shown(Generic[T]):
         """Lines that name what is left out; the same is logged."""
         for error in self.skipped:
             logger.warning("preview leaves out %s", error)
-        lines = [f"left out: {error}" for error in self.skipped[:_TOLD]]
-        return lines + ([f"left out: {len(self.skipped) - _TOLD} more"] if len(self.skipped) > _TOLD else [])
+        lines = [f"left out: {error}" for error in self.skipped[:_LISTED]]
+        return lines + ([f"left out: {len(self.skipped) - _LISTED} more"] if len(self.skipped) > _LISTED else [])
 
 
 def show_rows(
@@ -94,7 +94,7 @@ def draws(pipeline: Pipeline) -> bool:
     return pipeline.mode == "train" or any(random_in_eval.check(pipeline.recipe))
 
 
-def told_draws(pipeline: Pipeline, train: str) -> str:
+def how_often(pipeline: Pipeline, train: str) -> str:
     """How often draws are made: `train` in training."""
     if pipeline.mode == "train":
         return train

@@ -37,7 +37,7 @@ def _or(*choices: Schema) -> Schema:
     return {"anyOf": list(choices)}
 
 
-def _told(schema: Schema, about: str) -> Schema:
+def _described(schema: Schema, about: str) -> Schema:
     return {**schema, "description": about}
 
 
@@ -49,7 +49,7 @@ _PRESENCE = {"enum": list(get_args(Presence))}
 _STEPS = _list({"$ref": "#/$defs/step"})
 
 IMAGE = _mapping(
-    channels=_told(_COUNT, "Of decoded images; grey is replicated."),
+    channels=_described(_COUNT, "Of decoded images; grey is replicated."),
     min_size={
         "type": "array",
         "prefixItems": [_COUNT, _COUNT],
@@ -103,11 +103,11 @@ OUTPUT = _mapping(
     Output(),
     dtype={"enum": ["float32", "float16", "uint8"]},
     layout={"enum": ["chw", "hwc"]},
-    normalize=_told(
+    normalize=_described(
         _or({"enum": ["imagenet", "none"]}, {**_mapping(**_NUMBERS), "required": ["mean", "std"]}),
         "Of values in 0..1.",
     ),
-    range=_told({"enum": [[0, 1], [0, 255], [-1, 1]]}, "What 0 and full scale become without normalize."),
+    range=_described({"enum": [[0, 1], [0, 255], [-1, 1]]}, "What 0 and full scale become without normalize."),
     color={"enum": ["rgb", "bgr", "y", "gray"]},
     where={"enum": ["host", "device"]},
 )
@@ -124,29 +124,29 @@ TOP = _mapping(
     version={"const": 1, "description": "Version of the recipe language."},
     # A name of digits is a number to YAML.
     recipe={"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$", "description": "Name of the recipe."},
-    about=_told(_TEXT, "One sentence for people."),
+    about=_described(_TEXT, "One sentence for people."),
     kind={"enum": list(get_args(Kind))},
     optimize={"enum": list(get_args(Optimize))},
-    inputs=_told(INPUTS, "What arrives, checked before the first sample."),
-    steps=_told(_STEPS, "Training steps."),
-    eval=_told(
+    inputs=_described(INPUTS, "What arrives, checked before the first sample."),
+    steps=_described(_STEPS, "Training steps."),
+    eval=_described(
         _or({"const": WORD}, _STEPS),
         f"Validation and test steps; `{WORD}`: the training steps without their draws.",
     ),
-    output=_told(
+    output=_described(
         {**OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}},
         "What leaves the last step; of a pair also by target.",
     ),
-    scales=_told(SCALES, "Pairs: relative grid of each target."),
-    bag=_told(BAG, "Bags: how the tiles are picked."),
-    allow_resampling=_told(_FLAG, "Pairs: let shared geometry resample."),
-    max_bytes=_told(
+    scales=_described(SCALES, "Pairs: relative grid of each target."),
+    bag=_described(BAG, "Bags: how the tiles are picked."),
+    allow_resampling=_described(_FLAG, "Pairs: let shared geometry resample."),
+    max_bytes=_described(
         _or(_COUNT, _NULL),
         "Of the largest picture that a step may make, in memory; null: of any. More is an error before it is made.",
     ),
     extends={"type": "string", "minLength": 1, "description": "Gallery name or path of the recipe that this varies."},
-    set=_told({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
-    without=_told(_or(_list(_TEXT), _TEXT), "Variants: steps left out."),
+    set=_described({"type": "object"}, "Variants: values by address, such as RandomCrop.height."),
+    without=_described(_or(_list(_TEXT), _TEXT), "Variants: steps left out."),
 )
 KEYS: tuple[str, ...] = tuple(TOP["properties"])
 
@@ -158,11 +158,11 @@ STEP_KEYS: dict[str, Schema] = {
         "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$",
         "description": "Name of the step's draws; keeps them when equal steps are added before it.",
     },
-    "target": _told(
+    "target": _described(
         _or(_TEXT, {**_list(_TEXT, 1), "uniqueItems": True}),
         "Pairs: the targets that the step is limited to; default all.",
     ),
-    "at": _told(_TEXT, "Pairs: the target whose pixels the numbers count; default the coarsest."),
+    "at": _described(_TEXT, "Pairs: the target whose pixels the numbers count; default the coarsest."),
     "share": {"enum": ["tile", "bag"], "description": "Bags: a new draw for every tile, or one for the whole bag."},
 }
 _CHILDREN = _list({"$ref": "#/$defs/step"}, 1)
@@ -182,14 +182,14 @@ GROUPS: dict[str, Schema] = {
         replace={**_FLAG, "default": False, "description": "Whether one may be drawn again."},
     ),
     groups.SEQUENTIAL: _group("The steps one after another, all or none."),
-    groups.RANDOM_ORDER: _group("The steps in random order.", n=_told(_COUNT, "How many; default all.")),
+    groups.RANDOM_ORDER: _group("The steps in random order.", n=_described(_COUNT, "How many; default all.")),
 }
 DEGRADE: Schema = {
     **_mapping(
         p={"const": 1, "default": 1.0, "description": "Always 1: the target would not exist otherwise."},
-        source=_told(_TEXT, "The target that is degraded; it stays as it is."),
+        source=_described(_TEXT, "The target that is degraded; it stays as it is."),
         steps=_CHILDREN,
-        target=_told(_TEXT, "The target that is made."),
+        target=_described(_TEXT, "The target that is made."),
         id=STEP_KEYS["id"],
     ),
     "description": "Makes one target out of another.",

@@ -22,7 +22,7 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
 
     Args:
         paths: the files.
-        advance: told how many are done, and of how many.
+        advance: called with how many are done, and of how many.
 
     >>> read_headers(["missing.png"])
     ['no such file']

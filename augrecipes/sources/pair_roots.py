@@ -69,9 +69,9 @@ def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[Group
     lengths = {name: len(given) for name, given in lists.items() if not files[name]}
     apart = len(set(lengths.values())) == 1 and len(lengths) == len(lists)
     if not apart and len({n for n in lengths.values() if n > 1}) > 1:
-        told = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        text = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise DataError(
-            f"the lists of folders differ in length ({told}): the i-th folders of all targets belong together; "
+            f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together; "
             "give lists of one length, or one folder for a target"
         )
     count = max(lengths.values(), default=1) if apart else 1

@@ -167,10 +167,10 @@ class _Group:
             if len(files) > 1:
                 also = [file.path for file in others.get(key, [])] if others else []
                 if others is not None and not also:
-                    continue  # told as files without a partner
+                    continue  # reported as files without a partner
                 with_ = f" (with {', '.join(also)})" if also else ""
-                told = ", ".join(file.path for file in files)
-                message = f"one scene, several {target}: {told}{with_}"
+                text = ", ".join(file.path for file in files)
+                message = f"one scene, several {target}: {text}{with_}"
                 self._add("ambiguous", [*(file.path for file in files), *also], message)
         for same in alike.values():
             if len(same) > 1:
@@ -244,8 +244,8 @@ class _Group:
         if len(left) < len(every):
             self.unclaimed = left
         elif left:
-            told = f"{' and '.join(shared)} lie in one folder, and no name tells them apart"
-            self._add("ambiguous", left, f"{told}: {len(left):,} files, {left[0]} first")
+            text = f"{' and '.join(shared)} lie in one folder, and no name tells them apart"
+            self._add("ambiguous", left, f"{text}: {len(left):,} files, {left[0]} first")
 
     def _large(self, file: Named) -> bool:
         """In a folder that targets share: whether names of this form are the largest target's, and no other's."""

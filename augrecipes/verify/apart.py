@@ -1,4 +1,4 @@
-"""Two maps of one output compared, wherever both can be told: off borders, folds and repeated edges."""
+"""Two maps of one output compared, wherever both are certain: off borders, folds and repeated edges."""
 
 from __future__ import annotations
 

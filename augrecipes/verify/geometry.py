@@ -82,11 +82,11 @@ class Geometry:
         for name in self.origins:
             mine = [one for one in seen if one.name == name]
             self._places(name, mine, place)
-            told = [one for one in mine if one.apart.where.any()]
-            if told:
-                self._truth(name, told, given, place)
-                self._detail(name, told, given, place)
-                self._loss(name, told, pictures, given, place)
+            certain = [one for one in mine if one.apart.where.any()]
+            if certain:
+                self._truth(name, certain, given, place)
+                self._detail(name, certain, given, place)
+                self._loss(name, certain, pictures, given, place)
         if "mask" in given.rest:
             self._mask([(one, plain[one.leg][0].mask, fast[one.leg][0].mask) for one in seen], place)
         return done

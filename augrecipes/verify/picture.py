@@ -104,7 +104,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
-    told = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
+    text = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
     target = f"{name} · " if recipe.kind == "pair" else ""
     masked = "mask" in again.plain and "mask" in again.given.rest
     return _Shown(
@@ -114,7 +114,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
         np.nan_to_num(apart, nan=255.0, posinf=255.0),
         (again.given.rest["mask"], again.plain["mask"], again.fast["mask"]) if masked else None,
         f"{path.parent.name}/{path.name}",
-        f"{target}index {place.index}{tile} · epoch {place.epoch}{floats} · {told}",
+        f"{target}index {place.index}{tile} · epoch {place.epoch}{floats} · {text}",
     )
 
 
@@ -142,6 +142,6 @@ def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
         cells.append(Cell(fitted, head, quiet=head == "mask"))
     differs = np.asarray(plain) != np.asarray(fast)
     share = float(differs.mean())
-    told = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
-    cells.append(Cell(layout.fitted(ink(differs.astype(np.float32))), told))
+    text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
+    cells.append(Cell(layout.fitted(ink(differs.astype(np.float32))), text))
     return Row(cells, one.caption, one.note)

@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.bench.report.headline import readers
 from augrecipes.bench.report.palette import SHADES
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 SEEN = 0.005  # of a bar; what takes less is hardly seen
 _AROUND = "around the steps"
@@ -108,11 +108,11 @@ def short(label: str) -> str:
     return label.partition("(")[0].rpartition("/")[2].removesuffix("#1")
 
 
-def stages(told: Told) -> Stack:
+def stages(report: Report) -> Stack:
     """Of each side its stages; of stock, which is not taken apart, the whole."""
     steps = [
         (stage["name"], stage["ms"] >= SEEN * side["ms"])
-        for side in in_order(told)
+        for side in in_order(report)
         for stage in side["stages"]
         if stage["kind"] == "step"
     ]
@@ -120,21 +120,21 @@ def stages(told: Told) -> Stack:
     shades = _shades([*(name for name, seen in steps if seen), *(name for name, _ in steps)])
     return _stack(
         Bar(side["recipe"], side["level"], "", _stage_parts(side, shades), side["ms"], side["mad"])
-        for side in in_order(told)
+        for side in in_order(report)
     )
 
 
-def in_order(told: Told) -> list[Told]:
+def in_order(report: Report) -> list[Report]:
     """The sides, stock beside its recipe."""
-    return _by_recipe(told, told["sides"])
+    return _by_recipe(report, report["sides"])
 
 
-def _by_recipe(told: Told, found: Sequence[Told]) -> list[Told]:
-    names = [recipe["name"] for recipe in told["recipes"]]
+def _by_recipe(report: Report, found: Sequence[Report]) -> list[Report]:
+    names = [recipe["name"] for recipe in report["recipes"]]
     return sorted(found, key=lambda one: names.index(one["recipe"]))
 
 
-def _stage_parts(side: Told, shades: Mapping[str, int]) -> tuple[Part, ...]:
+def _stage_parts(side: Report, shades: Mapping[str, int]) -> tuple[Part, ...]:
     whole = sum(stage["ms"] for stage in side["stages"]) or 1.0
     return tuple(
         Part(
@@ -160,12 +160,12 @@ def _shades(labels: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def training(told: Told) -> Stack:
+def training(report: Report) -> Stack:
     """Of each way to train the parts of one step."""
-    return _stack(_training_bar(one) for one in _by_recipe(told, told.get("training") or ()))
+    return _stack(_training_bar(one) for one in _by_recipe(report, report.get("training") or ()))
 
 
-def _training_bar(one: Told) -> Bar:
+def _training_bar(one: Report) -> Bar:
     parts = tuple(
         Part(part["name"], _TRAINING.get(part["name"], "training"), part["ms"], part["mad"], part["share"])
         for part in one["parts"]

@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.bench.advice import rate
 from augrecipes.bench.report.headline import readers
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 WIDTH, HEIGHT = 340, 220  # of a panel, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 30, 38
@@ -83,11 +83,11 @@ class Panel:
     @property
     def summary(self) -> str:
         """For those who cannot see it."""
-        told = "; ".join(dot.title for line in self.lines for dot in line.dots)
-        return f"{self.title}, {self.samples:,} samples an epoch: {told}"
+        text = "; ".join(dot.title for line in self.lines for dot in line.dots)
+        return f"{self.title}, {self.samples:,} samples an epoch: {text}"
 
 
-def panels(sweep: Told) -> list[Panel]:
+def panels(sweep: Report) -> list[Panel]:
     """Small multiples; panels of one size share the scale of seconds."""
     workers = sorted({point["workers"] for point in sweep["points"]})
     ticks = {size: ticks_to(slowest(sweep, size)) for size in sizes(sweep)}
@@ -95,27 +95,27 @@ def panels(sweep: Told) -> list[Panel]:
     return [_panel(title, size, points, workers, ticks[size], advised) for (title, size), points in grouped(sweep)]
 
 
-def sizes(sweep: Told) -> list[int]:
+def sizes(sweep: Report) -> list[int]:
     """Samples of an epoch, ascending."""
     return sorted({point["samples"] for point in sweep["points"]})
 
 
-def across(sweep: Told) -> int:
+def across(sweep: Report) -> int:
     """Panels side by side: those of one recipe, where it has several."""
     several = len(sizes(sweep))
     return min(several if several > 1 else len(list(grouped(sweep))), 3)
 
 
-def slowest(sweep: Told, size: int) -> float:
+def slowest(sweep: Report, size: int) -> float:
     """Seconds of the slowest epoch of a size, with what it varies by."""
     return max(float(p["seconds"] + p["mad"]) for p in sweep["points"] if p["samples"] == size)
 
 
-def grouped(sweep: Told) -> Iterator[tuple[tuple[str, int], list[Told]]]:
+def grouped(sweep: Report) -> Iterator[tuple[tuple[str, int], list[Report]]]:
     """Points by recipe with level, and size of the epoch, in the order in which recipes come."""
     order = list(dict.fromkeys(f"{point['recipe']} · {point['level']}" for point in sweep["points"]))
 
-    def key(point: Told) -> tuple[str, int]:
+    def key(point: Report) -> tuple[str, int]:
         return f"{point['recipe']} · {point['level']}", point["samples"]
 
     ordered = sorted(sweep["points"], key=lambda p: (order.index(key(p)[0]), p["samples"], p["workers"]))
@@ -138,7 +138,7 @@ def ticks_to(value: float) -> list[float]:
 def _panel(
     title: str,
     size: int,
-    points: Sequence[Told],
+    points: Sequence[Report],
     workers: Sequence[int],
     ticks: Sequence[float],
     advised: set[tuple[Any, ...]],
@@ -167,7 +167,7 @@ def _panel(
     return Panel(title, size, tuple(lines), xs, ys)
 
 
-def title_of(point: Told) -> str:
+def title_of(point: Report) -> str:
     """One measurement in words.
 
     >>> title_of({"backend": "threads", "workers": 2, "seconds": 1.5, "mad": 0.25, "samples_per_second": 1234.6})

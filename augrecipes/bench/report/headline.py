@@ -7,45 +7,45 @@ from typing import Any
 
 from augrecipes.bench.advice import rate
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 STOCK = "stock"
 
 
-def headline(told: Told) -> str:
+def headline(report: Report) -> str:
     """One sentence: of several recipes which is quickest, of one how it compares with stock or with its other level."""
-    sides = last_sides(told)
+    sides = last_sides(report)
     if len(sides) > 2:
-        return _quickest(told, sides)
+        return _quickest(report, sides)
     if len(sides) == 2:
-        return _text(_between(told, *map(name_of, sides)))
+        return _text(_between(report, *map(name_of, sides)))
     (side,) = sides
-    mine = [verdict for verdict in told["verdicts"] if name_of(side) in (verdict["one"], verdict["other"])]
+    mine = [verdict for verdict in report["verdicts"] if name_of(side) in (verdict["one"], verdict["other"])]
     against = [verdict for verdict in mine if verdict["other"] == f"{side['recipe']} · {STOCK}"] or mine
     if against:
         return _text(against[0])
     return f"{name_of(side)}: {rate(side['samples_per_second'])} samples a second"
 
 
-def last_sides(told: Told) -> list[Told]:
+def last_sides(report: Report) -> list[Report]:
     """Of each recipe the level that counts: the last that was measured."""
-    return list({side["recipe"]: side for side in told["sides"] if side["level"] != STOCK}.values())
+    return list({side["recipe"]: side for side in report["sides"] if side["level"] != STOCK}.values())
 
 
-def starves(told: Told, side: Told) -> str:
+def starves(report: Report, side: Report) -> str:
     """How much of a training step waits for a side's samples, by who reads; empty: not measured."""
     waiting = [
         f"{100 * part['share']:.0f}\N{NO-BREAK SPACE}% with {readers(one['backend'], one['workers'])}"
-        for one in told.get("training") or ()
+        for one in report.get("training") or ()
         for part in one["parts"]
         if (one["recipe"], one["level"], part["name"]) == (side["recipe"], side["level"], "loading")
     ]
     return f"Of a training step so much is waiting: {', '.join(waiting)}" if waiting else ""
 
 
-def advised(told: Told, side: Told) -> str:
+def advised(report: Report, side: Report) -> str:
     """Who should read a side's samples; empty: not measured."""
-    advice = (told.get("sweep") or {"advice": ()})["advice"]
+    advice = (report.get("sweep") or {"advice": ()})["advice"]
     return next((readers(one["backend"], one["workers"]) for one in advice if one["recipe"] == side["recipe"]), "")
 
 
@@ -61,27 +61,27 @@ def readers(backend: str, workers: int) -> str:
     return f"{workers} {one if workers == 1 else several}"
 
 
-def name_of(side: Told) -> str:
+def name_of(side: Report) -> str:
     """Recipe and level, as verdicts have it."""
     return f"{side['recipe']} · {side['level']}"
 
 
-def _quickest(told: Told, sides: Sequence[Told]) -> str:
+def _quickest(report: Report, sides: Sequence[Report]) -> str:
     ordered = sorted(sides, key=lambda side: float(side["ms"]))
     first = name_of(ordered[0])
-    tied = [name_of(side) for side in ordered[1:] if not _between(told, first, name_of(side))["differs"]]
+    tied = [name_of(side) for side in ordered[1:] if not _between(report, first, name_of(side))["differs"]]
     if tied:
         several = f"{', '.join([first, *tied[:-1]])} and {tied[-1]}"
         return f"{several} are the quickest of {len(sides)}, and cannot be told apart"
-    return f"{first} is the quickest of {len(sides)}; {_text(_between(told, first, name_of(ordered[1])))}"
+    return f"{first} is the quickest of {len(sides)}; {_text(_between(report, first, name_of(ordered[1])))}"
 
 
-def _between(told: Told, one: str, other: str) -> Told:
+def _between(report: Report, one: str, other: str) -> Report:
     """The verdict on two sides, whichever comes first in it."""
-    found: Told = next(v for v in told["verdicts"] if {v["one"], v["other"]} == {one, other})
+    found: Report = next(v for v in report["verdicts"] if {v["one"], v["other"]} == {one, other})
     return found
 
 
-def _text(verdict: Told) -> str:
+def _text(verdict: Report) -> str:
     """A verdict without its figures where there is no difference."""
     return str(verdict["text"]) if verdict["differs"] else str(verdict["text"]).rpartition(" (")[0]

@@ -23,7 +23,7 @@ from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
 from augrecipes.bench.report.thumbnails import Grid
 from augrecipes.data.reading.listing import words_of
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 _TITLES = {
     "gate": "Against the baseline", "speed": "Speed", "stages": "Where a sample’s time goes",
@@ -35,36 +35,36 @@ _LONGEST_TABLE = 24  # rows; longer ones are folded
 _BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "no workers: this process reads"}
 
 
-def page(told: Told, pictures: Grid | str, judgement: Judgement | None, record: str, plots: Sequence[str]) -> str:
+def page(report: Report, pictures: Grid | str, judgement: Judgement | None, record: str, plots: Sequence[str]) -> str:
     """A comparison as an HTML page.
 
     Args:
-        told: as `Bench.to_json()` has it, or as `bench.json` was read.
+        report: as `Bench.to_json()` has it, or as `bench.json` was read.
         pictures: of the same samples, or why there are none.
         judgement: of the gate.
-        record: name of the file beside the page that holds `told`.
+        record: name of the file beside the page that holds `report`.
         plots: names of pictures beside it.
     """
-    waits = told.get("training") or ()
-    sweep = told.get("sweep")
-    ablations = [one["ratio"] for recipe in told["recipes"] for one in recipe["ablations"] if one["ratio"]]
-    sides = bars.in_order(told)
+    waits = report.get("training") or ()
+    sweep = report.get("sweep")
+    ablations = [one["ratio"] for recipe in report["recipes"] for one in recipe["ablations"] if one["ratio"]]
+    sides = bars.in_order(report)
     clocked = [{**side, "astray": _astray(side["accounted"])} for side in sides if side["stages"]]
     present = {
         "gate": judgement is not None, "stages": clocked, "training": waits, "workers": sweep,
-        "effects": any(recipe["effects"] for recipe in told["recipes"]), "ablations": ablations,
+        "effects": any(recipe["effects"] for recipe in report["recipes"]), "ablations": ablations,
     }  # fmt: skip
     return environment().get_template("page.html.j2").render(
-        told=told, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
+        report=report, pictures=pictures, judgement=judgement, record=record, plots=plots, style=_style(),
         sections={name: title for name, title in _TITLES.items() if present.get(name, True)},
-        headline=headline(told), last=last_sides(told), starves=starves, advised=advised,
-        how_sure=how_sure(), margin=1 + MARGIN, data=words_of(told["data"]),
-        levels={r["name"]: [s["level"] for s in told["sides"] if s["recipe"] == r["name"]] for r in told["recipes"]},
-        stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(told),
-        stages=bars.stages(told), training=bars.training(told), steps_told=list(_steps(waits)),
+        headline=headline(report), last=last_sides(report), starves=starves, advised=advised,
+        how_sure=how_sure(), margin=1 + MARGIN, data=words_of(report["data"]),
+        levels={r["name"]: [s["level"] for s in sides if s["recipe"] == r["name"]] for r in report["recipes"]},
+        stock=any(side["against_stock"] for side in sides), sides=sides, clocked=clocked, verdicts=_verdicts(report),
+        stages=bars.stages(report), training=bars.training(report), step_texts=list(_steps(waits)),
         panels=curve.panels(sweep) if sweep else [], across=curve.across(sweep) if sweep else 1,
         backends=list(backends(sweep)), curve=curve, paint=LIGHT,
-        verdict_scale=scale_of([verdict["ratio"] for verdict in told["verdicts"]]),
+        verdict_scale=scale_of([verdict["ratio"] for verdict in report["verdicts"]]),
         gate_scale=scale_of([asdict(one.change) for one in judgement.gates] if judgement else []),
         ablation_scale=scale_of(ablations), longest_table=_LONGEST_TABLE,
     )  # fmt: skip
@@ -94,15 +94,15 @@ def _style() -> str:
     return palette + _template("style.css")
 
 
-def _verdicts(told: Told) -> dict[str, list[Told]]:
+def _verdicts(report: Report) -> dict[str, list[Report]]:
     """Those between recipes, and folded those between levels of one; where there are no others they are not folded."""
-    owner = {name_of(side): side["recipe"] for side in told["sides"]}
-    between = [one for one in told["verdicts"] if owner[one["one"]] != owner[one["other"]]]
-    within = [one for one in told["verdicts"] if one not in between]
+    owner = {name_of(side): side["recipe"] for side in report["sides"]}
+    between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
+    within = [one for one in report["verdicts"] if one not in between]
     return {"shown": between or within, "folded": within if between else []}
 
 
-def _steps(waits: Sequence[Told]) -> Iterator[str]:
+def _steps(waits: Sequence[Report]) -> Iterator[str]:
     """What stood in for the training, each once.
 
     >>> common = {"step": "train.py, Net", "batch_size": 8, "device": "cpu"}
@@ -118,13 +118,13 @@ def _steps(waits: Sequence[Told]) -> Iterator[str]:
         yield f"{step}: {count} steps in batches of {batch_size}, {device}"
 
 
-def backends(sweep: Told | None) -> Iterator[tuple[str, str, str]]:
+def backends(sweep: Report | None) -> Iterator[tuple[str, str, str]]:
     """Name, colour and words of each backend that there is."""
     there = {point["backend"] for point in sweep["points"]} if sweep else set()
     yield from ((name, colour, _BACKENDS[name]) for name, colour in curve.BACKENDS.items() if name in there)
 
 
-def _astray(accounted: Told | None) -> bool:
+def _astray(accounted: Report | None) -> bool:
     """Whether the stages certainly do not add up to the whole."""
     return accounted is not None and (accounted["low"] > 1 + ASTRAY or accounted["high"] < 1 - ASTRAY)
 
@@ -161,11 +161,11 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _shares(ratio: Told) -> str:
+def _shares(ratio: Report) -> str:
     return f"{100 * ratio['middle']:.0f} % ({100 * ratio['low']:.0f}–{100 * ratio['high']:.0f})"
 
 
-def _filled(effects: Told) -> float | None:
+def _filled(effects: Report) -> float | None:
     """Share of the last picture that is border; None: not measured."""
     found = [effect["filled"] for effect in effects["steps"] if effect["filled"] is not None]
     return sum(found) if found else None
@@ -175,12 +175,12 @@ def _ratio(change: Change) -> dict[str, float]:
     return asdict(change)
 
 
-def _speed(verdict: Told) -> Told:
+def _speed(verdict: Report) -> Report:
     """How many times as fast the side that a verdict's text names first is as the other.
 
-    >>> told = _speed({"one": "A", "text": "A is 2.00 to 2.00 times as fast as B",
+    >>> report = _speed({"one": "A", "text": "A is 2.00 to 2.00 times as fast as B",
     ...                "ratio": {"low": 0.5, "middle": 0.5, "high": 0.5}})
-    >>> told["middle"]
+    >>> report["middle"]
     2.0
     """
     ratio = verdict["ratio"]
@@ -189,7 +189,7 @@ def _speed(verdict: Told) -> Told:
     return {"low": 1 / ratio["high"], "middle": 1 / ratio["middle"], "high": 1 / ratio["low"]}
 
 
-def _differs(ratio: Told) -> bool:
+def _differs(ratio: Report) -> bool:
     """Whether the interval leaves what chance may do."""
     return bool(ratio["low"] > 1 + MARGIN or ratio["high"] < 1 / (1 + MARGIN))
 

@@ -16,17 +16,17 @@ _WIDTH, _MARGIN = 940, 24
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
-Told = Mapping[str, Any]
+Report = Mapping[str, Any]
 
 
-def draw(told: Told) -> dict[str, bytes]:
+def draw(report: Report) -> dict[str, bytes]:
     """SVG files by name: those for which there is something to show."""
-    return {name: _rendered(**chart) for name, chart in zip(NAMES, _charts(told), strict=True) if chart}
+    return {name: _rendered(**chart) for name, chart in zip(NAMES, _charts(report), strict=True) if chart}
 
 
-def _charts(told: Told) -> Iterator[dict[str, Any]]:
+def _charts(report: Report) -> Iterator[dict[str, Any]]:
     """What each file shows; empty: nothing."""
-    stages, training, sweep = bars.stages(told), bars.training(told), told.get("sweep")
+    stages, training, sweep = bars.stages(report), bars.training(report), report.get("sweep")
     yield _stacked(stages, "Where a sample’s time goes", "ms a sample") if stages.apart else {}
     yield _workers(sweep) if sweep else {}
     yield _stacked(training, "Where a training step’s time goes", "ms a batch") if training.bars else {}
@@ -39,7 +39,7 @@ def _stacked(stack: bars.Stack, title: str, unit: str) -> dict[str, Any]:
     return {"title": title, "unit": unit, "stack": stack, "parts": parts, "row": row, "height": height}
 
 
-def _workers(sweep: Told) -> dict[str, Any]:
+def _workers(sweep: Report) -> dict[str, Any]:
     panels, across = curve.panels(sweep), curve.across(sweep)
     wide = (_WIDTH - _MARGIN) / across
     scale = min(1.2, wide / (curve.WIDTH + _MARGIN))

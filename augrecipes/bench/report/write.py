@@ -77,16 +77,16 @@ def write_report(
     """
     usable_folder(folder)
     write(bench, folder / RECORD)
-    told = bench.to_json()
-    drawn = plots.draw(told)
+    report = bench.to_json()
+    drawn = plots.draw(report)
     for name in plots.NAMES:
         if name in drawn:
             atomic.write(folder / name, drawn[name])
         else:
             (folder / name).unlink(missing_ok=True)  # of an earlier report
-    levels = {side["recipe"]: side["level"] for side in last_sides(told)}
+    levels = {side["recipe"]: side["level"] for side in last_sides(report)}
     pictures = _pictures(recipes, setting, levels, progress)
-    text = page(told, pictures, judgement, RECORD, tuple(drawn))
+    text = page(report, pictures, judgement, RECORD, tuple(drawn))
     atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
     return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn))
 
@@ -94,7 +94,7 @@ def write_report(
 def _pictures(
     recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, str], progress: Progress | None
 ) -> Grid | str:
-    """Pictures of the samples, or why there are none: what was measured is told all the same."""
+    """Pictures of the samples, or why there are none: what was measured is reported all the same."""
     try:
         return grid(recipes, setting, levels, progress=progress)
     except AugrecipesError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.errors import DataError
-from augrecipes.ops.bounds import told
+from augrecipes.ops.bounds import size_text
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.made import Made
 
@@ -39,8 +39,8 @@ def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> 
         if height * width * values > max_bytes:
             raise DataError(
                 f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
-                f"{cell * shape[1]:,}, more than {told(max_bytes)}; draw smaller factors, leave out pictures of such a "
-                "size, or raise the recipe's `max_bytes`",
+                f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out pictures of "
+                "such a size, or raise the recipe's `max_bytes`",
                 step=site,
             )
         return found

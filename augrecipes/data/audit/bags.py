@@ -1,4 +1,4 @@
-"""Bags of tiles, looked at file by file; every defect is told."""
+"""Bags of tiles, looked at file by file; every defect is reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
-from augrecipes.data.tables.pair_sizes import told
+from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
@@ -32,7 +32,7 @@ def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, cont
     for one, size in zip(found.samples, sizes, strict=True):
         short = needs(recipe, mode, size) if size else ""
         if size and short:
-            found.blame("small", one, f"{one.image} {told(size)}: {short}")
+            found.blame("small", one, f"{one.image} {size_text(size)}: {short}")
     if content:
         decode(recipe, found, advance)
     found.notes += unusual(headers)

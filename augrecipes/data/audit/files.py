@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.data.tables.pair_checks import first_crop, upright
-from augrecipes.data.tables.pair_sizes import Size, told
+from augrecipes.data.tables.pair_sizes import Size, size_text
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
@@ -86,10 +86,10 @@ def needs(recipe: Recipe, mode: Mode, size: Size) -> str:
     """Why an image is too small, or nothing."""
     least = recipe.inputs.min_size
     if least and (size[0] < least[0] or size[1] < least[1]):
-        return f"the recipe's inputs ask for {told(least)}"
+        return f"the recipe's inputs ask for {size_text(least)}"
     crop = first_crop(recipe.section(mode) or (), {"image": 1})
     if crop and (size[0] < crop[0][0] or size[1] < crop[0][1]):
-        return f"{crop[1]} needs {told(crop[0])}"
+        return f"{crop[1]} needs {size_text(crop[0])}"
     return ""
 
 

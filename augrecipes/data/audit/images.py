@@ -1,4 +1,4 @@
-"""Images, and their masks, labels, boxes and keypoints, looked at file by file; every defect is told."""
+"""Images, and their masks, labels, boxes and keypoints, looked at file by file; every defect is reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
 from augrecipes.data.checks import presence_of, untaken
 from augrecipes.data.tables.csvfile import Rows, choose_split, read_rows
-from augrecipes.data.tables.pair_sizes import told
+from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import columns_of, match_masks
@@ -42,7 +42,7 @@ def check_images(
         masks: with a folder: a folder of masks.
         split: of a CSV file.
         content: decode every file; otherwise their headers and ends are read.
-        advance: told what is done, and how much of it.
+        advance: called with what is done, and how much of it.
 
     Raises:
         DataError: there is nothing to look at.
@@ -156,13 +156,15 @@ def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHead
     if one.mask is not None:
         of_mask = size_of(one, one.mask, headers, found)
         if size and of_mask and size != of_mask:
-            found.blame("mask", one, f"{one.mask} is {told(of_mask)}, but its image {one.image} is {told(size)}")
+            found.blame(
+                "mask", one, f"{one.mask} is {size_text(of_mask)}, but its image {one.image} is {size_text(size)}"
+            )
     if size is None:
         return
     short = needs(recipe, mode, size)
     if short:
-        found.blame("small", one, f"{one.image} {told(size)}: {short}")
-    place = f"{one.where}{one.image} {told(size)}"
+        found.blame("small", one, f"{one.image} {size_text(size)}: {short}")
+    place = f"{one.where}{one.image} {size_text(size)}"
     boxes, keypoints = recipe.inputs.boxes, recipe.inputs.keypoints
     wrong: list[tuple[str, Any, int, str]] = []
     if one.boxes is not None and boxes is not None:

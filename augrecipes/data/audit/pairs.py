@@ -1,4 +1,4 @@
-"""Pairs, looked at file by file; every defect is told."""
+"""Pairs, looked at file by file; every defect is reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_pairs(
         names: templates of names by target, with folders.
         split: of a CSV file.
         content: also compare each small image with its large one, reduced.
-        advance: told what is done, and how much of it.
+        advance: called with what is done, and how much of it.
 
     Returns:
         What was found, and the scenes.

@@ -125,9 +125,9 @@ def tell_epoch(dataset: Any, epoch: int) -> None:
     """
     with reading(Reading(epoch)):
         for each in wrappers(dataset):
-            told = getattr(each, "set_epoch", None)
-            if callable(told):
-                told(epoch)
+            set_epoch = getattr(each, "set_epoch", None)
+            if callable(set_epoch):
+                set_epoch(epoch)
 
 
 def wrappers(dataset: Any, depth: int = 32) -> Iterator[Any]:

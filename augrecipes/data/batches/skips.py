@@ -64,10 +64,10 @@ def reason_of(error: DataError) -> str:
     return f"step {error.step}: {error.reason}" if error.step else error.reason
 
 
-def told(records: Sequence[Skipped], most: int = 50) -> Lines:
+def report(records: Sequence[Skipped], most: int = 50) -> Lines:
     """What a log says of a pass's records: how many of which sort, and the files with the reasons.
 
-    >>> print(told([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
+    >>> print(report([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
     1 samples could not be read and were replaced, 1 tiles were left out of their bags:
       a.png: cut off
       s/1.png: empty

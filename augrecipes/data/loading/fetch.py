@@ -81,15 +81,15 @@ class Reader(Dataset[Any]):
         self.has_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, SampleDataset) and dataset.gathers
         self.uneven: set[str] = set()
-        self._told: int | None = None
+        self._epoch: int | None = None
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def tell(self, epoch: int) -> None:
         """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
-        if epoch != self._told:
-            self._told = epoch
+        if epoch != self._epoch:
+            self._epoch = epoch
             tell_epoch(self.dataset, epoch)
 
     def __getitems__(self, order: Order) -> Delivery:

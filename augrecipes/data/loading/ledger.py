@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from augrecipes.data.batches.skips import Skipped, told
+from augrecipes.data.batches.skips import Skipped, report
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.place import Place
 from augrecipes.data.loading.state import Progress
@@ -43,7 +43,7 @@ class Ledger:
         self._place.finished(progress)
         self._readers.rest()
         if self.skipped:
-            _log.warning("epoch %d: %s", progress.epoch, told(self.skipped))
+            _log.warning("epoch %d: %s", progress.epoch, report(self.skipped))
 
     def broken(self) -> None:
         """A pass has ended in an error."""

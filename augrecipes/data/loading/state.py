@@ -108,8 +108,8 @@ def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
             raise LoaderError(f"the state is damaged: its {name} is {reprlib.repr(value)}, not names and values")
     names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
     if names:
-        told = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
-        raise LoaderError(f"the state belongs to another loader: {told}")
+        text = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
+        raise LoaderError(f"the state belongs to another loader: {text}")
     epoch, done, ahead = state["epoch"], state["batches"], state.get("ahead", [])
     for name, value, most in (("epoch", epoch, _LAST_EPOCH), ("batches", done, batches)):
         if not _is_count(value, most):

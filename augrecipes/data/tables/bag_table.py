@@ -110,10 +110,10 @@ def bags_of_folders(
     names = [bags.name(i) for i in range(len(bags))]
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        told = listed(
+        text = listed(
             f"{name}: {', '.join(bags[i] for i, other in enumerate(names) if other == name)}" for name in twice
         )
-        raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{told}")
+        raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
     given = _labels_of(names, _label_files(roots, labels), problems)
     if given is None:
         return joined
@@ -150,7 +150,7 @@ def _label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str
     return present
 
 
-def _labels_of(names: list[str], files: list[str], told: list[Problem] | None = None) -> list[str] | None:
+def _labels_of(names: list[str], files: list[str], collected: list[Problem] | None = None) -> list[str] | None:
     """The label of every bag, from files that must name each bag once."""
     if not files:
         return None
@@ -173,8 +173,8 @@ def _labels_of(names: list[str], files: list[str], told: list[Problem] | None = 
                 label[bag], where[bag] = value, rows.where(i)
         problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
     problems += [f"bag {name!r} has no row" for name in names if name not in label]
-    if problems and told is not None:
-        told += [(0, what) for what in problems]
+    if problems and collected is not None:
+        collected += [(0, what) for what in problems]
         return None
     if problems:
         given = sum(map(bool, label.values()))
@@ -243,8 +243,8 @@ def _disagreements(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray
         for i, (value, bag) in enumerate(zip(values, bag_of.tolist(), strict=True)):
             start = int(first[bag])
             if value != values[start] and (bag, column) not in problems:
-                told = f"{column} {value!r}, but {values[start]!r} in line {rows.lines[start]}"
-                problems[bag, column] = rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {told}"
+                text = f"{column} {value!r}, but {values[start]!r} in line {rows.lines[start]}"
+                problems[bag, column] = rows.lines[i], f"bag {rows.columns['bag'][i]!r}: {text}"
     return list(problems.values())
 
 

@@ -162,9 +162,9 @@ def check_present(rows: Rows, column: str, paths: PathTable) -> None:
     """DataError listing the lines whose files do not exist."""
     missing = missing_files(paths)
     if missing:
-        told = "; ".join(f"line {rows.lines[i]}: {paths[i]}" for i in missing[:10])
+        text = "; ".join(f"line {rows.lines[i]}: {paths[i]}" for i in missing[:10])
         more = f"; and {len(missing) - 10} more" if len(missing) > 10 else ""
-        raise DataError(f"{len(missing)} files of column {column} do not exist: {told}{more}", rows.where(missing[0]))
+        raise DataError(f"{len(missing)} files of column {column} do not exist: {text}{more}", rows.where(missing[0]))
 
 
 def missing_files(paths: PathTable) -> list[int]:
@@ -191,7 +191,7 @@ def _delimiter(header: str) -> str:
 
 
 def _header(name: str, line: int, fields: list[str], known: Sequence[str], required: Sequence[str]) -> list[str]:
-    """The columns' names; those that nobody reads are told in the log, unless they look like typing errors."""
+    """The columns' names; those that nobody reads are reported in the log, unless they look like typing errors."""
     where = f"{name}:{line}"
     columns = [value.strip().lower() for value in fields]
     for column in columns:

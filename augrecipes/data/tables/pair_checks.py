@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from augrecipes.data.tables.pair_sizes import Size, fits, misfit, told
+from augrecipes.data.tables.pair_sizes import Size, fits, misfit, size_text
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Step
@@ -74,7 +74,7 @@ class Cropped:
         are, px = ("is" if self.count == 1 else "are"), f"{'up to ' if self.count > 1 else ''}{self.most} px"
         return (
             f"{images} {are} {px} larger than the scales allow: the top left is used "
-            f"(first: {self.first} {told(self.before)} → {told(self.after)}, width×height)"
+            f"(first: {self.first} {size_text(self.before)} → {size_text(self.after)}, width×height)"
         )
 
 
@@ -84,7 +84,7 @@ def check_headers(
     """Positions of the scenes that are fine, what is wrong with the others, and what is cut off those that are fine."""
     defects: list[Defect] = []
     fine: list[int] = []
-    told_of: set[str] = set()
+    known: set[str] = set()
     cuts: dict[str, list[tuple[int, str, Size, Size]]] = {name: [] for name in wanted.targets}
     for position, paths in enumerate(scenes):
         found = _unreadable(wanted, paths, headers)
@@ -97,9 +97,9 @@ def check_headers(
         if not found:
             fine.append(position)
             _cut(wanted, paths, sizes, cuts)
-        # A file that stands in several rows is told once.
-        defects += [defect for defect in found if defect.message not in told_of]
-        told_of.update(defect.message for defect in found)
+        # A file that stands in several rows is reported once.
+        defects += [defect for defect in found if defect.message not in known]
+        known.update(defect.message for defect in found)
     summaries = [_summary(name, cut, len(fine)) for name, cut in cuts.items() if cut]
     return fine, defects, summaries
 
@@ -139,26 +139,26 @@ def _sizes(wanted: Wanted, paths: tuple[str, ...], sizes: Mapping[str, Size]) ->
     for name in others:
         why = misfit(first, name, sizes, wanted.units)
         if why:
-            two = f"{of[first]} {told(sizes[first])} and {of[name]} {told(sizes[name])}"
+            two = f"{of[first]} {size_text(sizes[first])} and {of[name]} {size_text(sizes[name])}"
             found.append(Defect("size", (of[first], of[name]), f"{two}: {why}"))
     return found or _too_small(wanted, of, sizes)
 
 
 def _too_small(wanted: Wanted, of: Mapping[str, str], sizes: Mapping[str, Size]) -> list[Defect]:
-    files = " and ".join(f"{of[name]} {told(sizes[name])}" for name in of)
+    files = " and ".join(f"{of[name]} {size_text(sizes[name])}" for name in of)
     room = fits(sizes, wanted.units)
     if room is None:  # a single target of less than one cell
         return [Defect("size", tuple(of.values()), f"{files}: smaller than one common cell")]
     short = [name for name, least in wanted.min_size.items() if name in of and min(np.subtract(sizes[name], least)) < 0]
     if short:
-        least = " and ".join(f"{told(wanted.min_size[name])} of {name}" for name in of)
+        least = " and ".join(f"{size_text(wanted.min_size[name])} of {name}" for name in of)
         return [Defect("small", tuple(of.values()), f"{files}: the recipe's inputs ask for {least}")]
     if wanted.crop is None:
         return []
     (rows, columns), step = wanted.crop
     if room[0] >= rows and room[1] >= columns:
         return []
-    needs = " and ".join(f"{told((rows * wanted.units[n], columns * wanted.units[n]))} of {n}" for n in of)
+    needs = " and ".join(f"{size_text((rows * wanted.units[n], columns * wanted.units[n]))} of {n}" for n in of)
     return [Defect("small", tuple(of.values()), f"{files}: {step} needs {needs}")]
 
 
@@ -166,8 +166,8 @@ def _channels(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, Mayb
     said = [_colour(headers[path], grey_only=wanted.channels == 1) for path in paths]  # type: ignore[arg-type]
     if len(set(said)) < 2:
         return []
-    told_ = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
-    return [Defect("channels", paths, told_)]
+    text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
+    return [Defect("channels", paths, text)]
 
 
 def _colour(head: ImageHeader, *, grey_only: bool) -> str:

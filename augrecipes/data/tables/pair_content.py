@@ -25,7 +25,7 @@ _SAME = 0.35  # correlation below which two images are not taken for one scene
 _SURE = 0.6  # correlation from which on another place, turn or scene explains an image
 _FARTHEST = 12  # px: shifts that are looked for
 _BETTER = 0.85  # a shift must leave at most this much of what is unexplained without it
-_LEVELS = 18.0  # a difference of means that is told
+_LEVELS = 18.0  # a difference of means that is reported
 _TURNS = {
     "mirrored left to right": (False, False, True),
     "upside down (mirrored)": (False, True, False),

@@ -63,14 +63,14 @@ def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) 
     """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
     wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
     if made := [name for name in roots if name in recipe.scales and name not in targets]:
-        told = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
+        text = f"{' and '.join(made)} is made by the recipe's Degrade and is not read"
     elif unknown := [name for name in roots if name not in targets]:
-        told = f"no target is called {' or '.join(map(repr, unknown))}"
+        text = f"no target is called {' or '.join(map(repr, unknown))}"
     elif missing := [name for name in targets if name not in roots]:
-        told = f"no folder was given for {' and '.join(missing)}"
+        text = f"no folder was given for {' and '.join(missing)}"
     else:
         return
-    raise DataError(f"{told}; {recipe.name} takes {wanted}, or a CSV file with a column for each")
+    raise DataError(f"{text}; {recipe.name} takes {wanted}, or a CSV file with a column for each")
 
 
 def wanted_by(

@@ -32,7 +32,7 @@ def compare_scenes(
         targets: names, the largest scale first.
         scenes: the paths of each scene; their sizes fit the scales.
         units: pixels of every target in one common cell.
-        advance: told how many scenes are done, and of how many.
+        advance: called with how many scenes are done, and of how many.
 
     Returns:
         What does not show the same, in the order of the scenes.
@@ -45,7 +45,7 @@ def compare_scenes(
                 advance(len(done), len(scenes))
     found: list[Defect] = []
     for k in range(1, len(targets)):
-        found += _told([looks[k - 1] for looks in done], [(paths[0], paths[k]) for paths in scenes])
+        found += _defects([looks[k - 1] for looks in done], [(paths[0], paths[k]) for paths in scenes])
     return found
 
 
@@ -73,7 +73,7 @@ def _cut_and_compare(large: Any, small: Any, unit: int, other: int) -> Looks:
     return compare(large[: rows * unit, : columns * unit], small[: rows * other, : columns * other])
 
 
-def _told(looks: Sequence[Compared], pairs: Sequence[tuple[str, str]]) -> list[Defect]:
+def _defects(looks: Sequence[Compared], pairs: Sequence[tuple[str, str]]) -> list[Defect]:
     seen = {i: one for i, one in enumerate(looks) if isinstance(one, Looks)}
     where = list(seen)
     thumbs = np.stack([one.large for one in seen.values()]) if seen else None

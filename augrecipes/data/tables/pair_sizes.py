@@ -12,10 +12,10 @@ Size = tuple[int, int]  # height, width
 _LARGEST_RATIO = 16
 
 
-def told(size: Size) -> str:
+def size_text(size: Size) -> str:
     """A size as people say it, width first.
 
-    >>> told((300, 451))
+    >>> size_text((300, 451))
     '451×300'
     """
     return f"{size[1]}×{size[0]}"
@@ -61,7 +61,7 @@ def looks_like(large: Size, small: Size) -> int | None:
 def _wanted(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str:
     height, width = (n // units[large] * units[small] for n in sizes[large])
     more = units[small] - 1
-    return told((height, width)) + (f" (or up to {more} px more)" if more else "")
+    return size_text((height, width)) + (f" (or up to {more} px more)" if more else "")
 
 
 def _looks(large: str, small: str, sizes: Mapping[str, Size], units: Mapping[str, int]) -> str | None:

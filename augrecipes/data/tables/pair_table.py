@@ -106,8 +106,8 @@ def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str
     every = read_rows(path, known=(*scales, *_COLUMNS), required=())
     absent = [name for name in order if name not in every.columns]
     if absent:
-        told = " and ".join(f"`{name}`" for name in absent)
-        raise DataError(f"no column {told}; a list of pairs has a column for each of {', '.join(order)}", every.path)
+        text = " and ".join(f"`{name}`" for name in absent)
+        raise DataError(f"no column {text}; a list of pairs has a column for each of {', '.join(order)}", every.path)
     keep = choose_split(every, split)
     folder = Path(every.path).parent
     scenes: list[tuple[str, ...]] = []

@@ -1,4 +1,4 @@
-"""What is wrong with a list of samples, told all at once."""
+"""What is wrong with a list of samples, reported all at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from augrecipes.errors import DataError, Lines, harmless
 
-_TOLD = 200  # problems that one message lists
+_LISTED = 200  # problems that one message lists
 Problem = tuple[int, str]  # line of a file, what is wrong with it
 
 
@@ -17,8 +17,8 @@ def listed(problems: Iterable[str]) -> Lines:
     '\\n  no label\\n  no bag'
     """
     lines = [f"\n  {harmless(problem)}" for problem in problems]
-    more = [f"\n  and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
-    return Lines("".join([*lines[:_TOLD], *more]))
+    more = [f"\n  and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return Lines("".join([*lines[:_LISTED], *more]))
 
 
 def refuse(path: str, problems: Sequence[Problem]) -> None:
@@ -34,5 +34,5 @@ def refuse(path: str, problems: Sequence[Problem]) -> None:
         line, what = problems[0]
         raise DataError(what, f"{path}:{line}")
     if problems:
-        told = listed(f"line {line}: {what}" for line, what in sorted(problems))
-        raise DataError(f"{len(problems)} problems in its rows:{told}", path)
+        text = listed(f"line {line}: {what}" for line, what in sorted(problems))
+        raise DataError(f"{len(problems)} problems in its rows:{text}", path)

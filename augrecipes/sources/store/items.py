@@ -154,8 +154,8 @@ def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int
         end: where the last item ends.
     """
     if {name: getattr(column, "dtype", np.dtype("O")).str for name, column in table.items()} != _COLUMNS:
-        told = ", ".join(f"{name} {dtype}" for name, dtype in _COLUMNS.items())
-        raise ValueError(f"the columns of a target are {told}")
+        text = ", ".join(f"{name} {dtype}" for name, dtype in _COLUMNS.items())
+        raise ValueError(f"the columns of a target are {text}")
     start, size, shape, sample, first = (table[name] for name in ("start", "size", "shape", "sample", "rows"))
     count = start.size
     wanted = dict.fromkeys(_COLUMNS, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}

@@ -39,7 +39,7 @@ class Stage:
         store: where it will be published.
         plan: what it is to be, as JSON.
         files: names of the targets' files and the bytes to leave free at their beginning, in the targets' order.
-        progress: is told bytes read back and their total.
+        progress: called with the bytes read back and their total.
 
     Attributes:
         folder: what will be published.

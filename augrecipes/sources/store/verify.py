@@ -45,7 +45,7 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 
     Args:
         path: the store.
-        progress: is told bytes and total.
+        progress: called with the bytes and total.
     """
     try:
         store = open_store(path)  # the index, the columns and all sizes

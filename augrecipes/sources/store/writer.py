@@ -67,7 +67,7 @@ class StoreWriter:
             about: what else to keep in the index, as JSON; keys come back sorted.
             quality: of jpeg, 1 to 100.
             expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
-            progress: is told bytes and total while what is staged is read back.
+            progress: called with the bytes and total while what is staged is read back.
 
         Raises:
             StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
