@@ -12,33 +12,68 @@ from typing import Any
 Fault = tuple[str, str] | None
 
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
+SMALLEST = 1e-6  # but for 0: what is less is divided by, squared and lost
 MOST_BYTES = 1 << 30  # of a picture that a recipe makes, unless it says otherwise
 
 # Arguments that end much sooner: beyond, memory or time runs out on the smallest picture, or a formula breaks. By the
 # name of the argument in every class, or in one class alone.
-_KERNEL, _RATIO = (-LARGEST, 1001), (0.02, 50)
+_KERNEL, _RATIO, _SIGMA = (-LARGEST, 1001), (0.02, 50), (0, 250)
 LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
     "blur_limit": _KERNEL,
+    "fill": (0, 255),
     "num_holes_range": (0, 10_000),
+    "num_masks_x": (0, 10_000),
+    "num_masks_y": (0, 10_000),
     ("CLAHE", "tile_grid_size"): (1, 256),
     ("Defocus", "radius"): (0, 500),
     ("Downscale", "scale_range"): (0.01, 1),
     ("MedianBlur", "blur_limit"): (-LARGEST, 255),
     ("ElasticTransform", "sigma"): (0, 250),
+    ("Erasing", "ratio"): _RATIO,
+    ("Erasing", "scale"): (0, 1),
+    ("GaussianBlur", "blur_limit"): (0, 1001),
+    ("GaussianBlur", "sigma_limit"): _SIGMA,
     ("GlassBlur", "iterations"): (1, 100),
     ("GlassBlur", "max_delta"): (1, 100),
     ("GlassBlur", "sigma"): (0.1, 100),
     ("GridDistortion", "num_steps"): (1, 100),
     ("GridDropout", "holes_number_xy"): (1, 1000),
+    ("GridElasticDeform", "num_grid_xy"): (1, 100),
     ("Morphological", "scale"): (1, 1000),
+    ("Pad", "padding"): (0, LARGEST),
     ("PiecewiseAffine", "nb_cols"): (2, 100),
     ("PiecewiseAffine", "nb_rows"): (2, 100),
     ("RandomGravel", "number_of_patches"): (1, 1000),
-    ("RandomGridShuffle", "grid"): (1, 1000),
+    ("RandomGridShuffle", "grid"): (1, 100),
     ("RandomRain", "blur_value"): (1, 1001),
+    ("RandomRain", "drop_width"): (1, 1000),
     ("RandomResizedCrop", "ratio"): _RATIO,
+    ("RandomShadow", "num_shadows_limit"): (1, 1000),
+    ("RandomShadow", "shadow_dimension"): (3, 1000),
     ("RandomSizedCrop", "w2h_ratio"): _RATIO,
+    ("RandomSunFlare", "num_flare_circles_range"): (1, 1000),
+    ("RandomSunFlare", "src_color"): (0, 255),
+    ("RandomSunFlare", "src_radius"): (2, 10_000),
+    ("Spatter", "gauss_sigma"): _SIGMA,
+    ("Superpixels", "max_size"): (16, LARGEST),
+    ("Superpixels", "n_segments"): (1, 500),
+    ("ThinPlateSpline", "num_control_points"): (2, 20),
+    ("ToGray", "num_output_channels"): (1, 128),
+    ("ZoomBlur", "max_factor"): (1, 10),
+    ("ZoomBlur", "step_factor"): (0.001, LARGEST),
 }
+# Ranges that a formula divides by: 0 may be drawn, next to never, but not always.
+ABOVE_0 = {
+    ("AdvancedBlur", "noise_limit"),
+    ("AdvancedBlur", "sigma_x_limit"),
+    ("AdvancedBlur", "sigma_y_limit"),
+    ("Erasing", "scale"),
+    ("GaussianBlur", "sigma_limit"),
+    ("RingingOvershoot", "cutoff"),
+    ("ShotNoise", "scale_range"),
+}
+# Pairs of which the second number must be as large as the first, or larger by 1: it is never drawn.
+RISING = {("ChannelDropout", "channel_drop_range"): 0, ("CropAndPad", "px"): 1, ("GridDropout", "unit_size_range"): 1}
 
 # Arguments that two sides of a picture are made of, by class.
 _SIDES: dict[str, tuple[str, ...]] = {
@@ -67,12 +102,20 @@ def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_
     """
     for argument, value in arguments.items():
         low, high = LIMITS.get((name, argument)) or LIMITS.get(argument, (-LARGEST, LARGEST))
-        for number in _numbers(value):
+        numbers = list(_numbers(value))
+        for number in numbers:
             if not -LARGEST <= number <= LARGEST:
                 return argument, f"numbers are at most {LARGEST:,} either way, got {number}"
+            if 0 < abs(number) < SMALLEST:
+                return argument, f"numbers are 0, or at least {SMALLEST:f} either way, got {number}"
             if not low <= number <= high:
                 bound = f"at most {high:,}" if number > high else f"at least {low:g}"
                 return argument, f"must be {bound} to be carried out, got {number}"
+        if (name, argument) in ABOVE_0 and numbers and max(numbers) == 0:
+            return argument, "must reach beyond 0, which alone makes no picture"
+        more = RISING.get((name, argument))
+        if more is not None and any(second < first + more for first, second in _pairs(value)):
+            return argument, f"the second number must be {'above' if more else 'at least'} the first, got {value}"
     return None if max_bytes is None else _picture(name, arguments, max_bytes)
 
 
@@ -93,6 +136,13 @@ def _numbers(value: Any) -> Iterator[float]:
             yield from _numbers(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield value
+
+
+def _pairs(value: Any) -> Iterator[tuple[float, float]]:
+    for item in value if isinstance(value, list | tuple) else ():
+        yield from _pairs(item)
+    if isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], list | tuple):
+        yield value[0], value[1]
 
 
 def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:

@@ -64,6 +64,7 @@ class Capability:
             instead of a new one; None: never.
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the picture has as many; None: for any.
+        forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
         tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
         tint_error: from the arguments (defaults merged) to the levels by which its operations may differ from the step,
             and how hard they amplify; None: two levels, and `gain`.
@@ -115,6 +116,7 @@ class Capability:
     windowed: bool = False
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
+    forgets: Mapping[str, Any] | None = None
     tint: Operations | None = None
     tint_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     draws_from: frozenset[str] | None = None

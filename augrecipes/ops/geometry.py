@@ -164,7 +164,7 @@ CAPABILITIES = (
     _geometric("Morphological", grids="alike", in_place=True),
     _covering("CoarseDropout"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
-    _covering("Erasing"),
+    _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
     _covering("GridDropout"),
     _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
     _geometric("PixelDropout", in_place=True, effect="noise"),

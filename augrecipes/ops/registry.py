@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -213,6 +213,8 @@ def construct(step: Step) -> Any:
         wrap_apply(made, _on_a_copy)
     if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
         wrap_apply(made, _of_channels, channels)
+    if record is not None and record.forgets is not None:
+        made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     return made
 
 

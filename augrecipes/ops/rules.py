@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from augrecipes.ops.bounds import LIMITS
-
 Fault = tuple[str, str] | None
 Rule = Callable[[Mapping[str, Any]], Fault]
 
@@ -94,6 +92,15 @@ def _affine(a: Mapping[str, Any]) -> Fault:
 
 def _range(value: Any) -> tuple[float, float]:
     return _pair(value) if isinstance(value, list) else (value, value)
+
+
+def _coarse_dropout(a: Mapping[str, Any]) -> Fault:
+    # Stricter: the class takes both as what the heights are. A width of 0 is 0 either way.
+    height, width = a["hole_height_range"][1], a["hole_width_range"][1]
+    if height < 1 < width or 0 < width < 1 <= height:
+        what = "hole_height_range and hole_width_range both count pixels, or both are fractions of the picture"
+        return "hole_width_range", f"{what}, got {a['hole_height_range']} and {a['hole_width_range']}"
+    return None
 
 
 def _color_jitter(a: Mapping[str, Any]) -> Fault:
@@ -200,11 +207,10 @@ def _crop_from_borders(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _region(name: str, *, may_be_empty: bool = False) -> Rule:
+def _region(name: str) -> Rule:
     def rule(a: Mapping[str, Any]) -> Fault:
         x0, y0, x1, y1 = a[name]
-        ordered = (x0 <= x1 and y0 <= y1) if may_be_empty else (x0 < x1 and y0 < y1)
-        if ordered and min(x0, y0) >= 0 and max(x1, y1) <= 1:
+        if x0 < x1 and y0 < y1 and min(x0, y0) >= 0 and max(x1, y1) <= 1:
             return None
         return name, f"must be [x_min, y_min, x_max, y_max] in fractions of the image, 0 to 1, got {a[name]}"
 
@@ -268,6 +274,7 @@ RULES: dict[str, Rule] = {
     "AdvancedBlur": _advanced_blur,
     "Affine": _affine,
     "Blur": _odd_kernel,
+    "CoarseDropout": _coarse_dropout,
     "ColorJitter": _color_jitter,
     "Crop": _crop,
     "CropAndPad": _crop_and_pad,
@@ -285,7 +292,7 @@ RULES: dict[str, Rule] = {
     "RandomCropFromBorders": _crop_from_borders,
     "RandomGravel": _region("gravel_roi"),
     "RandomScale": _random_scale,
-    "RandomShadow": _region("shadow_roi", may_be_empty=True),
+    "RandomShadow": _region("shadow_roi"),
     "RandomSunFlare": _region("flare_roi"),
     "RingingOvershoot": _odd_kernel,
     "SafeRotate": _safe_rotate,
@@ -297,10 +304,10 @@ RULES: dict[str, Rule] = {
     "XYMasking": _nothing,
 }
 
-# Classes whose rule, or whose bounds, refuse more than the constructor does.
+# Classes whose rule refuses more than the constructor does. Bounds do so of every class.
 STRICTER = frozenset(
     {
-        *("AdditiveNoise", "Affine", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale", "SmallestMaxSize"),
-        *(of[0] for of in LIMITS if isinstance(of, tuple)),
+        *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
+        *("RandomShadow", "SmallestMaxSize"),
     }
 )

@@ -53,12 +53,16 @@ _MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
 
 
 class Ends(NamedTuple):
-    """Two arguments that are one range today. A default of None means: as the other end."""
+    """Two arguments that are one range today. A default of None means: as the other end.
+
+    beyond: by how much the range ends further on than the larger argument did.
+    """
 
     low: str
     low_default: float | None
     high: str
     high_default: float | None
+    beyond: int = 0
 
 
 JOINED: dict[tuple[str, str], Ends] = {
@@ -66,7 +70,7 @@ JOINED: dict[tuple[str, str], Ends] = {
     ("CoarseDropout", "hole_height_range"): Ends("min_height", None, "max_height", 8),
     ("CoarseDropout", "hole_width_range"): Ends("min_width", None, "max_width", 8),
     ("Downscale", "scale_range"): Ends("scale_min", 0.25, "scale_max", 0.25),
-    ("GridDropout", "unit_size_range"): Ends("unit_size_min", None, "unit_size_max", None),
+    ("GridDropout", "unit_size_range"): Ends("unit_size_min", None, "unit_size_max", None, beyond=1),
     ("GridDropout", "holes_number_xy"): Ends("holes_number_x", None, "holes_number_y", None),
     ("GridDropout", "shift_xy"): Ends("shift_x", 0, "shift_y", 0),
     ("ImageCompression", "quality_range"): Ends("quality_lower", 99, "quality_upper", 100),
@@ -80,6 +84,8 @@ JOINED: dict[tuple[str, str], Ends] = {
     ("RandomSunFlare", "angle_range"): Ends("angle_lower", 0, "angle_upper", 1),
     ("RandomSunFlare", "num_flare_circles_range"): Ends("num_flare_circles_lower", 6, "num_flare_circles_upper", 10),
 }
+# Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
+_TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
 
 
 def _twice(value: Any) -> Any:
@@ -123,7 +129,11 @@ CONVERTED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
 }
 
 # What a class that is gone did not do, and the class that replaces it does unless told.
-_ALSO: dict[str, Arguments] = {"RandomBrightness": {"contrast_limit": 0}, "RandomContrast": {"brightness_limit": 0}}
+_ALSO: dict[str, Arguments] = {
+    "Cutout": {"num_holes_range": [8, 8], "hole_height_range": [8, 8], "hole_width_range": [8, 8]},
+    "RandomBrightness": {"contrast_limit": 0},
+    "RandomContrast": {"brightness_limit": 0},
+}
 
 # Arguments that nothing replaces: why, and what comes nearest. `...` is YAML that a recipe may hold.
 GONE: dict[tuple[str, str], str] = {
@@ -183,15 +193,25 @@ def _joined(name: str, ends: Ends, given: Arguments) -> dict[str, Any] | None:
     low, high = given.get(ends.low), given.get(ends.high)
     low = ends.low_default if low is None else low
     high = ends.high_default if high is None else high
-    pair = [high if low is None else low, low if high is None else high]
-    return {} if pair == [None, None] else {name: pair}
+    low, high = (high if low is None else low), (low if high is None else high)
+    if high is None:
+        return {}
+    if not isinstance(high, int | float):
+        return {name: [low, high]}
+    found = {name: [low, high + ends.beyond]}
+    other = _TOGETHER.get(name)
+    if other is not None and high >= 1:
+        beside = JOINED["CoarseDropout", other]
+        if not {other, beside.low, beside.high} & given.keys():
+            found[other] = _twice(beside.high_default)
+    return found
 
 
 def step_today(name: str, given: Arguments) -> dict[str, Any] | None:
     """The arguments that `CLASSES[name]` takes for those of a step of the class `name`, which is gone.
 
     >>> step_today("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
-    {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'p': 1.0}
+    {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'hole_width_range': [8, 8], 'p': 1.0}
     """
     takes = (registry.arguments(CLASSES[name]) or {"properties": {}})["properties"]
     found: dict[str, Any] = dict(_ALSO.get(name, {}))

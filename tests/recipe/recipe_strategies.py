@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from augrecipes.ops import bounds, catalog
+from augrecipes.ops import catalog
+from augrecipes.ops.judge import verdict
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
@@ -103,7 +104,7 @@ def steps(draw: st.DrawFn, depth: int = 2) -> Step:
         args = {"n": draw(st.integers(1, len(children)))} if name != "Sequential" and draw(st.booleans()) else {}
         return Step(name, Arguments(args), p=draw(_P), steps=children)
     name = draw(st.sampled_from(_EASY))
-    chosen = draw(arguments(name).filter(lambda given: bounds.fault(name, given) is None))
+    chosen = draw(arguments(name).filter(lambda given: verdict(Step(name, Arguments(given))) is None))
     return Step(name, Arguments(chosen), p=draw(_P))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import random
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from extremes import Case, cases, is_fault, placed
 from recipe_strategies import CLASSES
 
 from augrecipes.errors import Diagnostic, RecipeError
@@ -16,7 +20,7 @@ from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
 
 # Beyond OpenCV's integers, beyond any memory, and beyond what floats can be squared to.
-EXTREME = (2**31, 2**32 + 1, -(2**31) - 1, 10**9, 1e300, -1e300)
+EXTREME = (2**31, 2**32 + 1, -(2**31) - 1, 10**9, 2**63, 10**18, 1e300, -1e300, 1e-300, -1e-300)
 NEEDED: dict[str, Any] = {
     "height": 8,
     "width": 8,
@@ -25,22 +29,6 @@ NEEDED: dict[str, Any] = {
     "num_grid_xy": [4, 4],
     "magnitude": 5,
 }
-
-
-def placed(schema: Mapping[str, Any], number: float) -> Iterator[Any]:
-    """Values of a schema's shapes with a number in every numeric place."""
-    for part in schema.get("anyOf", ()):
-        yield from placed(part, number)
-    kind = schema.get("type")
-    if kind == "number" or (kind == "integer" and isinstance(number, int)):
-        yield number
-    elif kind == "array":
-        parts = schema.get("prefixItems") or [schema.get("items", {})] * 3
-        for values in zip(*(list(placed(part, number)) for part in parts), strict=False):
-            yield list(values)
-    elif kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
-        for value in placed(schema["additionalProperties"], number):
-            yield {"x": value}
 
 
 def found(name: str, given: Mapping[str, Any]) -> list[Diagnostic]:
@@ -57,7 +45,7 @@ def found(name: str, given: Mapping[str, Any]) -> list[Diagnostic]:
 def test_numbers_beyond_all_bounds_are_told_with_their_argument(name: str) -> None:
     for argument, schema in catalog.shipped()[name]["properties"].items():
         for number in EXTREME:
-            for value in placed(schema, number):
+            for value in placed(schema, number) if argument != "p" or abs(number) > 1 else ():  # next to never is fine
                 told = found(name, {argument: value})
                 assert (f"{name}.{argument}", 4) in {(problem.name, problem.line) for problem in told}, (value, told)
 
@@ -117,44 +105,39 @@ def test_arguments_with_bounds_of_their_own_end_there() -> None:
         assert f"{name}.{argument}" in {problem.name for problem in found(name, given)}, given
 
 
-RUN = """
-import resource, warnings
-import numpy as np
-from augrecipes.recipe.parse import parse_text
-warnings.simplefilter("ignore")
-resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-picture = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
-recipe = parse_text({text!r})
-for index in range(2):
-    recipe.compile().at(index)(image=picture)
-"""
+def outcomes(some: list[Case], *options: str) -> list[str]:
+    program = [sys.executable, str(Path(__file__).with_name("extremes.py")), *options]
+    lines = "".join(f"{json.dumps(case)}\n" for case in some)
+    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def faults(some: list[Case], *options: str) -> list[tuple[Case, str]]:
+    return [found for found in zip(some, outcomes(some, *options), strict=True) if is_fault(*found)]
+
+
+def test_what_check_lets_pass_can_be_carried_out() -> None:
+    """One case of each class; the soak has all."""
+    rng = random.Random(0)
+    assert faults([rng.choice(found) for name in CLASSES if name != "Superpixels" and (found := cases(name))]) == []
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("name", "given"), list(edges(beyond=False)), ids=str)
-def test_what_check_lets_pass_runs_in_a_bounded_memory(name: str, given: dict[str, Any]) -> None:
-    if found(name, given):
-        return  # the class refuses it, or a size of zero
-    schema = catalog.shipped()[name]
-    needed = {key: NEEDED[key] for key in schema.get("required", ()) if key in NEEDED}
-    text = f"version: 1\nrecipe: t\nsteps: [{{{name}: {flow({**needed, **given, 'p': 1.0})}}}]\neval: []"
-    done = subprocess.run(
-        [sys.executable, "-c", RUN.format(text=text)], capture_output=True, text=True, check=False, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-300:]
+@pytest.mark.parametrize("name", CLASSES)
+def test_whatever_check_lets_pass_can_be_carried_out(name: str) -> None:
+    assert faults(cases(name)) == []
 
 
-def test_without_the_bounds_the_law_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault, and why the bounds are there: the process ends."""
-    monkeypatch.setattr(bounds, "fault", lambda *_: None)
-    given = {"min_height": 2**32 + 1, "min_width": 8}
-    assert found("PadIfNeeded", given) == []
-    program = (
-        "import numpy as np\nfrom augrecipes.ops import bounds\nbounds.fault = lambda *_: None\n"
-        "from augrecipes.recipe.parse import parse_text\n"
-        f"recipe = parse_text('version: 1\\nrecipe: t\\nsteps: [{{PadIfNeeded: {flow(given)}}}]')\n"
-        "recipe.compile().at(0)(image=np.zeros((9, 9, 3), np.uint8))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=120)
-    assert done.returncode != 0
+def test_without_the_bounds_pictures_fail() -> None:
+    """Planted faults: what there are bounds for, one of each kind."""
+    some: list[Case] = [
+        ("AdvancedBlur", {"sigma_y_limit": 1e-300}),
+        ("CoarseDropout", {"fill": 256}),
+        ("GaussianBlur", {"sigma_limit": 0}),
+        ("Pad", {"padding": -1}),
+        ("ThinPlateSpline", {"num_control_points": 99_999}),
+        ("CropAndPad", {"px": [1, 1]}),
+    ]
+    assert set(outcomes(some)) == {"refused"}
+    assert [case for case, _ in faults(some, "--without-bounds")] == some[:-1]
