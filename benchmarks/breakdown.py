@@ -14,8 +14,8 @@ import numpy as np
 
 import augrecipes as ar
 from augrecipes.bench.clock import Clock
+from augrecipes.compiler.kernels.colour_ops import ColourOps
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.kernels.tints import Tints
 from augrecipes.compiler.kernels.warps import Warps
 
 _DRAWING = ("should_apply", "get_params", "get_params_dependent_on_data", "update_transform_params")
@@ -83,7 +83,7 @@ def _clocked(clock: _Clock, pipeline: ar.Pipeline) -> Iterator[None]:
         for name, found in vars(cv2).items()
         if type(found).__name__ == "builtin_function_or_method" and (name[0].islower() or name == "LUT")
     ]
-    for part, kernel in (("geometry", Warps), ("colours", Tints), ("sink", Sink)):
+    for part, kernel in (("geometry", Warps), ("colours", ColourOps), ("sink", Sink)):
         patches.append(mock.patch.object(kernel, "__call__", clock.of(f"{part}: Python", kernel.__call__)))
     patches.append(mock.patch.object(pipeline, "position", clock.of("draws: keys", pipeline.position)))
     patches += [

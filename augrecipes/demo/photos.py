@@ -106,8 +106,8 @@ def _leaf(rng: Random, layer: Field, colour: Field, at: tuple[float, float], ang
     veins = np.exp(-np.square(across / 0.022)) + 0.4 * ribs
     light = rng.uniform(0.55, 1.5) * (1 + 0.22 * half * np.sign(across) + 0.25 * along) + 0.28 * veins
     gloss = 0.12 * np.exp(-np.square((across - 0.12 * half) / 0.09) - np.square((along - 0.1) / 0.5))
-    tint = colour * np.exp(rng.normal(0, (0.22, 0.12, 0.25))).astype(np.float32)
-    paint = np.maximum(light, 0.05)[..., None] * tint + (gloss * rng.uniform(0, 1.2))[..., None]
+    shade = colour * np.exp(rng.normal(0, (0.22, 0.12, 0.25))).astype(np.float32)
+    paint = np.maximum(light, 0.05)[..., None] * shade + (gloss * rng.uniform(0, 1.2))[..., None]
     window = layer[found.window]
     # A leaf throws a narrow shadow on those below, which is what makes it lie on top.
     window[..., :3] *= (1 - 0.45 * ramp(edge, 0.16, 0.0) * (np.abs(along) < 1.08))[..., None]
@@ -155,8 +155,8 @@ def _water(rng: Random, picture: Field, shore: float, sun: Field) -> Field:
     ripple = lookup(noise(rng, (512, 512), 26, 5, 0.62), 420 / (near * 7 + 0.55), 0.35 * x / (near + 0.3))
     mirror = np.clip(2 * shore - y + ripple * (1.5 + 9 * near), 0, shore - 2)
     mirrored = lookup(picture, mirror, x + 2 * ripple * near)
-    tint = np.array((0.02, 0.045, 0.055), np.float32) + 0.05 * (np.maximum(ripple, 0) * near)[..., None] * sun
-    return over(picture, mirrored * (0.78 - 0.33 * near[..., None]) + tint, ramp(y, shore - 0.5, shore + 1.0))
+    shade = np.array((0.02, 0.045, 0.055), np.float32) + 0.05 * (np.maximum(ripple, 0) * near)[..., None] * sun
+    return over(picture, mirrored * (0.78 - 0.33 * near[..., None]) + shade, ramp(y, shore - 0.5, shore + 1.0))
 
 
 def _meadow(rng: Random, picture: Field, shore: float, sun: Field) -> Field:

@@ -60,7 +60,7 @@ def _kind(step: Step) -> str | None:
         return None
     kind = record.kind_for(arguments(step))
     # `fast` approximates some whose colour part reads statistics.
-    colour = kind in _COLOUR or record.tints_for(arguments(step))
+    colour = kind in _COLOUR or record.has_colour_ops(arguments(step))
     return "geometry" if kind in _GEOMETRY else "colour" if colour else None
 
 

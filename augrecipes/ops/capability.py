@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from augrecipes.ops.colour_ops import Operations
 from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
-from augrecipes.ops.tints import Operations
 from augrecipes.ops.warps import Warp
 
 Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
@@ -65,9 +65,10 @@ class Capability:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the picture has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
-        tint: from the transform, its drawn parameters and the full scale of the picture to a list of colour operations.
-        tint_error: from the arguments (defaults merged) to the levels by which its operations may differ from the step,
-            and how hard they amplify; None: two levels, and `gain`.
+        colour_ops: from the transform, its drawn parameters and the full scale of the picture to a list of colour
+            operations.
+        colour_error: from the arguments (defaults merged) to the levels by which its operations may differ from the
+            step, and how hard they amplify; None: two levels, and `gain`.
         draws_from: the targets whose values decide what it draws: of a count of photons in each pixel, say, the number
             of random bits that were used depends on the picture, and so does all that is drawn after. None: not known.
         gain: how hard it amplifies: two pictures that differ by so much at most (on uint8 a level more, for rounding)
@@ -117,8 +118,8 @@ class Capability:
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
-    tint: Operations | None = None
-    tint_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
+    colour_ops: Operations | None = None
+    colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     draws_from: frozenset[str] | None = None
     gain: Gain = None
     in_levels: bool = False
@@ -185,13 +186,13 @@ class Capability:
         """`chroma`, or None where a step with `arguments` (defaults merged) does something else, too."""
         return self.chroma if self.chroma_when is None or self.chroma_when(arguments) else None
 
-    def tints_for(self, arguments: Mapping[str, Any]) -> bool:
+    def has_colour_ops(self, arguments: Mapping[str, Any]) -> bool:
         """Whether a step with `arguments` (defaults merged) is a list of colour operations."""
-        return self.tint is not None and (self.when is None or self.when(arguments))
+        return self.colour_ops is not None and (self.when is None or self.when(arguments))
 
-    def tint_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
+    def colour_error_for(self, arguments: Mapping[str, Any]) -> tuple[float, float]:
         """Levels by which its operations may differ under `arguments` (defaults merged), and their gain."""
-        return (2, self.gain_for(arguments) or 1.0) if self.tint_error is None else self.tint_error(arguments)
+        return (2, self.gain_for(arguments) or 1.0) if self.colour_error is None else self.colour_error(arguments)
 
     def gain_for(self, arguments: Mapping[str, Any]) -> float | None:
         """`gain` under `arguments` (defaults merged).

@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.ops import amplify
 from augrecipes.ops.capability import NOTHING, Capability
-from augrecipes.ops.tints import brightness_contrast, jitter, probed
+from augrecipes.ops.colour_ops import brightness_contrast, jitter, probed
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -44,11 +44,11 @@ CAPABILITIES = (
         when=lambda a: bool(a.get("brightness_by_max", True)),
         statistics="the mean (for its brightness)",
         statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
-        tint=brightness_contrast,
+        colour_ops=brightness_contrast,
         gain=amplify.multiplied("contrast_limit", 1.0),
     ),
     _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True),
-    _colour("PlanckianJitter", "lookup", channels=_RGB, tint=probed, gain=1.7),
+    _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7),
     _colour(
         "MultiplicativeNoise",
         "lookup",
@@ -71,11 +71,11 @@ CAPABILITIES = (
         statistics_when=lambda a: a.get("method") == "pca",
         grids="same",
         averages=2,
-        tint=probed,
+        colour_ops=probed,
         gain=amplify.greyed,
         chroma="drops",
     ),
-    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, tint=probed, gain=1.36),
+    _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, colour_ops=probed, gain=1.36),
     _colour(
         "ToRGB",
         random=False,
@@ -85,7 +85,7 @@ CAPABILITIES = (
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
     ),
     _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0),
-    _colour("ChannelShuffle", "pointwise", averages=0, tint=probed, gain=1.0, chroma="swaps"),
+    _colour("ChannelShuffle", "pointwise", averages=0, colour_ops=probed, gain=1.0, chroma="swaps"),
     _colour(
         "HueSaturationValue",
         "pointwise",
@@ -100,8 +100,8 @@ CAPABILITIES = (
         statistics_when=lambda a: a.get("contrast") not in (0, [1, 1]),
         channels=_GREY_OR_RGB,
         grids="same",
-        tint=jitter,
-        tint_error=amplify.jitter_error,
+        colour_ops=jitter,
+        colour_error=amplify.jitter_error,
         gain=amplify.jittered,
         wide=("hue",),
     ),

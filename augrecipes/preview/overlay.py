@@ -53,7 +53,7 @@ def draw_mask(picture: Picture, mask: NDArray[Any]) -> None:
     table = np.array([colour_of(int(n)) for n in names], np.float32)
     clear = (names == 0) | ((names == _OUTSIDE) & (names.max(initial=0) <= _OUTSIDE))
     places = places.reshape(ids.shape)
-    tint, shown = table[places], ~clear[places]
+    colours, shown = table[places], ~clear[places]
     edge = np.zeros(ids.shape, bool)
     for axis in (0, 1):
         here, there = (np.s_[1:], np.s_[:-1]) if axis == 0 else (np.s_[:, 1:], np.s_[:, :-1])
@@ -61,7 +61,7 @@ def draw_mask(picture: Picture, mask: NDArray[Any]) -> None:
         edge[here] |= differs
         edge[there] |= differs
     strength = np.where(shown, np.where(edge, np.float32(0.9), np.float32(_FILL)), np.float32(0))[..., None]
-    picture[...] = np.rint(picture + (tint - picture) * strength).astype(np.uint8)
+    picture[...] = np.rint(picture + (colours - picture) * strength).astype(np.uint8)
 
 
 def draw_boxes(

@@ -163,7 +163,7 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_one_target_is_not_turned(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        turned = shared.OwedMoves.__call__
+        turned = shared.DeferredMoves.__call__
 
         def forgetful(self: Any, *args: Any, **data: Any) -> Any:
             done = turned(self, *args, **data)
@@ -173,7 +173,7 @@ class TestPlantedFaults:
                 arrays[last] = Moved(arrays[last].base)
             return done
 
-        monkeypatch.setattr(shared.OwedMoves, "__call__", forgetful)
+        monkeypatch.setattr(shared.DeferredMoves, "__call__", forgetful)
         assert self.caught()
 
     def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
 
 class _Pending:
-    """One array, the moves and the tables that it still owes."""
+    """One array, with the moves and the tables that are pending."""
 
     __slots__ = ("moved", "table_steps")
 

@@ -47,7 +47,7 @@ class Sampling:
 
 
 def resize(window: Moved, height: int, width: int, interpolation: int, scratch: Scratch) -> Moved:
-    """A window scaled to `height` × `width` px; its turns are still owed."""
+    """A window scaled to `height` × `width` px; its turns are still pending."""
     if window.symmetry.transpose:
         height, width = width, height
     base = decoded(window.base)

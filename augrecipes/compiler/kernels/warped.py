@@ -24,7 +24,7 @@ _REPEAT = cv2.BORDER_REPLICATE
 
 @dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make
 class Warped:
-    """A picture and the geometry that it still owes.
+    """A picture and the geometry that is still to be applied to it.
 
     Attributes:
         moved: the picture, cut and turned: exact, and what was cut away stays hidden.
@@ -119,7 +119,7 @@ class Warped:
         )  # fmt: skip
 
     def realise(self, scratch: Scratch, shrinks: Shrinks) -> Moved:
-        """The resampling carried out, in memory of `scratch` or in the picture's own; a last turn may still be owed.
+        """The resampling carried out, in memory of `scratch` or in the picture's own; a last turn may still be pending.
 
         At once, or step by step where that costs less: a resize, and a part of it, may be had sooner than a warp.
         """

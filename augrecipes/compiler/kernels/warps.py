@@ -17,13 +17,13 @@ from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.capability import Kind
 from augrecipes.ops.warps import Warp
 
-_OWED = "_owed"  # the key under which `Travelling` goes from step to step
+_PENDING = "_pending"  # the key under which `PendingWarps` goes from step to step
 _BARE = 2  # keys of a sample that has an image alone
 WarpOf = Callable[[Any, dict[str, Any]], Warp]
 
 
-class Travelling:
-    """A picture and its mask on their way through a run of steps: what is owed to them, and not yet done.
+class PendingWarps:
+    """A picture and its mask on their way through a run of steps: what is pending, and not yet done.
 
     Args:
         image: H×W×C.
@@ -42,13 +42,13 @@ class Travelling:
         self.scratch, self.shrinks = scratch, shrinks
 
     def each(self, move: Callable[[Warped], Warped]) -> None:
-        """Owe a cut or a turn."""
+        """Add a cut or a turn to what is pending."""
         self.image = move(self.image)
         if self.mask is not None:
             self.mask = move(self.mask)
 
     def warp(self, warp: Warp) -> None:
-        """Owe a warp."""
+        """Add a warp to what is pending."""
         if not self._then(warp):
             # What one resampling would find beyond the picture as it is now, or between its pixels, is not what stands
             # there: begin afresh. A picture that is enlarged again is of low resolution because that is meant: it is
@@ -73,7 +73,7 @@ class Travelling:
             self.mask = Warped(Moved(with_channels(done)))
 
     def settle(self, shrinks: Shrinks | None = None) -> None:
-        """Carry out what is owed. A picture that it enlarges is soft already, and is not reduced afterwards."""
+        """Carry out what is pending. A picture that it enlarges is soft already, and is not reduced afterwards."""
         soft = self.image.matrix is not None and enlarges(self.image.matrix)
         image, mask = self.realise(shrinks)
         self.shrinks = Shrinks() if soft else self.shrinks
@@ -81,13 +81,13 @@ class Travelling:
         self.mask = None if mask is None else Warped(Moved(mask.array()))
 
     def realise(self, shrinks: Shrinks | None = None) -> tuple[Moved, Moved | None]:
-        """The resampling of picture and mask carried out; their last turns may still be owed."""
+        """The resampling of picture and mask carried out; their last turns may still be pending."""
         mask = None if self.mask is None else self.mask.realise(self.scratch[1], Shrinks())
         return self.image.realise(self.scratch[0], self.shrinks if shrinks is None else shrinks), mask
 
 
 class Deferred(A.BaseCompose):  # type: ignore[misc]
-    """One step inside `Warps`, alone or in a group: draws now, and owes its effect.
+    """One step inside `Warps`, alone or in a group: draws now, and leaves its effect pending.
 
     Args:
         step: the transform.
@@ -100,20 +100,20 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         self.step, self.kind, self.warp_of = step, kind, warp_of
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The sample, to whose picture the step's effect is owed."""
-        step, picture = self.step, data[_OWED]
+        """The sample, with the step's effect added to what is pending."""
+        step, picture = self.step, data[_PENDING]
         step.params = {}
         if not step.should_apply(force_apply=force_apply):
             return data
         params = draw(step, data)
         if len(data) > _BARE:
-            rest = {key: value for key, value in data.items() if key not in ("image", _OWED)}
+            rest = {key: value for key, value in data.items() if key not in ("image", _PENDING)}
             data.update(step.apply_with_params(params, **rest))
         self._owe(picture, params)
         data["image"] = picture.image.stand_in()
         return data
 
-    def _owe(self, picture: Travelling, params: dict[str, Any]) -> None:
+    def _owe(self, picture: PendingWarps, params: dict[str, Any]) -> None:
         if self.kind == "dihedral":
             symmetry = symmetry_of(type(self.step).__name__, params)
             picture.each(lambda w: w.turned(symmetry))
@@ -148,13 +148,13 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
-        picture = data[_OWED] = Travelling(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
+        picture = data[_PENDING] = PendingWarps(data["image"], data.pop("mask", None), self._scratch, self.shrinks)
         data["image"] = picture.image.stand_in()
         for step in self.transforms:
             data = step(**data)
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
-        del data[_OWED]
+        del data[_PENDING]
         image, mask = picture.realise()
         data["image"] = image if self.to_sink else image.array()
         if mask is not None:

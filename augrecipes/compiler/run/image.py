@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come, forget_labels, with_quick_check
+from augrecipes.compiler.kernels.colour_ops import ColourOps
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.tints import Tints
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.plan import Compiled
@@ -214,7 +214,7 @@ class ImagePipeline(Pipeline):
             for step, gate in zip(self.transforms, self.gates, strict=True):
                 if gate is None or gate[0]() < gate[1]:
                     data = step(**data)
-                if self.check_each_transform and not isinstance(step, Joined | Warps | Tints):
+                if self.check_each_transform and not isinstance(step, Joined | Warps | ColourOps):
                     data = self.check_data_post_transform(data)
                 if stages is not None:
                     stages.append((self.label_of(step), _copy_of(data["image"])))

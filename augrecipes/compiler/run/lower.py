@@ -7,8 +7,8 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.samplers import with_quick_matrix
+from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.tints import Tinted, Tints
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.plan.nodes import Fused, Group, Node, kind_of
 from augrecipes.ops import groups
@@ -31,7 +31,7 @@ def lower(steps: tuple[Node, ...]) -> tuple[list[Any], Sites]:
     for place, kernel in enumerate(made):
         if isinstance(kernel, Warps):
             # The sink, and colour steps before it, take a last turn along.
-            kernel.to_sink = all(isinstance(later, Tints) for later in made[place + 1 :])
+            kernel.to_sink = all(isinstance(later, ColourOps) for later in made[place + 1 :])
     return made, sites
 
 
@@ -56,12 +56,12 @@ def lower_step(node: Node, sites: Sites, share: str = "tile", wrap: Wrap | None 
 
 def _fused(node: Fused, sites: Sites, share: str) -> Any:
     """The kernel that carries out steps together."""
-    wrap = {"JoinedWarps": _deferred, "JoinedColours": _tinted}.get(node.kind)
+    wrap = {"JoinedWarps": _deferred, "JoinedColours": _colour_step}.get(node.kind)
     children = [lower_step(step, sites, share, wrap) for step in node.steps]
     if node.kind == "JoinedWarps":
         return Warps(children, reduces=node.reduces, scales=node.scales)
     if node.kind == "JoinedColours":
-        return Tints(children)
+        return ColourOps(children)
     return Joined(children, tuple(map(kind_of, node.steps)), to_sink=node.kind == "IntoSink")
 
 
@@ -70,9 +70,9 @@ def _deferred(step: Step, made: Any) -> Any:
     return Deferred(with_quick_matrix(made), kind_of(step), record.warp if record is not None else None)
 
 
-def _tinted(step: Step, made: Any) -> Any:
+def _colour_step(step: Step, made: Any) -> Any:
     record = capability(step.name)
-    return Tinted(made, record.tint if record is not None else None)
+    return ColourStep(made, record.colour_ops if record is not None else None)
 
 
 def group(step: Step, children: list[Any]) -> Any:

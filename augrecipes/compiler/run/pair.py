@@ -20,7 +20,7 @@ from augrecipes.compiler.run.lower import Sites, group, lower_step
 from augrecipes.compiler.run.output_buffer import into
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.scene import Scene
-from augrecipes.compiler.run.shared import OwedMoves, Shared
+from augrecipes.compiler.run.shared import DeferredMoves, Shared
 from augrecipes.compiler.run.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -204,7 +204,7 @@ def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
 
 
 def _as_view(image: np.ndarray | Moved) -> np.ndarray:
-    """The pixels of an image that may still be owed its moves: nothing is copied unless it has to be decoded."""
+    """The pixels of an image whose moves may be pending: nothing is copied unless it has to be decoded."""
     return image.symmetry.view(decoded(image.base)) if isinstance(image, Moved) else image
 
 
@@ -231,7 +231,7 @@ def _lower(
     """The object of one step; `targets` are those of the group around it."""
     made: Any
     if isinstance(node, Fused):
-        return OwedMoves([_lower(child, targets, units, sites, labels) for child in node.steps])
+        return DeferredMoves([_lower(child, targets, units, sites, labels) for child in node.steps])
     step = node.written if isinstance(node, Group) else node
     if step.name == groups.DEGRADE:
         children = [lower_step(child, sites) for child in step.steps]

@@ -21,14 +21,14 @@ class Scene:
         arrays: by target, H×W×C; targets that a Degrade makes appear when it has run. Who reads pixels asks `pixels`.
         units: pixels of each target along one common cell.
         region: the cells of the scene that are left, or None once a step has padded or resampled them.
-        owes: flips and turns are owed, not carried out, by the steps that run now.
+        defers: flips and turns are deferred, not carried out, by the steps that run now.
         stages: where pictures after each step are kept, (label, {target: picture}); None: nowhere.
     """
 
     arrays: dict[str, np.ndarray | Undecoded | Moved]
     units: Mapping[str, int]
     region: Region | None
-    owes: bool = False
+    defers: bool = False
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
 
     def show(self, label: str, **more: np.ndarray) -> None:
@@ -38,7 +38,7 @@ class Scene:
             self.stages.append((label, {name: np.array(pictures[name]) for name in self.units if name in pictures}))
 
     def pixels(self, name: str) -> np.ndarray:
-        """The picture of a target, with what it still owed carried out."""
+        """The picture of a target, with its pending moves carried out."""
         array = self.arrays[name]
         if isinstance(array, Moved) and array.symmetry != IDENTITY:
             array = array.array()
@@ -48,7 +48,7 @@ class Scene:
         return array
 
     def moved(self, name: str) -> np.ndarray | Moved:
-        """The picture of a target, or one that still owes its last moves: what a sink takes."""
+        """The picture of a target, or one whose last moves are pending: what a sink takes."""
         array = self.arrays[name]
         return Moved(array) if isinstance(array, Undecoded) else array
 

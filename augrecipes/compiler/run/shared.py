@@ -60,7 +60,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
                 scene.arrays[names[0]] = with_channels(done["image"])
             else:
                 self._share(scene, names)
-            if not scene.owes and (len(self.names) > 1 or self.how != "plain"):
+            if not scene.defers and (len(self.names) > 1 or self.how != "plain"):
                 scene.shape()  # raises where the targets no longer fit
         return data
 
@@ -86,7 +86,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         if self.how == "dihedral":
             symmetry = symmetry_of(type(self.step).__name__, params)
             scene.region = scene.region and scene.region.turned(symmetry)
-            if scene.owes:
+            if scene.defers:
                 for name in names:
                     array = scene.arrays[name]
                     scene.arrays[name] = (array if isinstance(array, Moved) else Moved(array)).turned(symmetry)
@@ -104,8 +104,8 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
             scene.arrays[name] = with_channels(self.step.apply_with_params(own, image=array)["image"])
 
 
-class OwedMoves(A.BaseCompose):  # type: ignore[misc]
-    """Windows, flips and turns of all targets: drawn one after another, and owed until a target's pixels are read.
+class DeferredMoves(A.BaseCompose):  # type: ignore[misc]
+    """Windows, flips and turns of all targets: drawn one after another, and deferred until a target's pixels are read.
 
     A turn after a window moves fewer pixels; one that nothing reads before the sink is carried out by the sink.
 
@@ -117,13 +117,13 @@ class OwedMoves(A.BaseCompose):  # type: ignore[misc]
         super().__init__(steps, p=1.0)
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The scene (`scene=`), which owes the moves; each step has its own gate."""
+        """The scene (`scene=`), with the moves pending; each step has its own gate."""
         del force_apply
         scene: Scene = data["scene"]
-        scene.owes = True
+        scene.defers = True
         for step in self.transforms:
             step(scene=scene)
-        scene.owes = False
+        scene.defers = False
         return data
 
 

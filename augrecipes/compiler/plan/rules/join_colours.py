@@ -18,7 +18,7 @@ def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a list of colour operations."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
-    return claims(step.name).tints_for(effective(step))  # otherwise it may read the picture to draw
+    return claims(step.name).has_colour_ops(effective(step))  # otherwise it may read the picture to draw
 
 
 def levels(run: Steps) -> int:
@@ -26,7 +26,7 @@ def levels(run: Steps) -> int:
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in step.walk()):
         if not leaf.steps:
-            off, gain = claims(leaf.name).tint_error_for(effective(leaf))
+            off, gain = claims(leaf.name).colour_error_for(effective(leaf))
             total, gains = total + off, gains * gain
     return ceil(min(total * gains, ALL))
 

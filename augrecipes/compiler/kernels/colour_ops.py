@@ -1,4 +1,4 @@
-"""Tints: a run of colour steps as few passes over the picture. Each draws and gates itself under its own key."""
+"""A run of colour steps as few passes over the picture. Each step draws and gates itself under its own key."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import decoded
-from augrecipes.ops.tints import LUMA, Contrast, Hue, Linear, Operation, Operations, Rows, gain
+from augrecipes.ops.colour_ops import LUMA, Contrast, Hue, Linear, Operation, Operations, Rows, gain
 
 _RGB = 3
 _SMALL = 0.03  # of the circle: turns of the hue that a matrix may stand for
 _GRID = 32  # pixels along each side of what the matrix is fitted to and judged by
 _FIT = 6  # levels that it may be off there
 _RIDGE = np.eye(4) * 1e-3  # pictures of one colour have no one fit
-_OWED = "_owed"  # the key under which `Tinting` goes from step to step
+_PENDING = "_pending"  # the key under which `PendingColours` goes from step to step
 _WRAPS = 75  # the largest step after which a hue still fits in uint8, and OpenCV takes it round
 _FLOOR = 0.499  # rounding to nearest after taking this off drops the fraction, and keeps whole numbers
 
 
-class Tinting:
-    """A picture, and the matrix that it still owes.
+class PendingColours:
+    """A picture, and the matrix that is still to be applied to it.
 
     Args:
         image: H×W×3 uint8 or float32; never written to.
@@ -43,7 +43,7 @@ class Tinting:
         self.rows: Rows | None = None  # offsets count as the picture's values do
 
     def apply(self, operation: Operation) -> None:
-        """Owe one more operation."""
+        """Add one more operation to what is to be applied."""
         match operation:
             case Linear(rows, truncates):
                 self._linear(rows, self.full, truncates=truncates)
@@ -59,7 +59,7 @@ class Tinting:
                     self.array, self._range = turn_hue(self.array, shift, self._room(), self.scratch), None
 
     def _linear(self, rows: Rows, unit: float, *, truncates: bool) -> None:
-        """Owe one more matrix, whose offsets count in units of `unit`."""
+        """Add one more matrix, whose offsets count in units of `unit`."""
         less = _FLOOR if truncates and self.full > 1 else 0.0
         if self.rows is not None and self._may_clip():
             self.settle()
@@ -104,7 +104,7 @@ class Tinting:
         return tuple(red), tuple(green), tuple(blue)
 
     def _may_clip(self) -> bool:
-        """Whether the matrix that is owed takes some value out of range, where a picture would saturate."""
+        """Whether the pending matrix takes some value out of range, where a picture would saturate."""
         if self._range is None:
             self._range = cv2.minMaxLoc(self.array.reshape(self.array.shape[0], -1))[:2]
         low, high = self._range
@@ -130,11 +130,11 @@ class Tinting:
         )
 
     def replace(self, array: np.ndarray) -> None:
-        """Another picture in its place, to which nothing is owed."""
+        """Another picture in its place, with nothing pending."""
         self.array, self.rows, self._range = array, None, None
 
     def settle(self) -> np.ndarray:
-        """Carry out what is owed."""
+        """Carry out what is pending."""
         if self.rows is not None:
             out = cv2.transform(self.array, np.array(self.rows), dst=self._room())
             if self.full == 1.0:
@@ -144,7 +144,7 @@ class Tinting:
 
     def _room(self) -> np.ndarray:
         """Memory of the picture's shape: the scratch, into which the picture may already have been written."""
-        return self.scratch.array("tinted", self.array.shape, self.array.dtype)
+        return self.scratch.array("coloured", self.array.shape, self.array.dtype)
 
 
 def turn_hue(image: np.ndarray, shift: float, out: np.ndarray, scratch: Scratch) -> np.ndarray:
@@ -165,8 +165,8 @@ def turn_hue(image: np.ndarray, shift: float, out: np.ndarray, scratch: Scratch)
     return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB if forth else cv2.COLOR_HSV2BGR, dst=out)
 
 
-class Tinted(A.BaseCompose):  # type: ignore[misc]
-    """One step inside `Tints`, alone or in a group: draws now, and owes its effect.
+class ColourStep(A.BaseCompose):  # type: ignore[misc]
+    """One step inside `ColourOps`, alone or in a group: draws now, and leaves its effect pending.
 
     Args:
         step: the transform.
@@ -178,8 +178,8 @@ class Tinted(A.BaseCompose):  # type: ignore[misc]
         self.step, self.operations = step, operations
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The sample; where nothing can be owed, the step simply runs."""
-        step, picture = self.step, data.get(_OWED)
+        """The sample; where nothing can be deferred, the step simply runs."""
+        step, picture = self.step, data.get(_PENDING)
         if picture is None:
             done: dict[str, Any] = step(force_apply=force_apply, **data)
             return done
@@ -195,13 +195,13 @@ class Tinted(A.BaseCompose):  # type: ignore[misc]
         return data
 
 
-class Tints(A.BaseCompose):  # type: ignore[misc]
+class ColourOps(A.BaseCompose):  # type: ignore[misc]
     """Runs colour steps as matrices, joined where nothing saturates between them. Groups of them are included.
 
     Pictures that are not RGB go through the steps themselves.
 
     Args:
-        transforms: `Tinted` steps, and groups of them.
+        transforms: `ColourStep` steps, and groups of them.
     """
 
     def __init__(self, transforms: list[Any]) -> None:
@@ -214,14 +214,14 @@ class Tints(A.BaseCompose):  # type: ignore[misc]
         array = decoded(image.base) if isinstance(image, Moved) else image
         picture = None
         if array.ndim == _RGB and array.shape[2] == _RGB and array.dtype in (np.uint8, np.float32):
-            picture = data[_OWED] = Tinting(np.ascontiguousarray(array), self._scratch)
+            picture = data[_PENDING] = PendingColours(np.ascontiguousarray(array), self._scratch)
         data["image"] = array
         for step in self.transforms:
             data = step(**data)
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
         if picture is not None:
-            del data[_OWED]
+            del data[_PENDING]
             data["image"] = picture.settle()
         if isinstance(image, Moved):
             data["image"] = Moved(data["image"], image.symmetry)
