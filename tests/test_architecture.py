@@ -24,7 +24,7 @@ LONGEST = 320
 LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources",
-    "machine", "atomic", "progress", "seeds", "flow", "errors",
+    "machine", "atomic", "progress", "seeds", "kinds", "flow", "errors",
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")

@@ -150,7 +150,7 @@ class _Watcher:
         self.pipeline = plainly(self.recipe, self.steps, self.setting)
         instrument(self.pipeline, self._step)
         self._outermost = {step.site for step in self.steps}
-        self._borders = None if self.recipe.kind == "pair" else Borders(self.recipe, self.setting)
+        self._borders = None if self.recipe.facts.scales else Borders(self.recipe, self.setting)
 
     def look(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""

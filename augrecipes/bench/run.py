@@ -25,6 +25,7 @@ from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data.loading import allocator
 from augrecipes.errors import BenchError
+from augrecipes.kinds import facts
 from augrecipes.progress import Parts
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Optimize, Recipe
@@ -121,7 +122,7 @@ def bench(
     about = machine()  # its load, before this run adds to it
     allocator.tune()  # as the loader does, and stock gains as much
     kind = next(iter(loaded.values())).kind
-    batch_size = options.batch_size or (1 if kind == "bag" else min(_BATCH, options.samples))
+    batch_size = options.batch_size or (1 if facts(kind).tiles else min(_BATCH, options.samples))
     sides = sides_of(loaded, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
     clocked = {k: staged(side, setting) for k, side in enumerate(sides)}
     if options.stock:

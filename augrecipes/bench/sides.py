@@ -193,7 +193,7 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
     plain, _ = albumentations_only(yardstick or side.source)
     if setting.stored:
         refuse_stock(plain)
-    make = StockPairPipeline if plain.kind == "pair" else StockPipeline
+    make = StockPairPipeline if plain.facts.scales else StockPipeline
     pipeline = make(plain, setting.mode, setting.seed)
     return Side(side.recipe, STOCK, with_pipeline(side.dataset, pipeline, plain), plain, side.whole)
 

@@ -61,7 +61,7 @@ class Stored:
     def __init__(self, data: Data, recipe: Recipe, targets: tuple[str, ...]) -> None:
         self._store, self._inputs = open_store(path_of(data)), recipe.inputs
         self._table, self._unreadable = table_of(self._store), unreadable_in(self._store)
-        self._targets = targets if recipe.kind == "pair" else ("image",)
+        self._targets = targets if recipe.facts.scales else ("image",)
 
     def __len__(self) -> int:
         return units_of(self._table)

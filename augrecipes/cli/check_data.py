@@ -102,10 +102,10 @@ def _templates(given: Sequence[str]) -> dict[str, str]:
 
 def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
     """BadParameter for what does not go with a recipe of this kind."""
-    if recipe.kind != "pair" and (names or not isinstance(data, str)):
+    if not recipe.facts.scales and (names or not isinstance(data, str)):
         what = "--names" if names else "TARGET=PATH"
         raise typer.BadParameter(f"{what} is for pairs, and recipe {recipe.name!r} is of kind {recipe.kind}")
-    if recipe.kind != "image" and masks is not None:
+    if not recipe.facts.annotated and masks is not None:
         raise typer.BadParameter(f"masks go with images, and recipe {recipe.name!r} is of kind {recipe.kind}",
                                  param_hint="--masks")  # fmt: skip
 

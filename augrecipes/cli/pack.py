@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from augrecipes.pack.run import Packing
 
 _LISTED = 6  # unreadable inputs that are named
-_UNITS = {"image": "images", "pair": "scenes", "bag": "tiles"}
 
 
 def pack(
@@ -132,7 +131,7 @@ def _describe(packing: Packing) -> None:
     from augrecipes.cli.tables import render
 
     plan, size = packing.plan, packing.size
-    units = f"{packing.rows // plan.times:,} {_UNITS[plan.recipe.kind]}"
+    units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     room = shutil.disk_usage(packing.out.absolute().parent).free
     kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(size.bytes)} of {in_bytes(room)} free"

@@ -215,7 +215,7 @@ def explain(
     )
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
-    barred = _barred(steps, flow) | _kept(steps, flow) if level == "fast" and recipe.kind != "pair" else {}
+    barred = _barred(steps, flow) | _kept(steps, flow) if level == "fast" and not recipe.facts.scales else {}
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
@@ -293,6 +293,6 @@ def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     if read := record.statistics_for(effective(step)):
         return f"reads {read} of the whole image: a crop moved before it would change that"
     kind = kind_of(step)
-    if recipe.kind == "pair":
+    if recipe.facts.scales:
         return _WHY_PAIR.get(kind, _WHY[kind])
     return _WHY_FAST.get(kind, _WHY[kind]) if level == "fast" else _WHY[kind]

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from augrecipes.data.batches.order import check_weights
 from augrecipes.data.tables.table import Columns, Table, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.recipe.model import Inputs, Kind, Presence, Recipe
+from augrecipes.kinds import Kind, facts
+from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
 _log = logging.getLogger("augrecipes")
-_DATASETS: dict[Kind, str] = {"image": "ImageFolder", "pair": "PairedImages", "bag": "TileBags"}
 
 
 def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
@@ -28,14 +28,14 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
 
         recipe = load(recipe)
     if recipe is None:
-        example = f'{_DATASETS[kind]}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
+        example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
-            f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{_DATASETS[recipe.kind]}; "
-            f"ar.{_DATASETS[kind]} takes recipes of kind {kind!r}"
+            f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
+            f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
 

@@ -29,7 +29,7 @@ def check_store(store: Store, recipe: Recipe) -> None:
             f"holds samples of kind {store.kind!r}, recipe {recipe.name!r} is of kind {recipe.kind!r}", str(store.path)
         )
     packed_schema.check(store)
-    if recipe.kind == "pair" and dict(recipe.scales) != store.about["scales"]:
+    if recipe.facts.scales and dict(recipe.scales) != store.about["scales"]:
         raise StoreError(
             f"holds targets of scales {store.about['scales']}, the recipe's are {dict(recipe.scales)}", str(store.path)
         )

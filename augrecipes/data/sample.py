@@ -18,7 +18,7 @@ def ragged_keys(inputs: Inputs) -> frozenset[str]:
 
 def layout_of(recipe: Recipe) -> str:
     """`chw` or `hwc`, for padding: of a pair's targets, where they agree."""
-    if recipe.kind != "pair":
+    if not recipe.facts.scales:
         return recipe.output.layout
     layouts = {recipe.outputs.get(name, recipe.output).layout for name in recipe.scales}
     return layouts.pop() if len(layouts) == 1 else "chw"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.kinds.record import Facts
 from augrecipes.lint.arguments import chance, makes_draws
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
@@ -52,7 +53,7 @@ class Meaning:
 class _Around:
     """What steps inherit from where they stand."""
 
-    kind: str
+    facts: Facts
     scales: Mapping[str, int]
     targets: tuple[str, ...] = ()
     share: str = "tile"
@@ -67,7 +68,7 @@ def meanings(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Meaning, ...]:
     [(0.5, True, (1,))]
     """
     scales: dict[str, int] = dict(recipe.scales)
-    return _all(steps, _Around(recipe.kind, scales, tuple(sorted(scales))), ())
+    return _all(steps, _Around(recipe.facts, scales, tuple(sorted(scales))), ())
 
 
 def _all(
@@ -87,10 +88,10 @@ def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | 
     weight = p / weights if weights else None
     draws = _draws(step, p, weight)
     targets, share = tuple(sorted(step.target)) or around.targets, step.share or around.share
-    inside = _Around(around.kind, around.scales, targets, share, around.degrade or step.name == groups.DEGRADE)
-    if around.kind == "pair" and not step.steps and not around.degrade:  # a group's targets are its children's
+    inside = _Around(around.facts, around.scales, targets, share, around.degrade or step.name == groups.DEGRADE)
+    if around.facts.scales and not step.steps and not around.degrade:  # a group's targets are its children's
         values |= {"target": list(targets), **_at(step, around, targets)}
-    if around.kind == "bag" and draws:
+    if around.facts.tiles and draws:
         values["share"] = share
     children = _all(step.steps, inside, place, one_of=step.name == groups.ONE_OF)
     parts = [step.name, values, p, [child.key for child in children]]

@@ -127,8 +127,8 @@ def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
         _shown(one.b, one.drawn.outputs[1], one.name, second, layout),
         _apart(one, layout),
     ]
-    target = [one.name] if first.recipe.kind == "pair" else []
-    tile = [f"tile {given.tile}"] if first.recipe.kind == "bag" else []
+    target = [one.name] if first.recipe.facts.scales else []
+    tile = [f"tile {given.tile}"] if first.recipe.facts.tiles else []
     notes = [*target, f"index {given.index}", *tile, *_beside(one.drawn)]
     return Row(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
 
@@ -136,7 +136,7 @@ def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
 def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layout: Layout) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
     head = f"{side.name} · {_size(picture)} · {out[name].dtype}"
-    if side.recipe.kind == "image":
+    if side.recipe.facts.annotated:
         return cell_of_output(out, side.recipe, layout, head)
     return Cell(layout.fitted(picture), head)
 

@@ -52,7 +52,7 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
-        compared = [(pair, _difference(pair, mode, remarks, spelt=a.kind != "pair")) for pair in pairs]
+        compared = [(pair, _difference(pair, mode, remarks, spelt=not a.facts.scales)) for pair in pairs]
         hints += _hints([(pair, one) for pair, one in compared if one is not None])
         steps += [one for _, one in compared if one is not None]
         alike += sum(one is None for _, one in compared)

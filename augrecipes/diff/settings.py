@@ -18,7 +18,7 @@ def changes(a: Recipe, b: Recipe, modes: tuple[Mode, ...]) -> tuple[Change, ...]
     ['output.layout']
     """
     mine, other = settings(a, modes), settings(b, modes)
-    if a.kind == b.kind == "pair" and all(_one_output(each) for each in (mine, other)):
+    if a.facts.scales and b.facts.scales and all(_one_output(each) for each in (mine, other)):
         mine["output"], other["output"] = (next(iter(each["output"].values())) for each in (mine, other))
     return tuple(compared(mine, other))
 
@@ -35,11 +35,11 @@ def settings(recipe: Recipe, modes: tuple[Mode, ...]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "kind": recipe.kind,
         "scales": dict(recipe.scales),
-        "bag": asdict(recipe.bag or Bag()) if recipe.kind == "bag" else {},
+        "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
         "allow_resampling": recipe.allow_resampling,
         "inputs": {"image": {key: inputs.pop(key) for key in ("channels", "min_size")}, **inputs},
     }
-    if recipe.kind == "pair":
+    if recipe.facts.scales:
         values["output"] = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     else:
         values["output"] = _output(recipe.output)

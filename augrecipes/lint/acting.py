@@ -29,7 +29,7 @@ class Acting(NamedTuple):
 
 def acting(recipe: Recipe) -> Iterator[Acting]:
     """Every step of a pair with its targets, groups before their children; of other recipes none."""
-    for _, steps in sections(recipe) if recipe.kind == "pair" else ():
+    for _, steps in sections(recipe) if recipe.facts.scales else ():
         waiting = [step.args.get("target") for step in steps if step.name == groups.DEGRADE]
         last: Step | None = None
         for step in steps:

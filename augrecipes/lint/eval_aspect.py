@@ -10,7 +10,7 @@ from augrecipes.recipe.model import Recipe
 
 def check(recipe: Recipe) -> Findings:
     """The step that stretches pictures in evaluation, or leaves it out."""
-    if recipe.kind == "pair" or not recipe.eval:
+    if recipe.facts.scales or not recipe.eval:
         return
     for training, evaluation in both(recipe):
         (aspect, trained), (other, step) = behind(recipe, training), behind(recipe, evaluation)

@@ -12,7 +12,7 @@ from augrecipes.recipe.model import Recipe, Step
 def check(recipe: Recipe) -> Findings:
     """The step that gives evaluation its size; where a network takes any size (pairs, masks, boxes), nothing."""
     inputs = recipe.inputs
-    if recipe.kind == "pair" or inputs.mask == "required" or inputs.boxes or inputs.keypoints:
+    if recipe.facts.scales or inputs.mask == "required" or inputs.boxes or inputs.keypoints:
         return
     for training, evaluation in both(recipe):
         (size, _), (other, step) = _final(recipe, training), _final(recipe, evaluation)

@@ -20,7 +20,7 @@ _REASONS = {
 
 def check(recipe: Recipe) -> Findings:
     """Opaque steps of `steps` with something to fuse on both sides."""
-    if recipe.optimize != "fast" or recipe.kind == "pair":  # steps of a pair are not joined
+    if recipe.optimize != "fast" or recipe.facts.scales:  # steps of a pair are not joined
         return
     for _, steps in sections(recipe):
         fusable = [_fusable(step) for step in steps]

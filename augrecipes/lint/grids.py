@@ -22,7 +22,7 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[str, tuple[Step, ...]]]:
     >>> [(step.name, step.args["height"], step.args["width"]) for step in dict(on_one_grid(recipe))["steps"]]
     [('RandomCrop', 48, 24)]
     """
-    if recipe.kind != "pair":
+    if not recipe.facts.scales:
         yield from sections(recipe)
         return
     scales: dict[str, int] = recipe.scales.plain()

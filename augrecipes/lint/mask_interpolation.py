@@ -11,7 +11,7 @@ _KEEPS_IDS = frozenset({"nearest", "nearest_exact"})
 
 def check(recipe: Recipe) -> Findings:
     """`mask_interpolation` other than nearest."""
-    if recipe.inputs.mask == "absent" or recipe.kind != "image":
+    if recipe.inputs.mask == "absent" or not recipe.facts.annotated:
         return
     for step in recipe.walk():
         value = step.args.get("mask_interpolation")

@@ -12,7 +12,7 @@ def check(recipe: Recipe) -> Findings:
     """Steps that read boxes or a mask that no sample has."""
     for step in recipe.walk():
         needs = claims(step.name).needs if chance(step) > 0 else None
-        if needs and recipe.kind != "image":
+        if needs and not recipe.facts.annotated:
             what = "boxes" if needs == "boxes" else "a mask"
             yield Finding(f"{step.name} needs {what}, and recipes of kind {recipe.kind} have images only", step)
         elif needs == "boxes" and recipe.inputs.boxes is None:

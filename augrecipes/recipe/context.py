@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from augrecipes.kinds import Kind, facts
+from augrecipes.kinds.record import Facts
 from augrecipes.recipe import spelling
 from augrecipes.recipe.arguments import Schema, check_value, expected
-from augrecipes.recipe.model import NOWHERE, Kind, Position
+from augrecipes.recipe.model import NOWHERE, Position
 from augrecipes.recipe.nodes import Node, Place, Scalar, Table, describe, plain
 from augrecipes.recipe.problems import Problems
 
@@ -45,6 +47,11 @@ class Context:
     steps: int = 0
     translated: bool = False
     _ignored: dict[Place, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the recipe's kind."""
+        return facts(self.kind)
 
     def ignored(self, place: Place) -> frozenset[str]:
         """Lint codes that a comment on the line of `place` silences."""

@@ -24,7 +24,7 @@ def check_degrade(context: Context, step: Step, body: Table, place: Place) -> No
             problems.add("E312", place, f"{key!r} is required", groups.DEGRADE)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             problems.add("E312", node.place, f"must be the name of one target, got {describe(node)}", label)
-        elif context.kind == "pair" and node.value not in context.scales:
+        elif context.facts.scales and node.value not in context.scales:
             hint = spelling.hint(node.value, context.scales)
             problems.add("E314", node.place, f"unknown target {node.value!r}{hint}", label)
         else:
@@ -40,7 +40,7 @@ def check_degrade(context: Context, step: Step, body: Table, place: Place) -> No
                 if value:
                     at = inner.places.get(key, inner.position)
                     problems.add("E312", context.place(at), f"{key!r} has no meaning inside Degrade", inner.name)
-    if len(names) < 2 or context.kind != "pair" or not step.steps:
+    if len(names) < 2 or not context.facts.scales or not step.steps:
         return
     source, target = names["source"], names["target"]
     if source == target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from augrecipes.kinds import owners
 from augrecipes.ops import registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
@@ -27,7 +28,6 @@ RESERVED = {
     "mixup": "MixUp",
     "cutmix": "CutMix",
 }
-_KIND_OF = {"scales": "pair", "allow_resampling": "pair", "bag": "bag"}
 _NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 
 
@@ -41,8 +41,8 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         problems.add("E203", top.place, "key 'recipe' is missing; it names the recipe", "recipe")
     kind = _value(context, top, "kind", "image")
     context.kind = kind
-    for key, owner in _KIND_OF.items():
-        if key in top.entries and kind != owner:
+    for key in top.entries:
+        if key in KEYS and key not in context.facts.keys and (owner := owners(key)):
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
     context.max_bytes = _value(context, top, "max_bytes", MOST_BYTES)
     context.scales = pairs.build_scales(context, top)
@@ -68,7 +68,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         file=resolved.file,
         derived=_says_derived(top),
     )
-    if kind == "pair":
+    if context.facts.scales:
         pairs.check_steps(context, recipe)
     if context.translated and (other := other_default(recipe)):
         problems.note(noted(recipe.file, other[0].position, other[1], "L504", "group-defaults", "warning"))

@@ -25,7 +25,7 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     context.keys(node, (*INPUTS["properties"], *context.scales), "E402", "inputs")
     entries = node.entries
     given = _image(context, entries)
-    if context.kind != "image":
+    if not context.facts.annotated:
         for key in ("mask", "boxes", "keypoints"):
             value = entries.get(key)
             if value is not None and not (isinstance(value, Scalar) and value.value == "absent"):

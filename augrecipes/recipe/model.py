@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.kinds import Kind, facts
+from augrecipes.kinds.record import Facts
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.groups import GROUPS
 from augrecipes.recipe.frozen import Arguments
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
     from augrecipes.device.stage import DeviceStage
 
-Kind = Literal["image", "pair", "bag"]
 Optimize = Literal["none", "exact", "fast"]
 Mode = Literal["train", "eval"]
 Presence = Literal["absent", "optional", "required"]
@@ -230,6 +231,11 @@ class Recipe:
     derived: bool = field(default=False, compare=False)
 
     @property
+    def facts(self) -> Facts:
+        """What is known of the recipe's kind."""
+        return facts(self.kind)
+
+    @property
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
@@ -284,10 +290,7 @@ class Recipe:
         # A doorway from the language to the compiler: everything else imports the other way.
         from augrecipes.compiler.compile import compile_recipe
 
-        pipeline: Pipeline = compile_recipe(
-            self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads
-        )
-        return pipeline
+        return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
 
     def device_stage(self) -> DeviceStage:
         """The rest of an output that says `where: device`, as a torch module that runs where the network runs.
@@ -299,7 +302,6 @@ class Recipe:
         >>> ar.load("folder-128", overrides={"output.where": "device"}).device_stage().names
         ('image',)
         """
-        # The other doorway.
         from augrecipes.device.stage import DeviceStage
 
         return DeviceStage(self)

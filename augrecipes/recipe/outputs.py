@@ -42,7 +42,7 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
     for key, place, value in node.pairs():
         if key in KEYS:
             own.entries[key], own.at[key] = value, place
-        elif context.kind == "pair" and isinstance(value, Table):
+        elif context.facts.scales and isinstance(value, Table):
             if key in context.scales:
                 named[key] = value
             else:

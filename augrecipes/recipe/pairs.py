@@ -27,7 +27,7 @@ def build_scales(context: Context, top: Table) -> dict[str, int]:
     node = top.entries.get("scales")
     problems = context.problems
     if node is None:
-        if context.kind == "pair":
+        if context.facts.scales:
             problems.add("E403", top.at.get("kind", top.place), "a pair needs scales, such as {lr: 1, hr: 4}", "scales")
         return {}
     if not isinstance(node, Table):
@@ -41,7 +41,7 @@ def build_scales(context: Context, top: Table) -> dict[str, int]:
             problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
         elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
             scales[key] = int(value.value)  # type: ignore[union-attr]
-    if context.kind == "pair" and len(node.entries) < SCALES["minProperties"]:
+    if context.facts.scales and len(node.entries) < SCALES["minProperties"]:
         problems.add("E403", node.place, "a pair has two targets or more", "scales")
     return scales
 

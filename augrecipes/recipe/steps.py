@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.kinds import owners
 from augrecipes.ops import groups, judge, registry
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.catalog import own_part
@@ -109,8 +110,9 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
         return False
     problems = context.problems
     if name in GROUPS or name == groups.DEGRADE:
-        if name == groups.DEGRADE and context.kind != "pair":
-            problems.add("E207", place, "makes one target out of another, which only recipes of kind pair have", name)
+        if name == groups.DEGRADE and not context.facts.scales:
+            message = f"makes one target out of another, which only recipes of kind {owners('scales')} have"
+            problems.add("E207", place, message, name)
         elif name == groups.DEGRADE and groups.DEGRADE in inside.names:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
         elif name == groups.DEGRADE and inside.names:
@@ -151,6 +153,10 @@ def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
         if node is None or (name == groups.DEGRADE and key == "target"):
             continue
         label = f"{name}.{key}"
+        if key not in context.facts.keys and (owner := owners(key)):
+            place = body.at.get(key, node.place)
+            context.problems.add("E207", place, f"belongs to recipes of kind {owner}", label)
+            continue
         match key:
             case "p":
                 if context.value(node, P, "E309", label) and isinstance(node, Scalar):
@@ -159,13 +165,11 @@ def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
                 if _good_id(context, node, label):
                     found["id"] = plain(node)
             case "target" | "at":
-                names = _targets(context, node, label, body.at.get(key, node.place), one=key == "at")
+                names = _targets(context, node, label, one=key == "at")
                 if names:
                     found[key] = names[0] if key == "at" else names
             case "share":
-                if context.kind != "bag":
-                    context.problems.add("E207", body.at.get(key, node.place), "belongs to recipes of kind bag", label)
-                elif context.value(node, STEP_KEYS["share"], "E309", label):
+                if context.value(node, STEP_KEYS["share"], "E309", label):
                     found["share"] = plain(node)
     return found
 
@@ -186,10 +190,7 @@ def _good_id(context: Context, node: Node, label: str) -> bool:
     return False
 
 
-def _targets(context: Context, node: Node, label: str, place: Place, *, one: bool) -> tuple[str, ...]:
-    if context.kind != "pair":
-        context.problems.add("E207", place, "belongs to recipes of kind pair", label)
-        return ()
+def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[str, ...]:
     items = [node] if isinstance(node, Scalar) else node.items if isinstance(node, Items) and not one else []
     names: list[str] = []
     if not items:

@@ -104,7 +104,7 @@ class Comparison:
         if self._geometry is None:
             self._geometry = Geometry(*two, self.dtype, self.seed, self.origins, self.metrics)
         picture = self._geometry.measure(given, place)
-        if self.recipe.kind != "pair" and variants.has_colours(self.recipe, self.mode):
+        if not self.recipe.facts.scales and variants.has_colours(self.recipe, self.mode):
             self._colours(given, place, picture)
         if self.recipe.inputs.boxes or self.recipe.inputs.keypoints:
             self._points(given, place)

@@ -100,12 +100,12 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
     apart = np.abs(levels_of(plain, output) - levels_of(fast, output)).max(axis=-1)
     path = Path(place.path)
     floats = "" if place.dtype == "uint8" else f" · {place.dtype}"
-    tile = f" · tile {place.tile}" if recipe.kind == "bag" else ""
+    tile = f" · tile {place.tile}" if recipe.facts.tiles else ""
     reading = worst.readings[0]
     unit = LAWS[reading.law][0]
     law = "" if reading.law == unit else f"{reading.law} "
     text = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
-    target = f"{name} · " if recipe.kind == "pair" else ""
+    target = f"{name} · " if recipe.facts.scales else ""
     masked = "mask" in again.plain and "mask" in again.given.rest
     return _Shown(
         picture_of_input(again.given.images[verification.origins[name]]),

@@ -116,14 +116,14 @@ def _lines(drawn: list[Drawn], sides: list[Side], edge: int) -> Iterator[Line]:
     for number, side in enumerate(sides):
         for target in side.pipeline.outputs:
             pictures = (_shown(one.outputs[number], target, side, edge) for one in drawn)
-            note = [target] if side.recipe.kind == "pair" else []
+            note = [target] if side.recipe.facts.scales else []
             yield Line(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
 
 
 def _shown(out: Mapping[str, Any], target: str, side: Side, edge: int) -> Thumbnail:
     """A target as it came out, with mask, boxes and keypoints over images."""
     plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
-    if side.recipe.kind == "image":
+    if side.recipe.facts.annotated:
         height, width = _box(plain, edge)
         picture = cell_of_output(out, side.recipe, Layout(1, height, width), "").picture
     else:
@@ -151,4 +151,4 @@ def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
 def _head(given: Sample, recipe: Recipe) -> tuple[str, str]:
     """File and number of a sample."""
     path = Path(given.path)
-    return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.kind == 'bag' else f'index {given.index}'}"
+    return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.facts.tiles else f'index {given.index}'}"

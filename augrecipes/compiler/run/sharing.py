@@ -42,11 +42,11 @@ def refusal(step: Step, message: str) -> RecipeError:
 
 def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
     """(label, who takes part in its draws) of the steps for which that is a question."""
-    if recipe.kind == "pair":
+    if recipe.facts.scales:
         scales: dict[str, int] = dict(recipe.scales)
         for step in steps:
             yield from _of_pair(step, tuple(scales), unit(scales))
-    elif recipe.kind == "bag":
+    elif recipe.facts.tiles:
         for step in steps:
             yield from _of_bag(step, "tile")
 

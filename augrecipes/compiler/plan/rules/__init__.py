@@ -19,7 +19,8 @@ from augrecipes.compiler.plan.rules import (
     reduce_first,
     shrink_first,
 )
-from augrecipes.recipe.model import Kind, Optimize
+from augrecipes.kinds import Kind, facts
+from augrecipes.recipe.model import Optimize
 
 # Rules that change no bit.
 EXACT: tuple[Rule, ...] = (
@@ -65,4 +66,4 @@ def rules_for(kind: Kind, optimize: Optimize) -> tuple[Rule, ...]:
     >>> rules_for("pair", "none"), [rule.name for rule in rules_for("pair", "exact")][0]
     ((), 'drop_noops')
     """
-    return PAIR if kind == "pair" and optimize != "none" else RULES[optimize]
+    return PAIR if facts(kind).scales and optimize != "none" else RULES[optimize]

@@ -1,0 +1,1 @@
+"""Recipes of kind bag: many tiles of one slide."""

@@ -1,0 +1,1 @@
+"""Recipes of kind image: one picture, and what lies on it."""

@@ -1,0 +1,1 @@
+"""Recipes of kind pair: one scene on several grids."""
