@@ -138,5 +138,5 @@ def as_json(found: Any) -> str:
 
 
 def renamed(old: str, new: str) -> None:
-    """Say that an option is spelt otherwise now."""
-    note(f"{old} is now {new}; the old spelling still works")
+    """Say that an option has another name now."""
+    note(f"{old} is now {new}; the old name still works")

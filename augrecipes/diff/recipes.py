@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from augrecipes.diff import settings
 from augrecipes.diff.differences import Change, Difference, Draws, Placed, Side, StepDifference
+from augrecipes.diff.equivalent import equivalent
 from augrecipes.diff.matching import match, pair_off
 from augrecipes.diff.meaning import Meaning, equal, meanings, plain
-from augrecipes.diff.spelling import respelt
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 
@@ -52,12 +52,12 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.section(mode) or ()), meanings(b, b.section(mode) or ()))
-        compared = [(pair, _difference(pair, mode, remarks, spelt=not a.facts.scales)) for pair in pairs]
+        compared = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
         hints += _hints([(pair, one) for pair, one in compared if one is not None])
         steps += [one for _, one in compared if one is not None]
         alike += sum(one is None for _, one in compared)
     changed = settings.changes(a, b, chosen)
-    written = _unfelt(a, b, same=not changed and not steps)
+    written = _without_effect(a, b, same=not changed and not steps)
     return Difference(
         _side(a), _side(b), chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
         (*written, *dict.fromkeys(remarks)),
@@ -110,16 +110,16 @@ def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
         gone, come = i + 1, j + 1
 
 
-def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, spelt: bool) -> StepDifference | None:
-    """What is to be said of a pair; None where its steps are the same. What is only spelt differently is a remark."""
+def _difference(pair: _Pair, mode: Mode, remarks: list[str], *, with_class: bool) -> StepDifference | None:
+    """What is to be said of a pair; None where its steps are the same. Equivalent arguments are a remark."""
     a, b = pair.a, pair.b
     if a is None or b is None:
         return StepDifference(mode, "removed" if b is None else "added", _placed(a), _placed(b))
     changes = _changes(a, b)
-    if spelt:
-        unfelt = respelt(a.step, changes)
-        remarks += [_two_spellings(a, change) for change in changes if change.key in unfelt]
-        changes = [change for change in changes if change.key not in unfelt]
+    if with_class:
+        same = equivalent(a.step, changes)
+        remarks += [_equivalence(a, change) for change in changes if change.key in same]
+        changes = [change for change in changes if change.key not in same]
     draws = _draws(a, b)
     if not (changes or pair.moved or draws == "changed"):
         return None
@@ -148,8 +148,8 @@ def _draws(a: Meaning, b: Meaning) -> Draws:
     return "kept" if a.step.site == b.step.site and equal(a.values.get("share"), b.values.get("share")) else "changed"
 
 
-def _two_spellings(meaning: Meaning, change: Change) -> str:
-    return f"{meaning.step.site}.{change.key}: {change.a} and {change.b} are two spellings of one value"
+def _equivalence(meaning: Meaning, change: Change) -> str:
+    return f"{meaning.step.site}.{change.key}: {change.a} and {change.b} are equivalent"
 
 
 def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
             yield f"{one.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
 
 
-def _unfelt(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
+def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
     """What differs and changes no sample."""
     if a.name != b.name:
         yield f"recipe: {a.name} → {b.name}"

@@ -93,7 +93,7 @@ def _as_list(name: str, given: Roots) -> list[str]:
 
 
 def _group(part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems: list[str], *, cache: bool) -> Group:
-    part = _spelt_alike(part, as_files)
+    part = _one_path_each(part, as_files)
     found = {target: _listed(target, roots, as_files[target], problems, cache=cache) for target, roots in part.items()}
     places = {
         target: {os.path.realpath(root) for root in roots} for target, roots in part.items() if not as_files[target]
@@ -103,8 +103,8 @@ def _group(part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems
     return Group(own, shared)
 
 
-def _spelt_alike(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) -> dict[str, list[str]]:
-    """The roots with one spelling for each folder, so that a file has one path, whichever link leads to it."""
+def _one_path_each(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) -> dict[str, list[str]]:
+    """The roots with one path for each folder, so that a file has one path, whichever link leads to it."""
     first: dict[str, str] = {}
     return {
         target: roots if as_files[target] else [first.setdefault(os.path.realpath(root), root) for root in roots]

@@ -150,7 +150,7 @@ def test_the_wrong_order_is_told(run, data, command):
     assert "photos" in result.stderr
 
 
-def test_old_spellings_work_with_a_note(run, data):
+def test_old_names_of_options_work_with_a_note(run, data):
     for words, old in (
         (("check", "good.yaml", "--format", "json"), "--format json"),
         (("verify", "crop.yaml", "photos", "--samples", "1", "--format", "json"), "--format json"),

@@ -74,9 +74,9 @@ def test_arguments_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
     assert (what, found, draws) == ("changed", changes, "kept")
 
 
-def test_two_spellings_are_a_remark() -> None:
+def test_equivalent_arguments_are_a_remark() -> None:
     found = diff(image("[{Rotate: {limit: 25}}]"), image("[{Rotate: {limit: [-25, 25]}}]"))
-    assert "Rotate#1.limit: 25 and [-25, 25] are two spellings of one value" in found.remarks
+    assert "Rotate#1.limit: 25 and [-25, 25] are equivalent" in found.remarks
 
 
 def test_true_is_not_one(monkeypatch: pytest.MonkeyPatch) -> None:

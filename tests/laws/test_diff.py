@@ -159,8 +159,8 @@ class TestPlantedFaults:
         monkeypatch.setattr(comparing, "_Pair", lambda a, b, moved=False: pair(a, b, False))
         assert self.caught("swap")
 
-    def test_every_spelling_is_taken_for_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(comparing, "respelt", lambda step, changes: {change.key for change in changes})
+    def test_all_arguments_are_taken_for_equivalent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(comparing, "equivalent", lambda step, changes: {change.key for change in changes})
         assert self.caught()
 
     def test_weights_are_ignored(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,11 +202,14 @@ def test_fires_and_leaves_alone(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("steps", "planned"),
     [
-        ("[D4, {RandomCrop: {height: 8, width: 8}}]", ["OwedMoves"]),
+        ("[D4, {RandomCrop: {height: 8, width: 8}}]", ["DeferredMoves"]),
         ("[{RandomCrop: {height: 8, width: 8}}]", ["RandomCrop"]),
-        ("[{RandomCrop: {height: 8, width: 8}}, NoOp, D4, {GaussNoise: {target: lr}}]", ["OwedMoves", "GaussNoise"]),
-        ("[D4, {InvertImg: {target: lr}}, {RandomCrop: {height: 8, width: 8}}]", ["OwedMoves", "InvertImg"]),
-        ("[D4, Blur, HorizontalFlip]", ["OwedMoves", "Blur", "OwedMoves"]),
+        (
+            "[{RandomCrop: {height: 8, width: 8}}, NoOp, D4, {GaussNoise: {target: lr}}]",
+            ["DeferredMoves", "GaussNoise"],
+        ),
+        ("[D4, {InvertImg: {target: lr}}, {RandomCrop: {height: 8, width: 8}}]", ["DeferredMoves", "InvertImg"]),
+        ("[D4, Blur, HorizontalFlip]", ["DeferredMoves", "Blur", "DeferredMoves"]),
     ],
 )
 def test_plans(steps: str, planned: list[str]) -> None:

@@ -16,7 +16,7 @@ from augrecipes.recipe.model import Step
 
 Fusion = Literal[
     "JoinedFlips", "JoinedCrops", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours", "WindowRead",
-    "OwedMoves",  # of a pair
+    "DeferredMoves",  # of a pair
 ]  # fmt: skip
 
 

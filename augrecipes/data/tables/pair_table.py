@@ -92,11 +92,11 @@ def find_in_folders(
         name: [os.fsdecode(given)] if isinstance(given, str | bytes | os.PathLike) else [os.fsdecode(g) for g in given]
         for name, given in roots.items()
     }
-    # Of a folder that targets share every path is spelt as one of them has it.
+    # Of a folder that targets share every path is written as one of them has it.
     every = [root for roots_ in listed.values() for root in roots_]
-    spelt = dict.fromkeys(listed, every)
+    found_in = dict.fromkeys(listed, every)
     return Found(
-        pairs.targets, list(pairs.scenes), pairs.defects, roots=spelt, listed=pairs.listed, unclaimed=pairs.unclaimed
+        pairs.targets, list(pairs.scenes), pairs.defects, roots=found_in, listed=pairs.listed, unclaimed=pairs.unclaimed
     )
 
 

@@ -20,7 +20,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     for start, run in runs(steps, _moves):
         # Windows alone are views of what is there: nothing is copied as it is.
         if any(kind_of(step) == "dihedral" for step in run):
-            yield Edit(start, start + len(run), (Fused("OwedMoves", run),))
+            yield Edit(start, start + len(run), (Fused("DeferredMoves", run),))
 
 
 RULE = Rule(

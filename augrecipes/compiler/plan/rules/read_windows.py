@@ -16,7 +16,7 @@ def _rewrite(nodes: Nodes, flow: Flow) -> Iterable[Edit]:
         return []
     first = nodes[0]
     if isinstance(first, Step) and kind_of(first) == "window" and not first.target:
-        first = Fused("OwedMoves", (first,))
+        first = Fused("DeferredMoves", (first,))
     if not isinstance(first, Fused) or first.reads or "window" not in map(kind_of, first.steps):
         return []
     return [Edit(0, 1, (replace(first, reads=True),))]

@@ -1,6 +1,6 @@
-"""Arguments that are spelt differently and mean the same to their class, as a limit of 25 and of [-25, 25] do.
+"""Equivalent arguments: written differently, they mean the same to their class, as a limit of 25 and of [-25, 25] do.
 
-Only the class itself knows, so albumentations is imported here, and only where two spellings are to be told apart.
+Only the class itself knows, so albumentations is imported here, and only where two values are to be compared.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Step
 
 
-def respelt(step: Step, changes: Sequence[Change]) -> set[str]:
+def equivalent(step: Step, changes: Sequence[Change]) -> set[str]:
     """The keys of the changes after which the class of `step` builds the very same transform.
 
     >>> wide = Step("Rotate", Arguments({"limit": 25}))
-    >>> respelt(wide, [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)])
+    >>> equivalent(wide, [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)])
     {'limit'}
     """
     asked = [change for change in changes if _form(change.a) != _form(change.b)]
