@@ -292,7 +292,7 @@ def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
         ("ops/registry.py", "if TYPE_CHECKING:\n    from augrecipes.recipe.model import Step"),
         ("ops/verdicts.py", "from augrecipes import __version__"),
         ("data/sample.py", "from augrecipes.sources.files import read_image"),
-        ("demo/speed.py", "import augrecipes as ar\nimport torch"),
+        ("demo/proofs.py", "import augrecipes as ar\nimport torch"),
     ],
 )
 def test_what_is_allowed_passes(path: str, text: str) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import width
+from augrecipes.cli.terminal import report_once, width
 
 if TYPE_CHECKING:
     from augrecipes.demo.run import Report
@@ -35,7 +35,8 @@ def demo(
     from augrecipes.demo.run import run_demo
 
     console = Console(width=width(), quiet=json_ == STDOUT)
-    found = run_demo(out, console=console, seed=seed, progress=progress)
+    with report_once():
+        found = run_demo(out, console=console, seed=seed, progress=progress)
     answer(_as_json(found), json_, lambda: None)
     if not found.ok:
         raise typer.Exit(1)
@@ -46,8 +47,5 @@ def _as_json(found: Report) -> dict[str, Any]:
         "ok": found.ok,
         "proofs": {what: [asdict(proof) for proof in proofs] for what, proofs in found.proofs.items()},
         "pictures": [str(grid) for grid in found.grids],
-        "arrivals": [asdict(arrival) for arrival in found.arrivals],
-        "speeds": [asdict(speed) for speed in found.speeds],
-        "tiles": None if found.tiles is None else asdict(found.tiles),
         "seconds": found.seconds,
     }

@@ -1,4 +1,4 @@
-"""Draws the synthetic data set into a folder: stained tissue with nuclei masks and boxes, and photo-like JPEGs."""
+"""Draws the synthetic data set into a folder: stained tissue with masks and boxes of nuclei, and photo-like JPEGs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ class DemoData:
         tissue: class folders of H&E tiles, JPEG and some PNG.
         masks: folders of the same names; palette PNGs with the cell type of each pixel (0: none; then
             the order of `augrecipes.demo.tissue.CELL_TYPES`).
-        nuclei: folders of the same names; 16-bit PNGs with one id for each nucleus.
         table: CSV with columns image, mask, label, split, group (the laboratory) and boxes: JSON
             [[x_min, y_min, x_max, y_max, cell type], ...] in px (`pascal_voc`).
         photos: class folders of JPEGs, one of them grey, one lying on its side with an EXIF orientation.
@@ -47,7 +46,6 @@ class DemoData:
 
     tissue: Path
     masks: Path
-    nuclei: Path
     table: Path
     photos: Path
 
@@ -80,8 +78,8 @@ def draw_dataset(
     ...     sorted(path.name for path in data.tissue.iterdir())
     ['lymphocytes', 'stroma', 'tumour']
     """
-    data = DemoData(out / "tissue", out / "tissue-masks", out / "tissue-nuclei", out / "tissue.csv", out / "photos")
-    for folder in (data.tissue, data.masks, data.nuclei, data.photos):
+    data = DemoData(out / "tissue", out / "tissue-masks", out / "tissue.csv", out / "photos")
+    for folder in (data.tissue, data.masks, data.photos):
         remove_drawings(folder, "*/*", r"(tile|photo)-\d{3}\.(png|jpg)")
     out.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[str]] = [_COLUMNS]
@@ -103,7 +101,6 @@ def _draw_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
     name = Path(kind, f"tile-{k:03d}.png")
     image = write_picture(data.tissue / name.with_suffix(".png" if k % 4 == 3 else ".jpg"), tile.image)
     mask = write_indices(data.masks / name, tile.types, _PALETTE)
-    write_picture(data.nuclei / name, tile.ids)
     boxes = json.dumps([[*box, label] for box, label in zip(tile.boxes, tile.labels, strict=True)])
     files = (path.relative_to(data.table.parent).as_posix() for path in (image, mask))
     # Every class and every laboratory is in both splits.
