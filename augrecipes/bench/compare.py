@@ -159,6 +159,4 @@ def binds(
 
 def _named(stage: Stage) -> str:
     """A stage inside a sentence."""
-    return {"decode": "decoding", "collate": "collating", "around": "Python around the steps"}.get(
-        stage.kind, stage.name
-    )
+    return {"decode": "decoding", "collate": "collating"}.get(stage.kind, stage.name)

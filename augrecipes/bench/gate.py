@@ -158,7 +158,7 @@ def open_baseline(path: Path) -> Baseline:
             (side["recipe"], side["level"]): Then(
                 _ratio(side["against_stock"]),
                 _ratio(side["cpu_against_stock"]),
-                {stage["name"]: stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
+                {_stage(stage["name"]): stage["ms"] / stock_ms[side["recipe"]] for stage in side["stages"]},
             )
             for side in report["sides"]
             if side["against_stock"]
@@ -176,6 +176,11 @@ def open_baseline(path: Path) -> Baseline:
     except RecipeError as error:
         raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
     return Baseline(path, date, about, sides, yardsticks, features)
+
+
+def _stage(name: str) -> str:
+    """What a stage is called now."""
+    return "overhead" if name == "around" else name
 
 
 def _ratio(report: Mapping[str, Any]) -> Ratio:

@@ -17,7 +17,7 @@ from augrecipes.data.loading.arguments import choose_collate
 from augrecipes.data.packed import Packed
 from augrecipes.sources.watch import watched
 
-Kind = Literal["read", "decode", "step", "sink", "collate", "around"]
+Kind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"
 _KINDS: dict[str, Kind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
 
@@ -28,7 +28,7 @@ class Stage:
 
     Attributes:
         kind: `read` the file's bytes, `decode` them, a `step`, the `sink` (normalisation, dtype, layout), `collate`
-            into the batch, and what is `around` them: keys, checks, tensors.
+            into the batch, and the `overhead` beside them: keys, checks, tensors.
         name: of a step its label, as the plan has it; else the kind.
         ms: a sample.
         mad: of its time over the rounds, ms a sample.
@@ -97,7 +97,7 @@ class Staged:
             sum(whole - sum(spent.values()) for whole, spent in (self.taken[turn, batch] for batch in batches))
             for turn in rounds
         ]
-        return [*found, Stage("around", "around", 1e3 * rest / samples, 1e3 * mad(rests) / samples)]
+        return [*found, Stage("overhead", "overhead", 1e3 * rest / samples, 1e3 * mad(rests) / samples)]
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _stages(side: SideRecord) -> Iterator[str]:
     longest = max(stage.ms for stage in side.stages) or 1.0
     rows = []
     for stage in side.stages:
-        what = {"around": "around the steps", "sink": "sink"}.get(stage.kind, stage.name)
+        what = "sink" if stage.kind == "sink" else stage.name
         ms, _, spread = varied(stage.ms, stage.mad).partition(" ")
         rows.append([what, ms, spread, bar(stage.ms / longest)])
     together = sum(stage.ms for stage in side.stages)

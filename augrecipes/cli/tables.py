@@ -116,7 +116,7 @@ _TIMED = {"steps": "before", "plan": "after"}
 
 def _with_times(table: Table, times: Sequence[float], rest: Mapping[str, float]) -> Table:
     """A column of milliseconds before the last, and rows for what is no step."""
-    more = [("sink", rest["sink"]), ("around the steps", rest["around"]), ("in all", rest["whole"])]
+    more = [("sink", rest["sink"]), ("overhead", rest["overhead"]), ("in all", rest["whole"])]
     texts = [f"{ms:.3f}" for ms in (*times, *(ms for _, ms in more))]
     widest = max(len(text) for text in texts)
     columns = len(table.heads or table.rows[0] if table.rows else ("", ""))

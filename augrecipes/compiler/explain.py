@@ -116,7 +116,7 @@ class Rest:
     """What a sample takes beside its steps, and in all, in ms."""
 
     sink: float
-    around: float
+    overhead: float
     whole: float
 
 
@@ -169,7 +169,8 @@ class Explanation:
             what: that was.
         """
         before, after = (
-            Rest(1e3 * times.sink, 1e3 * times.around, 1e3 * times.whole) for times in (measured.before, measured.after)
+            Rest(1e3 * times.sink, 1e3 * times.overhead, 1e3 * times.whole)
+            for times in (measured.before, measured.after)
         )
         return replace(
             self,

@@ -31,13 +31,13 @@ class Times:
         steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
             that acts in some samples only counts as nothing in the others.
         sink: normalisation, dtype, layout.
-        around: keys, checks and what else runs between the steps.
+        overhead: keys, checks and what else runs between the steps.
         whole: all of it.
     """
 
     steps: dict[str, float]
     sink: float
-    around: float
+    overhead: float
     whole: float
 
 

@@ -50,7 +50,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _Context:
     """What steps inherit from where they stand."""
 
     facts: Facts
@@ -68,30 +68,30 @@ def meanings(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Meaning, ...]:
     [(0.5, True, (1,))]
     """
     scales: dict[str, int] = dict(recipe.scales)
-    return _all(steps, _Around(recipe.facts, scales, tuple(sorted(scales))), ())
+    return _all(steps, _Context(recipe.facts, scales, tuple(sorted(scales))), ())
 
 
 def _all(
-    steps: tuple[Step, ...], around: _Around, place: tuple[int, ...], *, one_of: bool = False
+    steps: tuple[Step, ...], context: _Context, place: tuple[int, ...], *, one_of: bool = False
 ) -> tuple[Meaning, ...]:
     weights = sum(chance(step) for step in steps) if one_of else 0.0
     befores = (None, *(step.site for step in steps))
     return tuple(
-        _meaning(step, around, (*place, number), behind, weights)
+        _meaning(step, context, (*place, number), behind, weights)
         for number, (step, behind) in enumerate(zip(steps, befores, strict=False), 1)
     )
 
 
-def _meaning(step: Step, around: _Around, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
+def _meaning(step: Step, context: _Context, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
     values = _arguments(step)
     p = float(values.pop("p"))
     weight = p / weights if weights else None
     draws = _draws(step, p, weight)
-    targets, share = tuple(sorted(step.target)) or around.targets, step.share or around.share
-    inside = _Around(around.facts, around.scales, targets, share, around.degrade or step.name == groups.DEGRADE)
-    if around.facts.scales and not step.steps and not around.degrade:  # a group's targets are its children's
-        values |= {"target": list(targets), **_at(step, around, targets)}
-    if around.facts.tiles and draws:
+    targets, share = tuple(sorted(step.target)) or context.targets, step.share or context.share
+    inside = _Context(context.facts, context.scales, targets, share, context.degrade or step.name == groups.DEGRADE)
+    if context.facts.scales and not step.steps and not context.degrade:  # a group's targets are its children's
+        values |= {"target": list(targets), **_at(step, context, targets)}
+    if context.facts.tiles and draws:
         values["share"] = share
     children = _all(step.steps, inside, place, one_of=step.name == groups.ONE_OF)
     parts = [step.name, values, p, [child.key for child in children]]
@@ -109,12 +109,12 @@ def _arguments(step: Step) -> dict[str, Any]:
     return values
 
 
-def _at(step: Step, around: _Around, targets: tuple[str, ...]) -> dict[str, str]:
+def _at(step: Step, context: _Context, targets: tuple[str, ...]) -> dict[str, str]:
     """The target whose pixels the numbers count; of those of one scale the first by name, as they count alike."""
     record = capability(step.name)
     if record is None or not record.pixels:
         return {}
-    scales = around.scales
+    scales = context.scales
     scale = scales[step.at] if step.at is not None else min(scales[name] for name in targets)
     return {"at": min(name for name in scales if scales[name] == scale)}
 

@@ -81,9 +81,9 @@ def _kinks(values: F32, axis: int) -> F32:
     bend = np.diff(values, 2, axis=axis)
     ends = [(0, 0), (0, 0)]
     ends[axis] = (2, 2)
-    around = np.pad(bend, ends, mode="edge")
+    padded = np.pad(bend, ends, mode="edge")
     count = bend.shape[axis]
-    before, behind = (np.take(around, range(start, start + count), axis=axis) for start in (0, 4))
+    before, behind = (np.take(padded, range(start, start + count), axis=axis) for start in (0, 4))
     ends[axis] = (1, 1)
     return np.asarray(np.pad(np.abs(bend - (before + behind) / 2), ends), np.float32)
 

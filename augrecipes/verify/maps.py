@@ -65,12 +65,14 @@ class Map:
         if min(height, width) < 3:
             return np.stack([slope[self.shown] for slope in self.slopes()]).astype(np.float64)
         rows, columns = (np.arange(1, n - 1, 1 + n // _ACROSS) for n in (height, width))
-        around = {(dy, dx): np.ix_(rows + dy, columns + dx) for dy, dx in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))}
+        neighbours = {
+            (dy, dx): np.ix_(rows + dy, columns + dx) for dy, dx in ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0))
+        }
         found = np.empty((4, len(rows), len(columns)))
         for k, values in enumerate((self.x, self.y)):
-            found[2 * k] = (values[around[0, 1]] - values[around[0, -1]]) / 2
-            found[2 * k + 1] = (values[around[1, 0]] - values[around[-1, 0]]) / 2
-        return found[:, np.logical_and.reduce([self.shown[at] for at in around.values()])]
+            found[2 * k] = (values[neighbours[0, 1]] - values[neighbours[0, -1]]) / 2
+            found[2 * k + 1] = (values[neighbours[1, 0]] - values[neighbours[-1, 0]]) / 2
+        return found[:, np.logical_and.reduce([self.shown[at] for at in neighbours.values()])]
 
     def coarsest(self) -> float:
         """Source px per px of the coarsest grid that it has passed, its own included."""

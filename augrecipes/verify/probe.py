@@ -68,7 +68,7 @@ class Probe:
         self._resamples = frozenset(site for site, step in steps.items() if _resamples(step))
         self._afresh = afresh
         self.pipeline = pipeline.again(compiled)
-        self.pipeline.dress(lambda copy: instrument(copy, self._around))
+        self.pipeline.dress(lambda copy: instrument(copy, self._call))
 
     def run(self, given: Sample, epoch: int, picture: Picture, through: Any = None, **more: Any) -> list[Leg]:
         """Send pictures through; `more` targets instead of the sample's own.
@@ -87,7 +87,7 @@ class Probe:
         last.mask = self.done.get("mask")
         return self._legs
 
-    def _around(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if label == SINK:
             return np.array(args[0].array() if isinstance(args[0], Moved) else args[0])
         if label in self._left_out:

@@ -25,18 +25,18 @@ def find() -> str:
 def tiles(work: Tiles) -> Iterator[Side]:
     """W1; bare corners repeat the border, as its rotation does when it is given no colour."""
     fn, types = _fn(), _types()
-    around, cropped = fn.random.uniform, {"random_area": (0.5, 1.0), "random_aspect_ratio": (0.8, 1.2)}
+    uniform, cropped = fn.random.uniform, {"random_area": (0.5, 1.0), "random_aspect_ratio": (0.8, 1.2)}
 
     def chain(tile: Any) -> Any:
-        tile = fn.rotate(tile, angle=around(range=(-25.0, 25.0)), keep_size=True)
+        tile = fn.rotate(tile, angle=uniform(range=(-25.0, 25.0)), keep_size=True)
         tile = fn.random_resized_crop(tile, size=(work.size, work.size), antialias=False, **cropped)
         tile = fn.flip(_resized(tile, work.out), vertical=fn.random.coin_flip(), horizontal=0)
         tile = fn.color_twist(
             tile,
-            brightness=around(range=(0.8, 1.2)),
-            contrast=around(range=(0.9, 1.1)),
-            saturation=around(range=(0.95, 1.05)),
-            hue=around(range=(-7.2, 7.2)),  # degrees
+            brightness=uniform(range=(0.8, 1.2)),
+            contrast=uniform(range=(0.9, 1.1)),
+            saturation=uniform(range=(0.95, 1.05)),
+            hue=uniform(range=(-7.2, 7.2)),  # degrees
         )
         return _last(tile, (0.5,) * 3, (0.5,) * 3, types, mirror=fn.random.coin_flip())
 

@@ -30,7 +30,7 @@ STAGES = (
     Stage("step", "SmallestMaxSize#1", 0.5, 0.0),
     Stage("step", "JoinedFlips(HorizontalFlip#1 + VerticalFlip#1)", 0.1, 0.0),
     Stage("sink", "sink", 0.2, 0.0),
-    Stage("around", "around", 0.2, 0.0),
+    Stage("overhead", "overhead", 0.2, 0.0),
 )
 
 

@@ -271,7 +271,7 @@ def test_bars_add_up_and_rows_keep_their_order(told: dict[str, Any]) -> None:
         assert sum(part.share for part in bar.parts) == pytest.approx(1)
         assert sum(part.ms for part in bar.parts) <= stack.longest
     assert names[:2] == ["read", "decode"]
-    assert names[-3:] == ["sink", "collate", "around the steps"]
+    assert names[-3:] == ["sink", "collate", "overhead"]
 
 
 def test_headlines(told: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ def test_times_stand_beside_the_steps(run, pictures):
     text = run("explain", "folder-128", "--image", "a.png", *QUICK).stdout
     assert "measured: a.png, 90×120 px, one thread, " in text
     assert re.search(r"^ratio: [0-9.]+ ± [0-9.]+, [0-9.]+ ms as written, [0-9.]+ ms as planned$", text, re.MULTILINE)
-    for what in ("sink", "around the steps", "in all", r"SmallestMaxSize#1"):
+    for what in ("sink", "overhead", "in all", r"SmallestMaxSize#1"):
         assert len(numbers(text, what)) == 2, what
     assert max(map(len, text.splitlines())) <= 120
     (before, after) = numbers(text, "in all")
@@ -38,7 +38,7 @@ def test_times_stand_beside_the_steps(run, pictures):
 def test_json(run, pictures):
     told = json.loads(run("explain", "folder-128", "--image", "a.png", *QUICK, "--json", "--optimize", "none").stdout)
     rest = told["timing"]["before"]
-    assert sum(row["ms"] for row in told["steps"]) + rest["sink"] + rest["around"] == pytest.approx(rest["whole"])
+    assert sum(row["ms"] for row in told["steps"]) + rest["sink"] + rest["overhead"] == pytest.approx(rest["whole"])
     assert (told["timing"]["what"], told["optimize"]) == ("a.png, 90×120 px", "none")
 
 

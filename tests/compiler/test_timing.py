@@ -61,8 +61,8 @@ def check(times: Times, slow: str) -> None:
     assert times.steps[slow] == pytest.approx(NAP, abs=2 * TICK)
     assert times.steps[slow] == max(times.steps.values())
     assert times.sink > 0
-    assert times.around > 0
-    assert times.whole == pytest.approx(sum(times.steps.values()) + times.sink + times.around)
+    assert times.overhead > 0
+    assert times.whole == pytest.approx(sum(times.steps.values()) + times.sink + times.overhead)
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
@@ -160,7 +160,7 @@ def test_an_explanation_with_times() -> None:
     told = explain(made).with_times(Measured(times, planned, 1.1, 0.1, 8, 7), "a.png").to_json()
     assert [row["ms"] for row in told["steps"]] == [5.0, 0.01, 0.02]
     assert [row["ms"] for row in told["plan"]] == [5.0, 0.01]
-    assert told["timing"]["before"] == {"sink": 0.01, "around": 0.001, "whole": 6.0}
+    assert told["timing"]["before"] == {"sink": 0.01, "overhead": 0.001, "whole": 6.0}
     bare = explain(made).to_json()
     assert "timing" not in bare
     assert "ms" not in bare["steps"][0]

@@ -30,8 +30,8 @@ Lying = Callable[[np.ndarray], np.ndarray]
 
 
 def _window(image: np.ndarray) -> np.ndarray:
-    around = np.pad(image, ((2, 3), (5, 1), (0, 0)), constant_values=7)
-    return around[2:-3, 5:-1]
+    padded = np.pad(image, ((2, 3), (5, 1), (0, 0)), constant_values=7)
+    return padded[2:-3, 5:-1]
 
 
 def _every_other(image: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ from augrecipes.bench.report.palette import SHADES
 Report = Mapping[str, Any]
 
 SEEN = 0.005  # of a bar; what takes less is hardly seen
-_AROUND = "around the steps"
 _TRAINING = {
     "loading": "loading", "to device": "moving", "device stage": "device", "forward": "forward",
     "backward": "backward", "optimiser": "optimiser", "training step": "training",
@@ -138,7 +137,7 @@ def _stage_parts(side: Report, shades: Mapping[str, int]) -> tuple[Part, ...]:
     whole = sum(stage["ms"] for stage in side["stages"]) or 1.0
     return tuple(
         Part(
-            _AROUND if stage["kind"] == "around" else stage["name"] if stage["kind"] == "step" else stage["kind"],
+            stage["name"] if stage["kind"] == "step" else stage["kind"],
             f"step-{shades[stage['name']] % SHADES}" if stage["kind"] == "step" else stage["kind"],
             stage["ms"], stage["mad"], stage["ms"] / whole,
         )

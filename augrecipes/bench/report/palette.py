@@ -10,7 +10,7 @@ LIGHT = {
     "read": "#0f6b5c", "decode": "#5fbfa6",
     "step-0": "#2f4b9c", "step-1": "#8fb0e2", "step-2": "#4570bb", "step-3": "#b9cdf0",
     "step-4": "#5f54ad", "step-5": "#b7b0e6",
-    "sink": "#e6ab3c", "collate": "#b3541e", "around": "#9aa1ab", "whole": "#c9cdd3",
+    "sink": "#e6ab3c", "collate": "#b3541e", "overhead": "#9aa1ab", "whole": "#c9cdd3",
     "loading": "#5fbfa6", "moving": "#0f6b5c", "device": "#e6ab3c",
     "forward": "#8fb0e2", "backward": "#2f4b9c", "optimiser": "#5f54ad", "training": "#4570bb",
     "line-0": "#2f4b9c", "line-1": "#b3541e", "line-2": "#6b7280",
@@ -18,7 +18,7 @@ LIGHT = {
 DARK = LIGHT | {
     "read": "#1d8573", "decode": "#6fcdb4",
     "step-0": "#5470d0", "step-2": "#5f93e0", "step-4": "#7266cc",
-    "collate": "#d0703a", "around": "#7f8792", "whole": "#3a404a",
+    "collate": "#d0703a", "overhead": "#7f8792", "whole": "#3a404a",
     "moving": "#1d8573", "backward": "#5470d0", "optimiser": "#7266cc", "training": "#5f93e0",
     "line-0": "#8fb0e2", "line-1": "#eb9a63", "line-2": "#a2aab5",
 }  # fmt: skip

@@ -11,15 +11,15 @@ from augrecipes.compiler.run.pipeline import Pipeline
 SINK = "\x00sink"  # no step can be labelled so
 
 # (label, the step or sink, positional arguments, keyword arguments) → what the step returns, mostly.
-Around = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+Call = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
-def instrument(pipeline: Pipeline, around: Around) -> list[str]:
-    """Let every step and sink of a pipeline be called through `around`, those inside groups too.
+def instrument(pipeline: Pipeline, call: Call) -> list[str]:
+    """Let every step and sink of a pipeline be called through `call`, those inside groups too.
 
     Args:
         pipeline: of its own; it is changed, and no copy of it for another thread is.
-        around: calls the step, and returns what it returned.
+        call: calls the step, and returns what it returned.
 
     Returns:
         The steps' labels, groups before their children, as the plan has them.
@@ -32,13 +32,13 @@ def instrument(pipeline: Pipeline, around: Around) -> list[str]:
     (True, True)
     """
     steps = pipeline.compiled.plans[pipeline.arrival].steps
-    pipeline.run_through([_around(*pair, around) for pair in zip(pipeline.transforms, steps, strict=True)])
-    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, around) for name, sink in pipeline.sinks.items()}
+    pipeline.run_through([_wrap(*pair, call) for pair in zip(pipeline.transforms, steps, strict=True)])
+    pipeline.sinks = {name: _InstrumentedSink(sink, SINK, call) for name, sink in pipeline.sinks.items()}
     return [step.site for top in steps for step in opened(top)]
 
 
-def instrumented(pipeline: Pipeline, around: Around) -> Pipeline:
-    """A copy whose every step and sink is called through `around`, in whatever thread: so are those of its own copies.
+def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
+    """A copy whose every step and sink is called through `call`, in whatever thread: so are those of its own copies.
 
     >>> import numpy as np, augrecipes as ar
     >>> seen = []
@@ -49,28 +49,28 @@ def instrumented(pipeline: Pipeline, around: Around) -> Pipeline:
     'SmallestMaxSize#1'
     """
     made = pipeline.again()
-    made.dress(lambda copy: instrument(copy, around))
+    made.dress(lambda copy: instrument(copy, call))
     return made
 
 
-def _around(made: Any, step: Node, around: Around) -> Any:
+def _wrap(made: Any, step: Node, call: Call) -> Any:
     if is_open(step):
-        made.transforms = [_around(m, s, around) for m, s in zip(made.transforms, step.steps, strict=True)]
-    return _Instrumented(made, step.site, around)
+        made.transforms = [_wrap(m, s, call) for m, s in zip(made.transforms, step.steps, strict=True)]
+    return _Instrumented(made, step.site, call)
 
 
 class _Instrumented:
     """Stands in for a step, or a sink, and is that step in all but its calls."""
 
-    def __init__(self, wrapped: Any, label: str, around: Around) -> None:
-        self._wrapped, self._label, self._around = wrapped, label, around
+    def __init__(self, wrapped: Any, label: str, call: Call) -> None:
+        self._wrapped, self._label, self._call = wrapped, label, call
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # the pipelines ask some steps what they are
         return type(self._wrapped)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._around(self._label, self._wrapped, args, kwargs)
+        return self._call(self._label, self._wrapped, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wrapped, name)
@@ -80,4 +80,4 @@ class _InstrumentedSink(_Instrumented):
     """A sink, which takes several pictures at once, too."""
 
     def many(self, *args: Any, **kwargs: Any) -> Any:
-        return self._around(self._label, self._wrapped.many, args, kwargs)
+        return self._call(self._label, self._wrapped.many, args, kwargs)

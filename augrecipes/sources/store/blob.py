@@ -65,7 +65,7 @@ class Blob:
             self._file.truncate(end)
         self.end = end
 
-    def surround(self, head: bytes, tail: bytes) -> int:
+    def write_frame(self, head: bytes, tail: bytes) -> int:
         """Writes what stands before and behind the items; the size of the file."""
         self.cut(self.end)
         for at, data in ((0, head), (self.end, tail)):

@@ -65,7 +65,7 @@ def publish(
 def _complete(part: Part) -> dict[str, Any]:
     """Makes a target's file what it will stay; what the index says of it."""
     blob = part.blob
-    size = blob.surround(*part.frame)
+    size = blob.write_frame(*part.frame)
     blob.sync()
     blob.close()
     with naming(blob.path):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PAGE = 4096
 
 
-class _Around(io.RawIOBase):
+class _WithoutItems(io.RawIOBase):
     """A file in memory with a hole: what is written between `start` and `end` is dropped, and reads as zeros.
 
     HDF5 is not let near the disk: where that is full, it takes the whole process down.
@@ -85,30 +85,30 @@ class _Around(io.RawIOBase):
 
 def _head(target: str) -> int:
     """Where HDF5 puts the first data of a file, whatever their shape."""
-    with _created(_Around(0, 0), target) as file:
+    with _created(_WithoutItems(0, 0), target) as file:
         return int(_contiguous(file, (1,), "u1").id.get_offset())
 
 
 def _frame(contents: Contents) -> Frame:
     """Lets HDF5 write the file without its data, and returns what it wrote around them."""
-    around = _Around(contents.head, contents.end)
-    with _created(around, contents.target) as file:
+    frame = _WithoutItems(contents.head, contents.end)
+    with _created(frame, contents.target) as file:
         shape, dtype = _layout(contents)
         offset = _contiguous(file, shape, dtype).id.get_offset()
         if contents.end > contents.head and offset != contents.head:
             raise StoreError(f"HDF5 puts data at {offset}, not at {contents.head}; discard it and pack again")
         _describe(file, contents, flat=len(shape) == 1)
-    return bytes(around.head), bytes(around.tail)
+    return bytes(frame.head), bytes(frame.tail)
 
 
-def _created(around: _Around, target: str) -> h5py.File:
+def _created(frame: _WithoutItems, target: str) -> h5py.File:
     try:
         import h5py
     except ImportError:
         raise StoreError("writing hdf5 needs h5py: pip install 'augrecipes[hdf5]'") from None
     # One fixed version of the layout (HDF5 1.8, of 2008), and every block at a page: nothing depends on sizes.
     v18 = ("v108", "v108")
-    file = h5py.File(around, "w", libver=v18, alignment_threshold=1, alignment_interval=_PAGE, track_order=False)
+    file = h5py.File(frame, "w", libver=v18, alignment_threshold=1, alignment_interval=_PAGE, track_order=False)
     file.attrs["target"] = target
     return file
 
