@@ -6,6 +6,7 @@ PYTHON ?= python3
 JOBS   ?= auto
 BIN    := .venv/bin
 READY  := .venv/.ready
+KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
 # Whatever in benchmarks/ runs by itself and knows --write.
@@ -20,16 +21,16 @@ export PIP_NO_INPUT := 1
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-demo: $(READY)  ## draw a small data set, run recipes over it, write preview grids to demo-out/
+demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview grids to demo-out/
 	@$(BIN)/augrecipes demo
 
-test: $(READY)  ## run the tests
+test: $(KERNELS)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
 
-soak: $(READY)  ## run the long tests too: more random recipes, more broken files
+soak: $(KERNELS)  ## run the long tests too: more random recipes, more broken files
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
-coverage: $(READY)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
+coverage: $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))
 
 lint: $(READY)  ## ruff and mypy
@@ -41,7 +42,7 @@ lint: $(READY)  ## ruff and mypy
 format: $(READY)  ## let ruff lay out the code
 	@$(BIN)/ruff format --quiet .
 
-bench: $(READY)  ## measure, and write benchmarks/RESULTS.md
+bench: $(KERNELS)  ## measure, and write benchmarks/RESULTS.md
 	@failed=0; for script in $(SCRIPTS); do echo "$$script"; \
 		OMP_NUM_THREADS=1 $(BIN)/python $$script --write || failed=1; done; exit $$failed
 
@@ -60,4 +61,9 @@ $(READY): pyproject.toml constraints.txt
 	@echo 'Setting up .venv, this once: torch, the large part, then the rest'
 	@$(BIN)/python .ci/install.py torch
 	@$(BIN)/python .ci/install.py -e '.[dev]'
+	@touch $@
+
+# Built again when a source changes; where they cannot be built everything runs without them.
+$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/build.py)
+	@$(BIN)/python augrecipes/native/build.py > /dev/null || true
 	@touch $@

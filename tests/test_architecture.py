@@ -23,7 +23,7 @@ LONGEST = 320
 # A part may import those on its right, never those on its left.
 LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack",
-    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources",
+    "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
     "machine", "atomic", "progress", "seeds", "kinds", "flow", "errors",
 )  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.

@@ -63,8 +63,9 @@ app = typer.Typer(
 def _version(asked: bool) -> None:
     if asked:
         from augrecipes import __version__
+        from augrecipes.native.library import described
 
-        typer.echo(f"augrecipes {__version__}")
+        typer.echo(f"augrecipes {__version__} ({described()})")
         raise typer.Exit
 
 

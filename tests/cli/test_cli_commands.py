@@ -14,6 +14,7 @@ from recipe_texts import BROKEN, LINTS
 from augrecipes import __version__
 from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
+from augrecipes.native.library import described
 from augrecipes.recipe.gallery import gallery_names
 
 COMMANDS = (
@@ -57,7 +58,7 @@ def test_help_of_the_whole(run):
 
 
 def test_version(run):
-    assert run("--version").stdout == f"augrecipes {__version__}\n"
+    assert run("--version").stdout == f"augrecipes {__version__} ({described()})\n"
 
 
 def test_a_mistyped_command(run):

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES
 
-from augrecipes.compiler.kernels import sink as sinks
+from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import targets
 from augrecipes.errors import DataError
+from augrecipes.native.library import using
 from augrecipes.ops import registry
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Normalize, Output, Recipe, Step
@@ -179,10 +180,13 @@ def test_channels_in_turn_have_the_bits_of_channels_one_by_one(
 
 
 def test_the_law_of_channels_sees_values_that_slip_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    repeated = sinks._repeated
-    monkeypatch.setattr(sinks, "_repeated", lambda values, neutral: repeated(values[1:] + values[:1], neutral))
+    repeated = channels_in_turn._repeated
+    monkeypatch.setattr(
+        channels_in_turn, "_repeated", lambda values, neutral: repeated(values[1:] + values[:1], neutral)
+    )
     output = Output(layout="hwc", normalize=Normalize((0.1, 0.2, 0.3), (0.25,)))
-    assert not np.array_equal(Sink(output)(IMAGE), _by_channel(output, IMAGE))
+    with using(None):
+        assert not np.array_equal(Sink(output)(IMAGE), _by_channel(output, IMAGE))
 
 
 # Boxes: refused and let through exactly as albumentations' own check does.

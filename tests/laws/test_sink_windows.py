@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
+from levels import LEVELS, Spoilt, spoil_first, spoil_last
 
+from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.native.library import Library, using
 from augrecipes.recipe.model import Normalize, Output
 
 OUTPUTS = st.builds(
@@ -26,6 +31,7 @@ OUTPUTS = st.builds(
 )
 # 8×8 and 16×64: planes side by side begin at the same place of a 64-byte line; 7×9: they do not.
 SIZES = st.sampled_from([(1, 1), (7, 9), (8, 8), (16, 64), (33, 31)])
+SYMMETRIES = [Symmetry(*which) for which in product((False, True), repeat=3)]
 Lying = Callable[[np.ndarray], np.ndarray]
 
 
@@ -70,13 +76,20 @@ def said(output: Output, image: np.ndarray) -> np.ndarray:
     return np.stack(made, axis=0 if output.layout == "chw" else -1)
 
 
-def check(output: Output, image: np.ndarray, lying: Lying, symmetry: Symmetry = IDENTITY) -> None:
+def check(
+    output: Output,
+    image: np.ndarray,
+    lying: Lying,
+    symmetry: Symmetry = IDENTITY,
+    kernels: Any = None,
+) -> None:
     """Holds a sink to `said`, for one picture that lies somehow, in memory of the sink's choice and of the caller's."""
     given = lying(image)
     np.testing.assert_array_equal(given, image)
     before, expected = given.copy(), said(output, np.ascontiguousarray(symmetry.view(image)))
     sink = Sink(output)
-    made = sink(Moved(given, symmetry))
+    with using(kernels):
+        made = sink(Moved(given, symmetry))
     assert made.dtype == expected.dtype
     assert made.flags.c_contiguous
     assert not np.shares_memory(made, given)
@@ -98,14 +111,22 @@ def check(output: Output, image: np.ndarray, lying: Lying, symmetry: Symmetry = 
     floats=st.booleans(),
     lying=st.sampled_from(LYING),
     symmetry=st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()),
+    kernels=st.sampled_from(LEVELS),
     seed=st.integers(0, 9),
 )
 def test_a_sample_is_what_the_formulas_say_however_its_picture_lies(
-    output: Output, size: tuple[int, int], channels: int, floats: bool, lying: Lying, symmetry: Symmetry, seed: int
+    output: Output,
+    size: tuple[int, int],
+    channels: int,
+    floats: bool,
+    lying: Lying,
+    symmetry: Symmetry,
+    kernels: Library | None,
+    seed: int,
 ) -> None:
     channels = channels if output.color == "rgb" else 3
     image: Any = np.random.default_rng(seed).integers(0, 256, (*size, channels), np.uint8)
-    check(output, image.astype(np.float32) / np.float32(255) if floats else image, lying, symmetry)
+    check(output, image.astype(np.float32) / np.float32(255) if floats else image, lying, symmetry, kernels)
 
 
 IMAGE = np.random.default_rng(0).integers(0, 99, (16, 64, 3), np.uint8)
@@ -140,7 +161,31 @@ def test_the_law_sees_a_plane_that_stays_in_scratch(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_law_sees_a_table_that_is_one_level_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Sink._table
-    monkeypatch.setattr(Sink, "_table", lambda self, channels: np.roll(table(self, channels), 1))
+    table = channels_in_turn._table
+    monkeypatch.setattr(channels_in_turn, "_table", lambda affine: np.roll(table(affine), 1))
     with pytest.raises(AssertionError):
         check(Output(layout="hwc"), IMAGE, _window)
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+def test_the_law_sees_a_native_kernel_that_is_one_bit_off(kernels: Library) -> None:
+    check(Output(), IMAGE, _window, kernels=kernels)
+    for spoilt in (spoil_first, spoil_last):
+        with pytest.raises(AssertionError):
+            check(Output(), IMAGE, _window, kernels=Spoilt(kernels, 10, spoilt))
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at_end: bool) -> None:
+    for size in [(1, 1), (1, 7), (3, 513), (17, 15), (31, 33), (70, 64)]:
+        for channels in (1, 2, 3, 4):
+            for dtype, layout in (("float32", "chw"), ("float32", "hwc"), ("uint8", "chw")):
+                for turn in SYMMETRIES:
+                    image = guarded(np.random.default_rng(0).integers(0, 256, (*size, channels), np.uint8), at_end)
+                    output = Output(dtype=dtype, layout=layout)  # type: ignore[arg-type]
+                    expected = said(output, np.ascontiguousarray(turn.view(image)))
+                    room = guarded(np.zeros_like(expected), at_end)
+                    with using(kernels):
+                        Sink(output)(Moved(image, turn), lambda shape, dtype, room=room: room)
+                    np.testing.assert_array_equal(room, expected)

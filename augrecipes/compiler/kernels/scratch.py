@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,3 +34,17 @@ class Scratch:
         if beside is not None and np.may_share_memory(buffer, beside):
             return np.empty(shape, dtype)
         return np.ndarray(shape, dtype, buffer)
+
+
+def is_free(array: np.ndarray, held: Sequence[Any]) -> bool:
+    """Whether an array has memory of its own, as it should lie, that nobody else holds.
+
+    >>> a = np.zeros((2, 2, 3), np.uint8)
+    >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
+    (True, False, False)
+    """
+    for one in held:
+        if array is one:
+            return False
+    flags = array.flags
+    return flags.owndata and flags.c_contiguous and flags.writeable

@@ -8,26 +8,21 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.channels_in_turn import Affine, Turns
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
-from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.scratch import Scratch, is_free
+from augrecipes.compiler.kernels.sink_native import NativeSink
 from augrecipes.compiler.kernels.undecoded import decoded
 from augrecipes.recipe.model import Output
 
-_UINT8, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float32, np.float64))
+_UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
 
-# What a channel is multiplied by, and what is added; None where that would change nothing.
-Affine = tuple[np.float32 | None, np.float32 | None]
-# The same for values of all channels in turn: an array of a block, or one value for all channels.
-Blocks = tuple[np.ndarray | np.float32 | None, np.ndarray | np.float32 | None]
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 # Copies images `start` to `stop` of many into an array: (start, stop, array).
 Fill = Callable[[int, int, np.ndarray], object]
 _AT_ONCE = 1 << 17  # bytes of images that are turned into floats while they are in the cache
-_BLOCK = (
-    3 << 14
-)  # values that are cast, scaled and shifted before the next ones: 196 kB of floats (benchmarks/basics.py)
 
 
 class Sink:
@@ -46,8 +41,8 @@ class Sink:
         self._dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
         self._as_it_is = self._dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         self._affine_by: dict[tuple[int, float], list[Affine]] = {}
-        self._blocks_by: dict[tuple[int, float], Blocks] = {}
-        self._tables: dict[int, np.ndarray | None] = {}
+        self._turns: dict[tuple[int, float], Turns] = {}
+        self._native: dict[int, NativeSink] = {}
         self._interleaved = output.layout == "hwc" and self._color == "rgb" and self._dtype != _UINT8
         self._scratch = Scratch()
         self._room: list[np.ndarray] = []
@@ -65,6 +60,21 @@ class Sink:
                 as it is; None: no image may.
         """
         copies = held is None or allocate is not np.empty
+        if not self._as_it_is and (native := self._natively(image.dtype, image.shape[2])) is not None:
+            view = image.symmetry.view(decoded(image.base)) if isinstance(image, Moved) else image
+            height, width, channels = view.shape
+            chw = self.output.layout == "chw"
+            out = allocate((channels, height, width) if chw else view.shape, self._dtype)
+            if native(view, out):
+                return out
+            out[...] = self._in_python(view, np.empty, copies=True, held=None)
+            return out
+        return self._in_python(image, allocate, copies, held)
+
+    def _in_python(
+        self, image: np.ndarray | Moved, allocate: Allocate, copies: bool, held: Sequence[Any] | None
+    ) -> np.ndarray:
+        """A call without the native kernel."""
         if isinstance(image, Moved):
             # Reading rows backwards, or columns, is slower than letting cv2 move the pixels first.
             room = self._scratch if copies or not self._as_it_is else None
@@ -77,7 +87,7 @@ class Sink:
             return out
         if self._interleaved:
             out = allocate(image.shape, self._dtype)
-            self._in_blocks(image, out)
+            self._in_turn(image, out)
             return out
         height, width = image.shape[:2]
         chw = self.output.layout == "chw"
@@ -126,12 +136,15 @@ class Sink:
         affines = self._affine(planes, 255.0)
         step = max(1, _AT_ONCE // (height * width * channels))
         room = self._scratch.array("many", (min(step, count), *shape), _UINT8)
+        native = self._natively(_UINT8, channels)
         for start in range(0, count, step):
             some = min(step, count - start)
             fill(start, start + some, room[:some])
+            if native is not None and native.many(room[:some], out[start : start + some]):
+                continue
             if self._interleaved:
                 for image, part in zip(room[:some], out[start : start + some], strict=True):
-                    self._in_blocks(image, part)
+                    self._in_turn(image, part)
                 continue
             # One below the other they are one tall image, whose channels are split in one call.
             for c, plane in enumerate(self._planes(room[:some].reshape(some * height, width, channels))):
@@ -143,6 +156,19 @@ class Sink:
                 else:
                     self._as_float(pixels, affines[c], part)
         return out
+
+    def _natively(self, dtype: np.dtype[Any], channels: int) -> NativeSink | None:
+        """The native kernel for such images; None where there is none."""
+        if dtype != _UINT8 or self._color not in ("rgb", "bgr") or channels > CV_CHANNELS or self._dtype == _FLOAT16:
+            return None
+        if channels not in self._native:
+            check_color(self._color, channels)
+            self._native[channels] = NativeSink(
+                self._affine(channels, 255.0) if self._dtype != _UINT8 else [(None, None)] * channels,
+                chw=self.output.layout == "chw",
+                bgr=self._color == "bgr",
+            )
+        return self._native[channels] if self._native[channels].here else None
 
     def _as_uint8(self, plane: np.ndarray, full: float) -> np.ndarray:
         """Values of 0..`full` as whole numbers in 0..255."""
@@ -164,54 +190,12 @@ class Sink:
         if work is not into:
             into[...] = work
 
-    def _in_blocks(self, image: np.ndarray, into: np.ndarray) -> None:
-        """All channels in turn, as they lie: the arithmetic of `_as_float`, a few rows at a time."""
-        height, width, channels = image.shape
-        direct = into.dtype == _FLOAT32 and into.flags.c_contiguous
-        if (
-            direct
-            and image.dtype == _UINT8
-            and channels <= CV_CHANNELS
-            and (table := self._table(channels)) is not None
-        ):
-            cv2.LUT(image, table, dst=into)  # the same numbers in one pass
-            return
-        scale, shift = self._blocks(channels, 255.0 if image.dtype == _UINT8 else 1.0)
-        size = _block(channels)
-        rows = max(1, size // (width * channels))
-        for top in range(0, height, rows):
-            part = into[top : top + rows]
-            work = part if direct else self._scratch.array("work", part.shape, _FLOAT32)
-            work[...] = image[top : top + rows]
-            flat = work.reshape(-1)
-            for start in range(0, flat.size, size):  # once, but for rows that are longer than a block
-                values = flat[start : start + size]
-                if scale is not None:
-                    values *= scale[: values.size] if isinstance(scale, np.ndarray) else scale
-                if shift is not None:
-                    values += shift[: values.size] if isinstance(shift, np.ndarray) else shift
-            if not direct:
-                part[...] = work
-
-    def _table(self, channels: int) -> np.ndarray | None:
-        """What becomes of the 256 levels, where that is the same in all channels; kept."""
-        if channels not in self._tables:
-            scale, shift = self._affine(channels, 255.0)[0]
-            table = np.arange(256, dtype=np.float32)
-            if scale is not None:
-                table *= scale
-            if shift is not None:
-                table += shift
-            self._tables[channels] = table if len(set(self._affine(channels, 255.0))) == 1 else None
-        return self._tables[channels]
-
-    def _blocks(self, channels: int, full: float) -> Blocks:
-        """The scales and shifts of values whose channels take turns; kept."""
-        known = self._blocks_by.get((channels, full))
-        if known is None:
-            scales, shifts = zip(*self._affine(channels, full), strict=True)
-            known = self._blocks_by[channels, full] = _repeated(scales, 1), _repeated(shifts, 0)
-        return known
+    def _in_turn(self, image: np.ndarray, into: np.ndarray) -> None:
+        """The arithmetic of `_as_float` for channels that take turns."""
+        key = image.shape[2], 255.0 if image.dtype == _UINT8 else 1.0
+        if key not in self._turns:
+            self._turns[key] = Turns(self._affine(*key), self._scratch)
+        self._turns[key](image, into)
 
     def _planes(self, base: np.ndarray) -> list[np.ndarray]:
         """The channels that leave, H×W each, in scratch or in the image itself."""
@@ -268,20 +252,6 @@ class Sink:
         return list(cv2.split(image, self._room))
 
 
-def is_free(array: np.ndarray, held: Sequence[Any]) -> bool:
-    """Whether an array has memory of its own, as it should lie, that nobody else holds.
-
-    >>> a = np.zeros((2, 2, 3), np.uint8)
-    >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
-    (True, False, False)
-    """
-    for one in held:
-        if array is one:
-            return False
-    flags = array.flags
-    return flags.owndata and flags.c_contiguous and flags.writeable
-
-
 def _plane(room: np.ndarray, height: int, width: int) -> np.ndarray:
     """A plane H×W for cv2.split: the last elements of `room`, which may have more so that planes begin unlike.
 
@@ -289,16 +259,3 @@ def _plane(room: np.ndarray, height: int, width: int) -> np.ndarray:
     cv2.split writes past the cache, from which they are read next, and a window row by row, in ten times the time.
     """
     return room[-height * width :].reshape(height, width)
-
-
-def _block(channels: int) -> int:
-    """How many values are worked on at a time: whole pixels."""
-    return max(1, _BLOCK // channels) * channels
-
-
-def _repeated(values: tuple[np.float32 | None, ...], neutral: float) -> np.ndarray | np.float32 | None:
-    """One value for all channels, or the channels' values again and again; None where they change nothing."""
-    if len(set(values)) == 1:
-        return values[0]
-    turn = np.array([neutral if value is None else value for value in values], np.float32)
-    return np.tile(turn, _block(len(turn)) // len(turn))

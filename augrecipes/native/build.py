@@ -1,0 +1,138 @@
+"""Builds the kernels of this folder: every C file once for each instruction set, linked into one library beside them.
+
+    python augrecipes/native/build.py
+Needs a C compiler: the one that `CC` names, cc, gcc or clang, or else the package ziglang. Nothing of augrecipes is
+imported, because it also runs while augrecipes is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# What each instruction set asks of compilers, by processor; a later one is preferred where the machine has it.
+LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
+    "arm64": {"base": ()},  # NEON is part of it
+}
+_ALIKE = {"amd64": "x86_64", "aarch64": "arm64"}
+# Every level gives the same bits: nothing is contracted, and nothing reordered.
+_FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-fPIC",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=hidden",
+)
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+LIBRARY = HERE / "built" / f"kernels{_SUFFIX}"  # in a folder of its own: it is no module of Python
+
+
+class NoCompilerError(Exception):
+    """There is nothing here that compiles C."""
+
+
+def processor() -> str:
+    """The processor's architecture, under one name: `x86_64` or `arm64`, where it is one of these."""
+    machine = platform.machine().lower()
+    return _ALIKE.get(machine, machine)
+
+
+def sources() -> list[Path]:
+    """The files that are compiled."""
+    return sorted(HERE.glob("*.c"))
+
+
+def fingerprint() -> str:
+    """A hash of the sources and of how they are built: a library that says another one was built from other sources."""
+    found = hashlib.sha256()
+    for file in [*sources(), *sorted(HERE.glob("*.h")), HERE / "build.py"]:
+        found.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return found.hexdigest()[:16]
+
+
+def compiler() -> list[str]:
+    """The command that compiles C, without arguments.
+
+    Raises:
+        NoCompilerError: none was found.
+    """
+    if named := shlex.split(os.environ.get("CC", "")):
+        if shutil.which(named[0]):
+            return named
+        raise NoCompilerError(f"CC={os.environ['CC']}: no such program")
+    for name in () if sys.platform == "win32" else ("cc", "gcc", "clang"):
+        if found := shutil.which(name):
+            return [found]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise NoCompilerError("no C compiler: install cc, gcc or clang, or the package ziglang")
+
+
+def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
+    """Compile and link; an old library stays until the new one is whole.
+
+    Args:
+        to: the library.
+        extra: more arguments for the compiler, such as `-fsanitize=address`.
+
+    Raises:
+        NoCompilerError: there is none.
+        subprocess.CalledProcessError: the compiler fails; `stderr` says why.
+    """
+    command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint()}"', *extra]
+    levels = LEVELS.get(processor(), {"base": ()})
+    with tempfile.TemporaryDirectory() as name:
+
+        def compiled(job: tuple[Path, str]) -> str:
+            source, level = job
+            out = Path(name, f"{source.stem}-{level}.o")
+            _call([*command, *levels[level], f"-DLEVEL={level}", "-c", str(source), "-o", str(out)])
+            return str(out)
+
+        jobs = [(source, level) for source in sources() for level in levels if source.stem != "level"]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = list(pool.map(compiled, [*jobs, (HERE / "level.c", "base")]))
+        to.parent.mkdir(exist_ok=True)
+        linked = Path(name, to.name)
+        _call([*command, "-shared", *objects, "-o", str(linked)])
+        fresh = to.with_name(f"{to.name}.{os.getpid()}")
+        shutil.copy(linked, fresh)  # a running program keeps the library that it has opened
+        fresh.replace(to)
+    return to
+
+
+def platform_tag() -> str:
+    """The tag of a wheel that has the library in it: any Python 3, this system."""
+    return f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def _call(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def main() -> None:
+    """Build, and say where."""
+    try:
+        sys.stdout.write(f"{build()}\n")
+    except NoCompilerError as error:
+        sys.exit(f"kernels are not built, and everything runs without them: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"kernels are not built, and everything runs without them: {shlex.join(error.cmd)}\n{error.stderr}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+/* What all kernels share: names, integer types, and how an array is handed over.
+
+   Every file of this folder is compiled once for each instruction set, with LEVEL set to its name, and each kernel is
+   exported as ar_<kernel>_<level>. Rules for all of them:
+
+   - Plain C11 that compilers vectorise. No fused multiply-add, no reordering of floating point (build.py turns both
+     off), so that every level gives the same bits.
+   - No memory is allocated, no global is written, nothing is printed: kernels run in threads and after a fork.
+   - Arrays are pointers to their first element with strides in elements, which may be negative. Nothing is read or
+     written outside of them, not even in passing.
+   - A kernel returns 0, or a negative number where it does not take such arguments: then nothing has been written, and
+     Python does the work. */
+
+#ifndef AUGRECIPES_KERNELS_H
+#define AUGRECIPES_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOIN_(a, b) ar_##a##_##b
+#define JOIN(a, b) JOIN_(a, b)
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* KERNEL(sink) declares and names ar_sink_v3, ar_sink_v4, ... */
+#define KERNEL(name) EXPORT int32_t JOIN(name, LEVEL)
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Types of values, as library.py numbers them. */
+enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2 };
+
+/* What a kernel answers to arguments that it does not take. */
+enum { DONE = 0, REFUSED = -1 };
+
+#endif

@@ -1,0 +1,114 @@
+"""The native kernels, where they were built: loaded once, at the best level that this processor carries out.
+
+Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and their Python twins do the work. `AUGRECIPES_NATIVE`
+may also name a level: `base`, `v3` (AVX2) or `v4` (AVX-512).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from augrecipes.native import build
+
+_log = logging.getLogger("augrecipes")
+SWITCH = "AUGRECIPES_NATIVE"
+# Arguments of kernels: p a pointer, l a 64-bit whole number, i one of 32 bits, f and d floating point.
+_TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int32, "f": ctypes.c_float, "d": ctypes.c_double}
+# Types of values, as kernels.h numbers them.
+VALUES = {np.dtype(np.uint8): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2}
+_NAMES = {"v3": "AVX2", "v4": "AVX-512"}
+_instead: list[Any] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The kernels at one level.
+
+    Attributes:
+        handle: of the shared library.
+        level: `base`, `v3` or `v4`.
+    """
+
+    handle: Any
+    level: str
+
+    def kernel(self, name: str, arguments: str) -> Callable[..., int]:
+        """A kernel as a function of pointers and numbers, which answers 0 where it did the work.
+
+        Args:
+            name: of the kernel.
+            arguments: a letter for each: p, l, i, f or d.
+        """
+        found: Callable[..., int] = self.handle[f"ar_{name}_{self.level}"]
+        found.argtypes, found.restype = [_TYPES[a] for a in arguments], ctypes.c_int32  # type: ignore[attr-defined]
+        return found
+
+
+def library() -> Library | None:
+    """The kernels of this machine; None where there are none."""
+    return _instead[-1] if _instead else _found()
+
+
+@contextmanager
+def using(kernels: Library | None) -> Iterator[None]:
+    """Let whatever is compiled inside use these kernels, or none: to compare them. Not for threads."""
+    _instead.append(kernels)
+    try:
+        yield
+    finally:
+        _instead.pop()
+
+
+@cache
+def _found() -> Library | None:
+    asked = os.environ.get(SWITCH, "")
+    if asked == "0" or not build.LIBRARY.exists():
+        return None
+    try:
+        return load(asked)
+    except (OSError, AttributeError, ValueError) as error:
+        _log.warning("native kernels are not used: %s", error)
+        return None
+
+
+def load(level: str = "", path: Any = build.LIBRARY) -> Library:
+    """The kernels of a library at a level; "" is the best that this processor carries out.
+
+    Raises:
+        OSError: it cannot be loaded.
+        ValueError: it was built from other sources, or this processor lacks the level.
+    """
+    handle = ctypes.CDLL(str(path))
+    handle.ar_sources.restype = ctypes.c_char_p
+    if handle.ar_sources().decode() != build.fingerprint():
+        raise ValueError("they were built from other sources; to build them again: python -m augrecipes.native.build")
+    here = levels(handle)
+    if level and level not in here:
+        raise ValueError(f"{SWITCH}={level}: this processor carries out {', '.join(here)}, and 0 turns them off")
+    return Library(handle, level or here[-1])
+
+
+def levels(handle: Any) -> list[str]:
+    """The levels that this processor carries out, the best last."""
+    best = handle.ar_level()
+    known = build.LEVELS.get(build.processor(), {"base": ()})
+    return [level for level in known if level == "base" or int(level[1:]) <= best]
+
+
+def described() -> str:
+    """Which kernels run, for people and records: `native AVX-512`, `native base`, or `no native kernels`.
+
+    >>> described().partition(" ")[0] in ("native", "no")
+    True
+    """
+    found = library()
+    return "no native kernels" if found is None else f"native {_NAMES.get(found.level, found.level)}"

@@ -1,0 +1,126 @@
+/* The sink: the last picture of a sample becomes what the recipe's output says, in one pass.
+
+   Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
+   and once more where float16 leaves. */
+
+#include "kernels.h"
+
+enum { ACROSS = 512, DOWN = 16, CHANNELS = 4, TURN = 64 };
+
+/* Back to front. */
+static void turn_back(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) {
+    for (int64_t x = 0; x < count; x++)
+        to[x] = from[count - 1 - x];
+}
+
+/* Pixels of one row, apart: room[c][x] = source[x * pixel + c]. */
+static void take_apart(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
+                       uint8_t (*restrict room)[ACROSS]) {
+    if (channels == 3 && pixel == 3) {
+        for (int64_t x = 0; x < count; x++) {
+            room[0][x] = source[3 * x];
+            room[1][x] = source[3 * x + 1];
+            room[2][x] = source[3 * x + 2];
+        }
+    } else if (pixel == -channels) {
+        uint8_t forward[CHANNELS][ACROSS];
+        take_apart(source + (count - 1) * pixel, count, channels, channels, forward);
+        for (int32_t c = 0; c < channels; c++)
+            turn_back(forward[c], count, room[c]);
+    } else if (channels == 1 && pixel == 1) {
+        for (int64_t x = 0; x < count; x++)
+            room[0][x] = source[x];
+    } else {
+        for (int64_t x = 0; x < count; x++)
+            for (int32_t c = 0; c < channels; c++)
+                room[c][x] = source[x * pixel + c];
+    }
+}
+
+/* A few rows whose pixels lie far apart, as in a transposed picture, read in the order in which they lie. */
+static void take_turned(const uint8_t *restrict source, int64_t across, int64_t down, int32_t channels, int64_t row,
+                        int64_t pixel, uint8_t room[DOWN][CHANNELS][ACROSS]) {
+    for (int64_t x = 0; x < across; x++)
+        for (int64_t y = 0; y < down; y++)
+            for (int32_t c = 0; c < channels; c++)
+                room[y][c][x] = source[y * row + x * pixel + c];
+}
+
+static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, int64_t apart,
+                        float *restrict out) {
+    if (apart == 1)
+        for (int64_t x = 0; x < count; x++)
+            out[x] = (float)values[x] * scale + shift;
+    else
+        for (int64_t x = 0; x < count; x++)
+            out[x * apart] = (float)values[x] * scale + shift;
+}
+
+static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t apart, uint8_t *restrict out) {
+    if (apart == 1)
+        for (int64_t x = 0; x < count; x++)
+            out[x] = values[x];
+    else
+        for (int64_t x = 0; x < count; x++)
+            out[x * apart] = values[x];
+}
+
+/* Values whose channels take turns, to floats that take turns alike; scales and shifts repeat them over TURN pixels. */
+static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t turn, const float *restrict scales,
+                        const float *restrict shifts, float *restrict out) {
+    for (int64_t at = 0; at < count; at += turn) {
+        int64_t some = MIN(turn, count - at);
+        for (int64_t i = 0; i < some; i++)
+            out[at + i] = (float)values[at + i] * scales[i] + shifts[i];
+    }
+}
+
+/* Many uint8 pictures of one shape, H x W x C with C of 1 to 4.
+
+   source, offsets:  picture k begins at source + offsets[k]; row, pixel: strides in bytes, channels lie side by side
+   scale, shift:     one for each channel; a scale of 1 and a shift of -0.0 change nothing
+   target, each:     picture k goes to target + k * each: float32, or uint8 that takes the values as they are
+   down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
+KERNEL(sink)(const uint8_t *source, const int64_t *offsets, int64_t count, int64_t height, int64_t width,
+             int32_t channels, int64_t row, int64_t pixel, const float *scale, const float *shift, void *target,
+             int32_t type, int64_t each, int64_t down, int64_t across, int64_t apart) {
+    if (channels < 1 || channels > CHANNELS || count < 0 || height < 0 || width < 0 ||
+        (type != UINT8 && type != FLOAT32))
+        return REFUSED;
+    float scales[TURN * CHANNELS], shifts[TURN * CHANNELS];
+    for (int32_t i = 0; i < TURN * channels; i++) {
+        scales[i] = scale[i % channels];
+        shifts[i] = shift[i % channels];
+    }
+    uint8_t room[DOWN][CHANNELS][ACROSS];
+    int turned = pixel > 16 || pixel < -16;
+    int64_t rows = turned ? DOWN : 1;
+    for (int64_t k = 0; k < count; k++) {
+        const uint8_t *picture = source + offsets[k];
+        float *floats = (float *)target + k * each;
+        uint8_t *bytes = (uint8_t *)target + k * each;
+        if (type == FLOAT32 && pixel == channels && across == channels && apart == 1) {
+            for (int64_t y = 0; y < height; y++)
+                scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down);
+            continue;
+        }
+        for (int64_t top = 0; top < height; top += rows)
+            for (int64_t left = 0; left < width; left += ACROSS) {
+                int64_t some = MIN(ACROSS, width - left), lines = MIN(rows, height - top);
+                const uint8_t *from = picture + top * row + left * pixel;
+                if (turned)
+                    take_turned(from, some, lines, channels, row, pixel, room);
+                else
+                    take_apart(from, some, channels, pixel, room[0]);
+                for (int64_t y = 0; y < lines; y++)
+                    for (int32_t c = 0; c < channels; c++) {
+                        int64_t to = (top + y) * down + left * across + c * apart;
+                        if (type == FLOAT32)
+                            scale_plane(room[y][c], some, scale[c], shift[c], across, floats + to);
+                        else
+                            copy_plane(room[y][c], some, across, bytes + to);
+                    }
+            }
+    }
+    return DONE;
+}

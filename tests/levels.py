@@ -1,0 +1,51 @@
+"""The native kernels at every level that this processor carries out, and none: what a law holds to one another."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augrecipes.native import build
+from augrecipes.native.library import Library, levels, load
+
+
+def every_level() -> list[Library | None]:
+    if not build.LIBRARY.exists():
+        return [None]
+    return [None, *(load(level) for level in levels(ctypes.CDLL(str(build.LIBRARY))))]
+
+
+LEVELS = every_level()
+
+
+@dataclass
+class Spoilt:
+    """Kernels that do their work, and something wrong after it, to the memory that argument number `target` names."""
+
+    kernels: Library
+    target: int
+    spoil: Callable[[int], None]
+
+    def kernel(self, name: str, arguments: str) -> Callable[..., int]:
+        works = self.kernels.kernel(name, arguments)
+
+        def spoilt(*given: Any) -> int:
+            answer = works(*given)
+            self.spoil(given[self.target])
+            return answer
+
+        return spoilt
+
+
+def spoil_first(address: int) -> None:
+    """One bit of the first byte."""
+    np.ctypeslib.as_array((ctypes.c_uint8 * 1).from_address(address))[0] ^= 1
+
+
+def spoil_last(address: int) -> None:
+    """One bit of the hundredth byte."""
+    np.ctypeslib.as_array((ctypes.c_uint8 * 1).from_address(address + 99))[0] ^= 1
