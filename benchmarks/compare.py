@@ -66,8 +66,8 @@ def compare(
     _check(goals or {}, sides, {peer.maker for peer in missing})
     seconds = _rounds(title, sides, rounds)
     rows = [_row(side, ours, seconds, goals or {}) for side in sides]
-    head = (title, "ms a sample", "samples/s", *(f"{side.form} is" for side in ours))
-    text = table(head, rows)
+    columns = (title, "ms a sample", "samples/s", *(f"{side.form} is" for side in ours))
+    text = table(columns, rows)
     return "\n".join([text, "\nNot measured:\n", *(f"- {peer}" for peer in missing)]) if missing else text
 
 

@@ -51,5 +51,5 @@ def run(script: str, title: str, method: str, parts: Mapping[str, Part], options
     if options.write and not options.quick and len(chosen) == len(parts):
         name = Path(script).stem
         tables = [block if isinstance(block, str) else table(HEAD, block) for block in blocks]
-        head = f"## {title} (`python benchmarks/{name}.py --write`)"
-        put_section(name, "\n\n".join((head, where, method, *tables)))
+        title_line = f"## {title} (`python benchmarks/{name}.py --write`)"
+        put_section(name, "\n\n".join((title_line, where, method, *tables)))

@@ -42,12 +42,12 @@ def times(ratio: float, goal: float | None = None) -> str:
     return text if goal is None else f"{text}, goal ×{goal:g}: {met(ratio >= goal)}"
 
 
-def put_section(name: str, body: str, into: Path = RESULTS) -> None:
+def put_section(name: str, body: str, path: Path = RESULTS) -> None:
     """Write the section `name`, in the place of an earlier one; sections stand in the order of their names."""
-    text = into.read_text(encoding="utf-8") if into.exists() else ""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
     sections = dict(_SECTION.findall(text)) | {name: f"\n{body.strip()}\n"}
     found = [f"<!-- begin {key} -->{sections[key]}<!-- end {key} -->\n" for key in sorted(sections)]
-    into.write_text("\n".join([_HEAD, *found]), encoding="utf-8")
+    path.write_text("\n".join([_HEAD, *found]), encoding="utf-8")
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -15,7 +15,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def table(
-    title: str, heads: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,), keys: int = 1
+    title: str, headings: list[str] | None, rows: Sequence[list[str]], left: Sequence[int] = (0,), keys: int = 1
 ) -> Iterator[str]:
     """Aligned columns: those in `left` to the left, the others to the right.
 
@@ -23,7 +23,7 @@ def table(
     """
     if title:
         yield paint(title, "strong", sys.stdout)
-    every = [[harmless(cell) for cell in row] for row in ([heads, *rows] if heads else rows)]
+    every = [[harmless(cell) for cell in row] for row in ([headings, *rows] if headings else rows)]
     widths = [max(len(row[k]) for row in every) for k in range(len(every[0]))] if every else []
     rest = sum(size + 2 for size in widths[1:]) + 2
     if widths and rest + _LEAST <= width() < widths[0] + rest:
@@ -41,7 +41,7 @@ def table(
                 for k, cell in zip(block, shown, strict=True)
             )
             line = ("  " + "  ".join(cells)).rstrip()
-            yield paint(line, "faint", sys.stdout) if heads and not number else line
+            yield paint(line, "faint", sys.stdout) if headings and not number else line
             yield from (f"  {line}" for line in more)
 
 

@@ -39,13 +39,13 @@ def tell_sweep(sweep: Sweep, bench: Bench) -> Iterator[str]:
 def _times(points: Sequence[Point], sweep: Sweep) -> Iterator[str]:
     first, *others = (f"{size:,}" for size in sweep.sizes)
     largest = f"of {sweep.sizes[-1]:,}: samples/s"
-    heads = ["", f"{first} samples", *others, largest, "first epoch", "gaps p50", "p95", "p99 ms"]
+    headings = ["", f"{first} samples", *others, largest, "first epoch", "gaps p50", "p95", "p99 ms"]
     rows = []
     for name in dict.fromkeys(point.name for point in points):
         by_size = {point.samples: point for point in points if point.name == name}
         epochs = [_epoch(by_size.get(size)) for size in sweep.sizes]
         rows.append([name, *epochs, *_largest(by_size.get(sweep.sizes[-1]))])
-    yield from table(f"{points[0].recipe} · {points[0].level}: seconds of an epoch, by who reads", heads, rows)
+    yield from table(f"{points[0].recipe} · {points[0].level}: seconds of an epoch, by who reads", headings, rows)
     text = f"{sweep.rounds} rounds in turns after the first; the data has {sweep.available:,} samples"
     again = ", larger epochs read some again" if sweep.sizes[-1] > sweep.available else ""
     yield paint(f"  {text}{again}", "faint", sys.stdout)

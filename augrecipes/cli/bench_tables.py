@@ -75,9 +75,9 @@ def _note(bench: Bench) -> Iterator[str]:
 
 
 def _speed(bench: Bench) -> Iterator[str]:
-    heads = ["", "ms a sample", "of it work", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
+    headings = ["", "ms a sample", "of it work", "samples/s", "gaps p50", "p95", "p99 ms", "peak MiB"]
     stock = any(side.against_stock for side in bench.sides)
-    heads += ["time / stock"] if stock else []
+    headings += ["time / stock"] if stock else []
     rows = []
     for side in bench.sides:
         gaps = side.gaps
@@ -87,7 +87,7 @@ def _speed(bench: Bench) -> Iterator[str]:
         ]  # fmt: skip
         row += [_ratio(side.against_stock)] if stock else []
         rows.append(row)
-    yield from table("Speed, all read in this process", heads, rows)
+    yield from table("Speed, all read in this process", headings, rows)
 
 
 def _ratio(ratio: Ratio | None) -> str:
@@ -134,8 +134,8 @@ def _effects(name: str, seen: Effects) -> Iterator[str]:
             _percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations),
         ])  # fmt: skip
     left = f", {seen.left_out} left out" if seen.left_out else ""
-    heads = ["after", "acts on", "fills", "clipped", "means", "deviations"]
-    yield from table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", heads, rows)
+    headings = ["after", "acts on", "fills", "clipped", "means", "deviations"]
+    yield from table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", headings, rows)
     inside = [(site, share) for site, share in seen.applied.items() if site not in {e.step for e in seen.steps}]
     yield from (f"  {site} acts on {_percent(share)}" for site, share in inside)
     for target in seen.means:
@@ -156,14 +156,14 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
             one.step, _ratio(one.ratio), "" if seen.filled is None else _percent(seen.filled),
             _percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
         ])  # fmt: skip
-    heads = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
-    yield from table(f"{name}: without each step, in turns with the whole", heads, rows)
+    headings = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
+    yield from table(f"{name}: without each step, in turns with the whole", headings, rows)
     yield from (f"  {text}" for text in refused)
 
 
 def tell_gate(judgement: Judgement) -> Iterator[str]:
     """The gate's table."""
-    heads = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
+    headings = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
     rows = [
         [
             one.side, one.of, f"{one.then:.2f}", f"{one.now:.2f}",
@@ -174,7 +174,7 @@ def tell_gate(judgement: Judgement) -> Iterator[str]:
     ]  # fmt: skip
     held = judgement.baseline
     title = f"Against {held.path} of {held.date[:10]}, slower than {100 * judgement.limit:g} % fails"
-    yield from table(title, heads, rows, left=(0, 1, 7, 9))
+    yield from table(title, headings, rows, left=(0, 1, 7, 9))
     yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in judgement.warnings)
 
 

@@ -20,7 +20,7 @@ class Table(NamedTuple):
     """Rows of text; the last column is wrapped."""
 
     title: str
-    heads: tuple[str, ...]
+    headings: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
 
 
@@ -106,9 +106,9 @@ def _derived(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _any(key: str, rows: Sequence[Any]) -> Table:
     mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
-    heads = tuple(str(name) for name in mappings[0]) if mappings else ()
-    shown = [tuple(text(row.get(name)) for name in heads) for row in mappings]
-    return Table(key.replace("_", " ").capitalize(), heads if any(heads) else (), shown)
+    headings = tuple(str(name) for name in mappings[0]) if mappings else ()
+    shown = [tuple(text(row.get(name)) for name in headings) for row in mappings]
+    return Table(key.replace("_", " ").capitalize(), headings if any(headings) else (), shown)
 
 
 _TIMED = {"steps": "before", "plan": "after"}
@@ -119,12 +119,12 @@ def _with_times(table: Table, times: Sequence[float], rest: Mapping[str, float])
     more = [("sink", rest["sink"]), ("overhead", rest["overhead"]), ("in all", rest["whole"])]
     texts = [f"{ms:.3f}" for ms in (*times, *(ms for _, ms in more))]
     widest = max(len(text) for text in texts)
-    columns = len(table.heads or table.rows[0] if table.rows else ("", ""))
+    columns = len(table.headings or table.rows[0] if table.rows else ("", ""))
     rows = [*table.rows, *((what, *[""] * (columns - 1)) for what, _ in more)]
-    heads = table.heads or ("step", *[""] * (columns - 1))
+    headings = table.headings or ("step", *[""] * (columns - 1))
     return Table(
         table.title,
-        (*heads[:-1], "ms".rjust(widest), heads[-1]),
+        (*headings[:-1], "ms".rjust(widest), headings[-1]),
         [(*row[:-1], text.rjust(widest), row[-1]) for row, text in zip(rows, texts, strict=True)],
     )
 
@@ -145,12 +145,12 @@ def _drawn(table: Table, width: int) -> str:
     lines = [paint(table.title, "strong", sys.stdout)]
     if not table.rows:
         return "\n".join([*lines, "  none"])
-    rows = [table.heads, *table.rows] if table.heads else list(table.rows)
+    rows = [table.headings, *table.rows] if table.headings else list(table.rows)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for number, row in enumerate(rows):
         before = "  " + "".join(f"{cell:<{size}}  " for cell, size in zip(row, widths, strict=False))
         line = filled(before, row[-1], width).rstrip()
-        lines.append(paint(line, "faint", sys.stdout) if table.heads and not number else line)
+        lines.append(paint(line, "faint", sys.stdout) if table.headings and not number else line)
     return "\n".join(lines)
 
 

@@ -116,8 +116,8 @@ def _print(found: Verification, lines: Sequence[str], epochs: int, written: Path
     say(render(report))
     say()
     rows, laws = [_row(figure) for figure in found.figures], {figure.law for figure in found.figures}
-    heads = [*rows[0]] if rows else []
-    for line in table("Measured", heads, [[*row.values()] for row in rows], left=range(len(heads)), keys=3):
+    headings = [*rows[0]] if rows else []
+    for line in table("Measured", headings, [[*row.values()] for row in rows], left=range(len(headings)), keys=3):
         say(line)
     say()
     say(render({"what each law measures": [{"law": law, "": text} for law, (_, text) in LAWS.items() if law in laws]}))

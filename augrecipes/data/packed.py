@@ -212,8 +212,8 @@ class Packed(SampleDataset):
         if isinstance(table, Table):
             targets |= points_of(table, self.recipe.inputs, first + row)
         try:
-            into = rooms(self.pipeline.outputs) if self.kind == "pair" else room("image")
-            out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=into)
+            buffers = rooms(self.pipeline.outputs) if self.kind == "pair" else room("image")
+            out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
         except DataError as error:
             raise naming_all(error, self._sources(row)) from error.__cause__
         return as_torch(out, self.ragged_keys)

@@ -42,9 +42,9 @@ def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) ->
         for item in items.tolist():
             store.tables["image"].confirm(item)
 
-    def fill(start: int, stop: int, into: npt.NDArray[np.uint8]) -> None:
+    def fill(start: int, stop: int, rows: npt.NDArray[np.uint8]) -> None:
         with stage("read"):
-            np.take(block, items[start:stop], axis=0, out=into, mode="clip")  # without "clip" numpy fills a copy first
+            np.take(block, items[start:stop], axis=0, out=rows, mode="clip")  # without "clip" numpy fills a copy first
 
     sink = pipeline.for_this_thread().sinks["image"]
     shape = cast("tuple[int, int, int]", block.shape[1:])

@@ -135,10 +135,10 @@ def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
 
 def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layout: Layout) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
-    head = f"{side.name} · {_size(picture)} · {out[name].dtype}"
+    caption = f"{side.name} · {_size(picture)} · {out[name].dtype}"
     if side.recipe.facts.annotated:
-        return cell_of_output(out, side.recipe, layout, head)
-    return Cell(layout.fitted(picture), head)
+        return cell_of_output(out, side.recipe, layout, caption)
+    return Cell(layout.fitted(picture), caption)
 
 
 def _apart(one: _Compared, layout: Layout) -> Cell:
@@ -150,8 +150,8 @@ def _apart(one: _Compared, layout: Layout) -> Cell:
     (difference, times), most = amplified(apart), float(apart.max())
     a, b = (out[one.name] for out in one.drawn.outputs)
     text = "identical" if a.dtype == b.dtype and np.array_equal(a, b) else "looks the same, other values"
-    head = f"difference × {times} · most {number(most)}" if most else text
-    return Cell(layout.fitted(difference), head, quiet=not most)
+    caption = f"difference × {times} · most {number(most)}" if most else text
+    return Cell(layout.fitted(difference), caption, quiet=not most)
 
 
 def _beside(drawn: Drawn) -> Iterator[str]:

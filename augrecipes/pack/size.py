@@ -72,9 +72,10 @@ def _spread(n: int, most: int) -> list[int]:
 def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
     """The sizes of the files of each chosen unit, without those that cannot be read; and how many cannot."""
     files = _files(baker)
-    heads = {name: read_headers([paths[i] for i in chosen]) for name, paths in files.items()}
-    known = [[head for head in parts if isinstance(head, ImageHeader)] for parts in zip(*heads.values(), strict=True)]
-    keys = [tuple(_key(head, baker) for head in parts) for parts in known if len(parts) == len(files)]
+    headers = {name: read_headers([paths[i] for i in chosen]) for name, paths in files.items()}
+    rows = zip(*headers.values(), strict=True)
+    known = [[header for header in parts if isinstance(header, ImageHeader)] for parts in rows]
+    keys = [tuple(_key(header, baker) for header in parts) for parts in known if len(parts) == len(files)]
     return keys, len(chosen) - len(keys)
 
 
@@ -89,10 +90,10 @@ def _files(baker: Baker) -> dict[str, PathTable]:
     raise TypeError(f"no table of samples: {type(baker.table).__name__}")
 
 
-def _key(head: ImageHeader, baker: Baker) -> tuple[int, int, int]:
-    turned = baker.decode["exif"] == "apply" and head.orientation >= 5
-    height, width = (head.width, head.height) if turned else (head.height, head.width)
-    return height, width, -(-head.bits // 8)
+def _key(header: ImageHeader, baker: Baker) -> tuple[int, int, int]:
+    turned = baker.decode["exif"] == "apply" and header.orientation >= 5
+    height, width = (header.width, header.height) if turned else (header.height, header.width)
+    return height, width, -(-header.bits // 8)
 
 
 def _shapes(baker: Baker, key: Key) -> list[tuple[int, int, int, int]]:

@@ -40,11 +40,11 @@ def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]
     A file of no more than `first` bytes comes whole as both.
     """
     with _opened(path, MAX_BYTES) as (file, size):
-        head = bytes(file.read(min(size, first)) or b"")
-        if len(head) == size:
-            return head, head, size
+        start = bytes(file.read(min(size, first)) or b"")
+        if len(start) == size:
+            return start, start, size
         file.seek(max(size - last, 0))
-        return head, bytes(file.read(last) or b""), size
+        return start, bytes(file.read(last) or b""), size
 
 
 def stamp_of(path: PathLike) -> str:

@@ -29,14 +29,14 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
     """
     headers: list[MaybeHeader] = []
     with ThreadPoolExecutor(_THREADS) as pool:
-        for head in pool.map(_head_or_reason, paths):
-            headers.append(head)
+        for header in pool.map(_header_or_reason, paths):
+            headers.append(header)
             if advance is not None:
                 advance(len(headers), len(paths))
     return headers
 
 
-def read_head(path: str) -> ImageHeader:
+def read_file_header(path: str) -> ImageHeader:
     """The header of one file. Pixels are not decoded: damage in the middle of them is not noticed.
 
     Raises:
@@ -45,22 +45,22 @@ def read_head(path: str) -> ImageHeader:
     first, last, size = read_ends(path, _FIRST, _LAST)
     try:
         header = read_header(first)
-        whole = FORMATS[header.format].header_at == "anywhere" and len(first) < size
+        read_all = FORMATS[header.format].header_at == "anywhere" and len(first) < size
     except UnreadableError:
         if len(first) == size:
             raise
-        whole = True  # such as a JPEG behind a large colour profile
-    if whole:
+        read_all = True  # such as a JPEG behind a large colour profile
+    if read_all:
         first = last = read_bytes(path)
         header = read_header(first)
-    ended = FORMATS[header.format].whole
+    ended = FORMATS[header.format].complete
     if not ended(header, Ends(first, last, size)) and not ended(header, Ends(first, read_bytes(path), size)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data does not end")
     return header
 
 
-def _head_or_reason(path: str) -> MaybeHeader:
+def _header_or_reason(path: str) -> MaybeHeader:
     try:
-        return replace(read_head(path), layout=None)  # there may be a million of them
+        return replace(read_file_header(path), layout=None)  # there may be a million of them
     except UnreadableError as error:
         return str(error)

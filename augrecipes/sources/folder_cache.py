@@ -36,7 +36,7 @@ OLD_FOLDER = ".augrecipes-index"
 _SUFFIX = ".memo"
 _MAGIC = b"augrecipes folders 1\n"
 _SETTLED_NS = 3_000_000_000  # FAT counts in steps of two seconds
-_HEAD = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
+_HEADER = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
 _named: set[str] = set()
 
 
@@ -133,8 +133,8 @@ def _render(scans: dict[bytes, Scan], rules: bytes) -> bytes:
     parts = [struct.pack("<I", len(rules)), rules]
     for path, scan in scans.items():
         files, folders = b"\0".join(scan.files), b"\0".join(scan.folders)
-        head = _HEAD.pack(len(path), scan.inode, scan.mtime_ns, scan.ctime_ns, len(files), len(folders))
-        parts += [head, path, files, folders]
+        header = _HEADER.pack(len(path), scan.inode, scan.mtime_ns, scan.ctime_ns, len(files), len(folders))
+        parts += [header, path, files, folders]
     body = b"".join(parts)
     return _MAGIC + struct.pack("<I", zlib.crc32(body)) + body
 
@@ -149,8 +149,8 @@ def _parse(content: bytes, rules: bytes) -> dict[bytes, Scan]:
         raise ValueError("a folder memo made by other rules")
     scans = {}
     while at < len(content):
-        path_size, inode, mtime, ctime, files_size, folders_size = _HEAD.unpack_from(content, at)
-        at += _HEAD.size
+        path_size, inode, mtime, ctime, files_size, folders_size = _HEADER.unpack_from(content, at)
+        at += _HEADER.size
         path = content[at : at + path_size]
         files = content[at + path_size : at + path_size + files_size]
         at += path_size + files_size + folders_size

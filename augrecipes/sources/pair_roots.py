@@ -151,5 +151,5 @@ def _own(target: str, files: list[Named], places: Mapping[str, set[str]]) -> lis
     ]
     if not inner:
         return files
-    heads = tuple(root + os.sep for root in inner)
-    return [file for file in files if not os.path.realpath(file.path).startswith(heads)]
+    prefixes = tuple(root + os.sep for root in inner)
+    return [file for file in files if not os.path.realpath(file.path).startswith(prefixes)]

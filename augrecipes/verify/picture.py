@@ -121,14 +121,14 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
 def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
     difference, times = amplified(one.apart)
     most = float(one.apart.max())
-    heads = (
+    captions = (
         f"source · {one.source.shape[1]}×{one.source.shape[0]}",
         f"none · {one.plain.shape[1]}×{one.plain.shape[0]}",
         optimize,
         f"difference × {times} · most {number(most)} levels" if most else "no difference",
     )
     pictures = (one.source, one.plain, one.fast, difference)
-    cells = [Cell(layout.fitted(p), head, quiet=p is one.source) for p, head in zip(pictures, heads, strict=True)]
+    cells = [Cell(layout.fitted(p), text, quiet=p is one.source) for p, text in zip(pictures, captions, strict=True)]
     return Row(cells) if one.masks is not None else Row(cells, one.caption, one.note)
 
 
@@ -136,10 +136,14 @@ def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
     """The same sample's masks over its pictures, and the labels that differ."""
     source, plain, fast = one.masks or (None, None, None)
     cells = []
-    for picture, mask, head in ((one.source, source, "mask"), (one.plain, plain, "none"), (one.fast, fast, optimize)):
+    for picture, mask, caption in (
+        (one.source, source, "mask"),
+        (one.plain, plain, "none"),
+        (one.fast, fast, optimize),
+    ):
         fitted = layout.fitted(picture)
         draw_mask(fitted, np.asarray(mask))
-        cells.append(Cell(fitted, head, quiet=head == "mask"))
+        cells.append(Cell(fitted, caption, quiet=caption == "mask"))
     differs = np.asarray(plain) != np.asarray(fast)
     share = float(differs.mean())
     text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"

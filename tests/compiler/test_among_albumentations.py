@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import augrecipes as ar
-from augrecipes.compiler.run.as_compose import Whole
+from augrecipes.compiler.run.as_compose import Standalone
 from augrecipes.compiler.run.pipeline import Pipeline
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (300, 310, 3), dtype=np.uint8)
@@ -172,7 +172,7 @@ def test_words(kind: str) -> None:
 
 def test_a_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the steps not kept, another Compose would seed them, and every sample would be another."""
-    monkeypatch.setattr(Whole, "_keep", lambda self, sites: None)
+    monkeypatch.setattr(Standalone, "_keep", lambda self, sites: None)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         refused("stained-tissue", STEPS["all"], "this step belongs")
     pipeline = compiled("stained-tissue")

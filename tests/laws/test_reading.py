@@ -13,7 +13,7 @@ from random_recipes import MOVES, Pool, assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, undecoded
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -145,7 +145,7 @@ def test_half_a_pixel_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_blocks_do_not_show_what_is_cut_away() -> None:
     picture = Picture(np.zeros((64, 64, 3), np.uint8), (2, 4, 8))
-    window = whole(picture)
+    window = undecoded(picture)
     assert window[8:40, 8:64].reduced(0, 0, 32, 60, 8) is not None
     assert picture.read == [(8, 8, 40, 64, 8)]
     assert window[9:40, 8:64].reduced(0, 0, 31, 56, 8) is None

@@ -10,7 +10,7 @@ import pytest
 from encoded_pictures import all_pictures, encoded, exif
 from PIL import Image
 
-from augrecipes.sources.file_headers import read_head, read_header, read_headers
+from augrecipes.sources.file_headers import read_file_header, read_header, read_headers
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (150, 200, 3), np.uint8)  # 90 kB that do not compress
@@ -20,7 +20,7 @@ NOISE = np.random.default_rng(0).integers(0, 256, (150, 200, 3), np.uint8)  # 90
 def test_whole_files_are_read_as_their_headers_say(tmp_path, picture):
     file = tmp_path / "picture"
     file.write_bytes(picture.data)
-    assert read_head(str(file)) == read_header(picture.data)
+    assert read_file_header(str(file)) == read_header(picture.data)
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "bmp", "ppm", "webp", "jp2", "tif"])
@@ -30,10 +30,10 @@ def test_files_that_end_too_early_are_told(tmp_path, kind, part, size):
     data = cv2.imencode(f".{kind}", NOISE[: size[0], : size[1]])[1].tobytes()
     file = tmp_path / "picture"
     file.write_bytes(data)
-    assert (read_head(str(file)).height, read_head(str(file)).width) == size
+    assert (read_file_header(str(file)).height, read_file_header(str(file)).width) == size
     file.write_bytes(data[: int(len(data) * part)])
     with pytest.raises(UnreadableError, match=r"truncated|damaged"):
-        read_head(str(file))
+        read_file_header(str(file))
 
 
 @pytest.mark.parametrize("size", [(64, 80), (150, 200)])
@@ -41,19 +41,19 @@ def test_a_tiff_with_its_directory_in_front_is_told_by_its_strips(tmp_path, size
     data = encoded(Image.fromarray(NOISE[: size[0], : size[1]]), "TIFF")
     file = tmp_path / "picture"
     file.write_bytes(data)
-    assert read_head(str(file)).width == size[1]
+    assert read_file_header(str(file)).width == size[1]
     for part in (0.5, 0.97):
         file.write_bytes(data[: int(len(data) * part)])
         assert read_header(file.read_bytes()).width == size[1], "its header is whole"
         with pytest.raises(UnreadableError, match="truncated: its TIFF data ends before the picture does"):
-            read_head(str(file))
+            read_file_header(str(file))
 
 
 def test_what_follows_the_end_does_not_matter(tmp_path):
     for kind in ("png", "jpg"):
         file = tmp_path / kind
         file.write_bytes(cv2.imencode(f".{kind}", NOISE)[1].tobytes() + bytes(70_000))
-        assert read_head(str(file)).width == 200
+        assert read_file_header(str(file)).width == 200
 
 
 def test_the_thumbnail_of_a_cut_jpeg_is_not_its_end(tmp_path):
@@ -62,17 +62,17 @@ def test_the_thumbnail_of_a_cut_jpeg_is_not_its_end(tmp_path):
     segment = b"\xff\xe1" + (len(small) + 2).to_bytes(2, "big") + small
     file = tmp_path / "picture"
     file.write_bytes(whole[:2] + segment + whole[2:])
-    assert read_head(str(file)).width == 200
+    assert read_file_header(str(file)).width == 200
     for length in (20_000, 8_000):
         file.write_bytes((whole[:2] + segment + whole[2:])[:length])
         with pytest.raises(UnreadableError, match="truncated"):
-            read_head(str(file))
+            read_file_header(str(file))
 
 
 def test_a_header_behind_a_large_profile_is_found(tmp_path):
     file = tmp_path / "picture"
     file.write_bytes(encoded(Image.fromarray(NOISE), "JPEG", icc_profile=bytes(200_000), exif=exif(6)))
-    head = read_head(str(file))
+    head = read_file_header(str(file))
     assert (head.width, head.height, head.orientation) == (200, 150, 6)
 
 

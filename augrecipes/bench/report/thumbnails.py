@@ -64,12 +64,12 @@ class Grid:
     """All of them.
 
     Attributes:
-        heads: file and number of each sample.
+        captions: file and number of each sample.
         lines: the source, then each recipe.
         left_out: what was wrong with samples that could not be shown.
     """
 
-    heads: tuple[tuple[str, str], ...]
+    captions: tuple[tuple[str, str], ...]
     lines: tuple[Line, ...]
     left_out: tuple[str, ...]
 
@@ -107,7 +107,9 @@ def grid(
         lines = tuple(_lines(shown.rows, sides, edge))
         if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
             break
-    return Grid(tuple(_head(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped)))
+    return Grid(
+        tuple(_caption(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped))
+    )
 
 
 def _lines(drawn: list[Drawn], sides: list[Side], edge: int) -> Iterator[Line]:
@@ -148,7 +150,7 @@ def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
     return Thumbnail(uri, f"{whole.shape[1]}×{whole.shape[0]}", alt)
 
 
-def _head(given: Sample, recipe: Recipe) -> tuple[str, str]:
+def _caption(given: Sample, recipe: Recipe) -> tuple[str, str]:
     """File and number of a sample."""
     path = Path(given.path)
     return path.name, f"{path.parent.name}, {f'tile {given.tile}' if recipe.facts.tiles else f'index {given.index}'}"

@@ -30,18 +30,18 @@ class Turns:
         self._table = _table(affines[0]) if len(set(affines)) == 1 else None
         self._scratch = scratch
 
-    def __call__(self, image: np.ndarray, into: np.ndarray) -> None:
+    def __call__(self, image: np.ndarray, out: np.ndarray) -> None:
         """One multiplication and one addition a value, a few rows at a time."""
         height, width, channels = image.shape
-        direct = into.dtype == _FLOAT32 and into.flags.c_contiguous
+        direct = out.dtype == _FLOAT32 and out.flags.c_contiguous
         if direct and image.dtype == _UINT8 and channels <= CV_CHANNELS and self._table is not None:
-            cv2.LUT(image, self._table, dst=into)  # the same numbers in one pass
+            cv2.LUT(image, self._table, dst=out)  # the same numbers in one pass
             return
         scale, shift = self._scale, self._shift
         size = _block(channels)
         rows = max(1, size // (width * channels))
         for top in range(0, height, rows):
-            part = into[top : top + rows]
+            part = out[top : top + rows]
             work = part if direct else self._scratch.array("work", part.shape, _FLOAT32)
             work[...] = image[top : top + rows]
             flat = work.reshape(-1)

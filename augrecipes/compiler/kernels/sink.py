@@ -124,7 +124,7 @@ class Sink:
             allocate: gives the memory for all.
 
         >>> images = np.zeros((2, 3, 4, 3), np.uint8)
-        >>> Sink(Output()).many(2, (3, 4, 3), lambda i, j, into: np.copyto(into, images[i:j])).shape
+        >>> Sink(Output()).many(2, (3, 4, 3), lambda i, j, out: np.copyto(out, images[i:j])).shape
         (2, 3, 3, 4)
         """
         height, width, channels = shape
@@ -177,9 +177,9 @@ class Sink:
         np.clip(work, 0, 255, out=work)
         return np.rint(work, out=work)
 
-    def _as_float(self, plane: np.ndarray, affine: Affine, into: np.ndarray) -> None:
+    def _as_float(self, plane: np.ndarray, affine: Affine, out: np.ndarray) -> None:
         """One multiplication and one addition a value: IEEE arithmetic, the same whatever the strides."""
-        work = into if into.dtype == _FLOAT32 else self._scratch.array("work", plane.shape, _FLOAT32)
+        work = out if out.dtype == _FLOAT32 else self._scratch.array("work", plane.shape, _FLOAT32)
         # Three passes in place: a multiplication that converts on the way takes longer (benchmarks/fast.py).
         work[...] = plane
         scale, shift = affine
@@ -187,15 +187,15 @@ class Sink:
             work *= scale
         if shift is not None:
             work += shift
-        if work is not into:
-            into[...] = work
+        if work is not out:
+            out[...] = work
 
-    def _in_turn(self, image: np.ndarray, into: np.ndarray) -> None:
+    def _in_turn(self, image: np.ndarray, out: np.ndarray) -> None:
         """The arithmetic of `_as_float` for channels that take turns."""
         key = image.shape[2], 255.0 if image.dtype == _UINT8 else 1.0
         if key not in self._turns:
             self._turns[key] = Turns(self._affine(*key), self._scratch)
-        self._turns[key](image, into)
+        self._turns[key](image, out)
 
     def _planes(self, base: np.ndarray) -> list[np.ndarray]:
         """The channels that leave, H×W each, in scratch or in the image itself."""

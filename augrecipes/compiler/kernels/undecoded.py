@@ -101,7 +101,7 @@ def is_encoded(picture: Any) -> TypeGuard[Encoded]:
     return not isinstance(picture, np.ndarray) and callable(getattr(picture, "scales", None))
 
 
-def whole(picture: Encoded) -> Undecoded:
+def undecoded(picture: Encoded) -> Undecoded:
     """All of a picture."""
     return Undecoded(picture, 0, 0, *picture.shape[:2])
 

@@ -130,7 +130,7 @@ class Warped:
             assert self.last is not None
             first = self.earlier.realise(scratch, Shrinks() if enlarges(self.last.matrix) else shrinks)
             return self._alone(first).realise(scratch, Shrinks())
-        found = None if smaller else self._upright() or self._whole()
+        found = None if smaller else self._upright() or self._part_of_resize()
         if found is not None and (found.part is None or self._costs(found) < self._warping()):
             done = resize(found.window, found.height, found.width, self.interpolation, scratch).turned(found.turn)
             return done if found.part is None else done.cut(*found.part[0]).turned(found.part[1])
@@ -144,7 +144,7 @@ class Warped:
         return self._at_once() if self.earlier is None else min(self._at_once(), self._in_turn())
 
     def _at_once(self) -> float:
-        found = self._upright() or self._whole()
+        found = self._upright() or self._part_of_resize()
         if found is not None and found.part is None:
             return self._costs(found)
         return self._warping() if found is None else min(self._costs(found), self._warping())
@@ -180,7 +180,7 @@ class Warped:
             alone.neighbours or not same, (), self.last, self.own,
         )  # fmt: skip
 
-    def _whole(self) -> _Resized | None:
+    def _part_of_resize(self) -> _Resized | None:
         """The one resize of which a part is left, and that part: rows and columns in another order, no more."""
         if self.last is None or self.last.border is not None or self.earlier is not None:
             return None

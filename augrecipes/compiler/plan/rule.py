@@ -152,8 +152,8 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
             apart += edit.levels if flow.dtype == "uint8" else FLOAT_LEVELS
             apart = enlarged(apart, steps[edit.stop : end], flow) if apart else 0
         before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
-        whole = ceil if flow.dtype == "uint8" else float
-        fired.append(Firing(rule.name, before, after, rule.contract, whole(apart) - whole(were)))
+        rounded = ceil if flow.dtype == "uint8" else float
+        fired.append(Firing(rule.name, before, after, rule.contract, rounded(apart) - rounded(were)))
     return (*made, *steps[place:])
 
 

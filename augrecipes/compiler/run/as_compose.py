@@ -28,8 +28,8 @@ _STEPS = (
 )
 
 
-class Whole(Compose):
-    """An albumentations Compose that is no part of another, and that nothing can be added to.
+class Standalone(Compose):
+    """An albumentations Compose that is not part of another, and to which nothing can be added.
 
     `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
     own. `pipeline.recipe.steps` are the same as data.
@@ -47,11 +47,11 @@ class Whole(Compose):
 
     compiled: Compiled
     seed: int | None
-    _whole = False
+    _standalone = False
 
     def _keep(self, sites: Sites) -> None:
         """From here on nothing else may seed this pipeline, or a step of it, as every group does with what is in it."""
-        self._whole = True
+        self._standalone = True
         for made, _, _ in sites:
             made.set_random_seed = made.set_random_state = _refuse_step
 
@@ -93,13 +93,13 @@ class Whole(Compose):
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
         """Refused."""
-        if self._whole:
+        if self._standalone:
             raise TypeError(_NESTED if mask_interpolation is None else "say it in the recipe, step by step")
         super().set_mask_interpolation(mask_interpolation)
 
     def set_random_seed(self, seed: int | None) -> None:
         """Refused: the seed is part of what was compiled."""
-        if self._whole:
+        if self._standalone:
             raise TypeError(_SEED)
         super().set_random_seed(seed)
 

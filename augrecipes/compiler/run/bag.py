@@ -16,7 +16,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.image import ImagePipeline
-from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
@@ -75,7 +75,7 @@ class BagPipeline(ImagePipeline):
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
         numbers, out = range(len(tiles)), rest.pop("out", None)
         if out is not None:
-            allocate = into(out, "the bag", tiles)
+            allocate = output_buffer(out, "the bag", tiles)
         work = _Work(
             epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, _Slots(len(numbers), allocate)
         )

@@ -19,7 +19,7 @@ from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.run.lower import lower
-from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, take_points
 from augrecipes.compiler.run.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
@@ -73,7 +73,7 @@ class ImagePipeline(Pipeline):
         if (out := targets.get("out")) is not None:
             if targets.get("image") is None:
                 raise DataError("out is what the image is written to, and the sample has none")
-            allocate = into(out, "the image", (targets.get("image"),))
+            allocate = output_buffer(out, "the image", (targets.get("image"),))
         if "out" in targets:
             targets = {name: value for name, value in targets.items() if name != "out"}
         done = self.coming(self._arrival_of(targets))._planned(epoch, index, tile, targets, allocate)

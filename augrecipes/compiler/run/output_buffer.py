@@ -11,7 +11,7 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import DataError
 
 
-def into(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
+def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
     """Gives the memory of `out` to a result that fits it exactly.
 
     Args:
@@ -25,11 +25,11 @@ def into(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allo
         DataError: it cannot be written to, or overlaps a source; when it is asked for: another shape or dtype.
 
     >>> batch = np.zeros((2, 3, 4, 4), np.float32)
-    >>> np.shares_memory(into(batch[1], "the image", ())((3, 4, 4), np.dtype(np.float32)), batch)
+    >>> np.shares_memory(output_buffer(batch[1], "the image", ())((3, 4, 4), np.dtype(np.float32)), batch)
     True
     """
     if callable(out):
-        return lambda shape, dtype: into(out(shape, dtype), what, sources, name)(shape, dtype)
+        return lambda shape, dtype: output_buffer(out(shape, dtype), what, sources, name)(shape, dtype)
     array = _seen(out, name)
     if not array.flags.writeable:
         raise DataError(f"{name} is read-only")

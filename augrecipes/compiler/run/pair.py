@@ -17,7 +17,7 @@ from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.lower import Sites, group, lower_step
-from augrecipes.compiler.run.output_buffer import into
+from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.shared import DeferredMoves, Shared
@@ -114,8 +114,8 @@ class PairPipeline(Pipeline):
             return None
 
         def of(name: str) -> np.ndarray:
-            def fill(start: int, stop: int, into: np.ndarray) -> None:
-                for row, array in zip(into, found[name][start:stop], strict=True):
+            def fill(start: int, stop: int, rows: np.ndarray) -> None:
+                for row, array in zip(rows, found[name][start:stop], strict=True):
                     row[...] = array
 
             return mine.sinks[name].many(
@@ -132,7 +132,7 @@ class PairPipeline(Pipeline):
         if not isinstance(out, Mapping) or not set(out) <= set(self.outputs):
             raise DataError(f"out must be a dict of arrays by target ({', '.join(self.outputs)}), got {_named(out)}")
         given = [targets.get(name) for name in self.targets]
-        return {name: (array, into(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
+        return {name: (array, output_buffer(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The pictures after each outermost step, and each of those inside a Degrade, by target."""

@@ -21,7 +21,7 @@ import cv2
 
 from augrecipes.compat.albumentations import A, gate_of, running
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.run.as_compose import Whole
+from augrecipes.compiler.run.as_compose import Standalone
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.made_size import guard
@@ -35,7 +35,7 @@ from augrecipes.seeds import MASK, mix
 _BARE = 1 << 63
 
 
-class Pipeline(Whole):
+class Pipeline(Standalone):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
     `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. A bare call counts for itself and

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.scratch import is_free
-from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, whole
+from augrecipes.compiler.kernels.undecoded import Undecoded, is_encoded, undecoded
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Inputs, Output
@@ -64,7 +64,7 @@ def picture_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool)
     """What `check_image` says of an array; a picture that is not decoded yet is decoded, unless `lazily`."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)
-    return whole(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
+    return undecoded(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
 
 
 def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:

@@ -72,13 +72,15 @@ def headers_of(found: Found, advance: Parts) -> dict[str, MaybeHeader]:
 
 def size_of(one: One, file: str, headers: Mapping[str, MaybeHeader], found: Found) -> Size | None:
     """(height, width) of a file as it is read; None, and a defect, where that cannot be had."""
-    head = headers[file]
-    if isinstance(head, ImageHeader):
-        pixels, left_out = head.width * head.height, lost(head, mask=file == one.mask)
+    header = headers[file]
+    if isinstance(header, ImageHeader):
+        pixels, left_out = header.width * header.height, lost(header, mask=file == one.mask)
         if pixels <= MAX_PIXELS and not left_out:
-            return upright(head, "apply")
-        head = left_out or f"{pixels:,} pixels are more than the limit of {MAX_PIXELS:,}"
-    found.blame("unreadable", one, f"{one.where}{file}: {head}")
+            return upright(header, "apply")
+        reason = left_out or f"{pixels:,} pixels are more than the limit of {MAX_PIXELS:,}"
+    else:
+        reason = header
+    found.blame("unreadable", one, f"{one.where}{file}: {reason}")
     return None
 
 
@@ -118,10 +120,10 @@ def _fails(read: Callable[[], Any]) -> Iterator[str]:
 
 def unusual(headers: Mapping[str, MaybeHeader]) -> list[str]:
     """Notes of what is read, but not all of it, because that was asked for."""
-    read = {file: head for file, head in headers.items() if isinstance(head, ImageHeader) and not lost(head)}
+    read = {file: header for file, header in headers.items() if isinstance(header, ImageHeader) and not lost(header)}
     return [
-        *_noted([file for file, head in read.items() if head.bits > _DEEP], "more than 8 bits a sample"),
-        *_noted([file for file, head in read.items() if head.frames > 1], "more than one picture in it"),
+        *_noted([file for file, header in read.items() if header.bits > _DEEP], "more than 8 bits a sample"),
+        *_noted([file for file, header in read.items() if header.frames > 1], "more than one picture in it"),
     ]
 
 

@@ -75,7 +75,7 @@ class Reader(Dataset[Any]):
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
-        self.whole = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
+        self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
         self.ours = ragged is not None and _hands_on(dataset)
         self.has_rows = self.ours and ragged != "list"
@@ -195,7 +195,7 @@ class Draft:
     def _at_once(self, piece: range) -> bool:
         """Read the piece where the dataset reads several samples at once; False where it does not."""
         reader, order = self._reader, self._order
-        if reader.whole:
+        if reader.takes_batches:
             n = len(reader.dataset)
             with reading(Reading(order.epoch, defer=True)):
                 self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
@@ -254,7 +254,7 @@ class Draft:
 
 
 def _pieces(count: int, reader: Reader) -> list[range]:
-    if reader.whole:
+    if reader.takes_batches:
         size = count
     elif reader.gathers:
         size = -(-count // reader.readers)

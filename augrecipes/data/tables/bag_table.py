@@ -260,7 +260,7 @@ def _coords(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.int64] | None
     coords = np.zeros((len(rows), len(_AXES)), np.int64)
     for k, column in enumerate(_AXES):
         for i, text in enumerate(rows.columns[column]):
-            value = _whole(text)
+            value = _integer(text)
             if value is None:
                 problems.append((rows.lines[i], f"{column} must be a whole number of pixels, got {text!r}"))
             else:
@@ -268,7 +268,7 @@ def _coords(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.int64] | None
     return coords
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     try:
         value = float(text)
     except ValueError:

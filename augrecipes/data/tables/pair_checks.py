@@ -104,25 +104,25 @@ def check_headers(
     return fine, defects, summaries
 
 
-def upright(head: ImageHeader, exif: str) -> Size:
+def upright(header: ImageHeader, exif: str) -> Size:
     """(height, width) as the picture is read."""
-    size = (head.height, head.width)
-    return size[::-1] if exif == "apply" and head.orientation >= _TURNED else size
+    size = (header.height, header.width)
+    return size[::-1] if exif == "apply" and header.orientation >= _TURNED else size
 
 
 def _unreadable(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, MaybeHeader]) -> list[Defect]:
     found = []
     for name, path in zip(wanted.targets, paths, strict=True):
-        head = headers[path]
-        if isinstance(head, ImageHeader):
-            pixels = head.width * head.height
-            reason = lost(head, wanted.depth, wanted.frames)
+        header = headers[path]
+        if isinstance(header, ImageHeader):
+            pixels = header.width * header.height
+            reason = lost(header, wanted.depth, wanted.frames)
             if pixels > wanted.max_pixels:
                 reason = f"{pixels:,} pixels are more than the limit of {wanted.max_pixels:,}"
             if not reason:
                 continue
         else:
-            reason = head
+            reason = header
         found.append(Defect("unreadable", paths, f"{path}: {reason} ({name}{_partners(paths, path)})"))
     return found
 
@@ -170,9 +170,9 @@ def _channels(wanted: Wanted, paths: tuple[str, ...], headers: Mapping[str, Mayb
     return [Defect("channels", paths, text)]
 
 
-def _colour(head: ImageHeader, *, grey_only: bool) -> str:
-    colour = "grey" if head.color == "grey" else "RGB"
-    return ("grey" if grey_only else colour) + (" with alpha" if head.alpha else "")
+def _colour(header: ImageHeader, *, grey_only: bool) -> str:
+    colour = "grey" if header.color == "grey" else "RGB"
+    return ("grey" if grey_only else colour) + (" with alpha" if header.alpha else "")
 
 
 def _cut(

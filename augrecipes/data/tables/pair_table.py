@@ -154,11 +154,11 @@ def below(paths: Sequence[str], roots: Sequence[str]) -> PathTable:
     >>> table.name(0), table.name(1), table[1].replace(os.sep, "/")
     ('1.png', '1.png', 'b/c/1.png')
     """
-    heads = sorted((os.path.join(os.fsencode(root), b"") for root in roots), key=len, reverse=True)  # noqa: PTH118
-    every = [b"", *heads]
+    prefixes = sorted((os.path.join(os.fsencode(root), b"") for root in roots), key=len, reverse=True)  # noqa: PTH118
+    every = [b"", *prefixes]
     names, root_of = [], []
     for path in map(os.fsencode, paths):
-        at = next((i for i, head in enumerate(every) if i and path.startswith(head)), 0)
+        at = next((i for i, prefix in enumerate(every) if i and path.startswith(prefix)), 0)
         names.append(path[len(every[at]) :])
         root_of.append(at)
     table = PathTable.from_names(names)

@@ -37,8 +37,8 @@ def header(data: bytes) -> ImageHeader:
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError, also if truncated."""
     bmp = _read(data)
-    whole = _padded(data, bmp)
-    return opencv.imdecode(whole, info, color=not (bmp.alpha and channels in (None, 4)))
+    padded = _padded(data, bmp)
+    return opencv.imdecode(padded, info, color=not (bmp.alpha and channels in (None, 4)))
 
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
@@ -99,9 +99,9 @@ def _read(data: bytes) -> _Bmp:
     return _Bmp(width, height, bits, packing, bits == 32 and mask != 0, start, (width * bits + 31) // 32 * 4)
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     bmp = _read(ends.first)
     return bmp.packing in (_RLE8, _RLE4) or ends.size >= _least(bmp)
 
 
-FORMAT = Format("bmp", "BMP", lambda data: data[:2] == b"BM", header, decode, decode_mask, _whole, header_at="first")
+FORMAT = Format("bmp", "BMP", lambda data: data[:2] == b"BM", header, decode, decode_mask, _complete, header_at="first")

@@ -59,7 +59,7 @@ class Format:
         header: bytes to header.
         decode: data, header and channels to pixels as stored: uint8 or uint16, H×W or H×W×C in RGB order, not turned.
         mask: data and header to samples as label ids, where that differs from `decode`.
-        whole: whether a file is as long as it must be, as far as its ends tell; may raise where more is known.
+        complete: whether a file is as long as it must be, as far as its ends tell; may raise where more is known.
         header_at: where the header of a whole file stands: in its first 4,096 bytes (`first`), before the pixels
             (`front`), or `anywhere`.
         frames: what several pictures in a file are called.
@@ -74,7 +74,7 @@ class Format:
     header: Callable[[bytes], ImageHeader]
     decode: Callable[[bytes, ImageHeader, int | None], NDArray[Any]]
     mask: Callable[[bytes, ImageHeader], NDArray[Any]] | None = None
-    whole: Callable[[ImageHeader, Ends], bool] = lambda header, ends: True
+    complete: Callable[[ImageHeader, Ends], bool] = lambda header, ends: True
     header_at: str = "front"
     frames: str = "frames"
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()

@@ -37,7 +37,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     """Samples as stored, uint8 or uint16. Raises UnreadableError."""
-    if not _whole(info, Ends(data, data, len(data))):
+    if not _complete(info, Ends(data, data, len(data))):
         raise UnreadableError("truncated: its JPEG 2000 data has no end marker")
     out = opencv.imdecode(data, info, color=False, room=40)
     if out.dtype not in (np.uint8, np.uint16):
@@ -67,7 +67,7 @@ def _code_stream(data: bytes) -> int:
     raise UnreadableError("a JPEG 2000 file without a code stream")
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     return b"\xff\xd9" in ends.last[-64:]
 
 
@@ -78,6 +78,6 @@ FORMAT = Format(
     header,
     decode,
     decode_mask,
-    _whole,
+    _complete,
     header_at="anywhere",
 )

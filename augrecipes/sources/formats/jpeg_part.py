@@ -138,7 +138,7 @@ def _decoded(band: _Band, width: int, colorspace: str, reduce: int) -> NDArray[n
     return out if found == out.shape else None
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     # Pixel data never holds an end marker. A thumbnail has one, in front of the start of the pixels.
     return ends.last.rfind(_END) > ends.last.rfind(b"\xff\xda")
 
@@ -149,7 +149,7 @@ FORMAT = Format(
     lambda data: data[:3] == b"\xff\xd8\xff",
     jpeg.header,
     jpeg.decode,
-    whole=_whole,
+    complete=_complete,
     scales=scales,
     region=region,
 )

@@ -255,10 +255,10 @@ def _with_transparent_grey(grey: NDArray[Any], png: _Png) -> NDArray[Any]:
     return np.dstack([grey, grey, grey, alpha])
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     return b"\0\0\0\0IEND\xaeB`\x82" in ends.last
 
 
 FORMAT = Format(
-    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, decode_mask, _whole, header_at="first"
+    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, decode_mask, _complete, header_at="first"
 )

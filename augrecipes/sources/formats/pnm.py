@@ -121,8 +121,8 @@ def _begins(data: bytes) -> bool:
     return data[:1] == b"P" and data[1:2] in b"123456" and data[2:3] in (b" ", b"\n", b"\r", b"\t", b"#")
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     return ends.first[1] in _PLAIN or ends.size > _fields(ends.first)[3] + _bytes(info)
 
 
-FORMAT = Format("pnm", "PNM", _begins, header, decode, decode_mask, _whole, frames="pictures")
+FORMAT = Format("pnm", "PNM", _begins, header, decode, decode_mask, _complete, frames="pictures")

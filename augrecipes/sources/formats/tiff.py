@@ -125,8 +125,8 @@ def _colored(data: bytes, page: Directory, info: ImageHeader, stored: NDArray[An
 def _libtiff(
     data: bytes, page: Directory, layout: Layout, info: ImageHeader, *, color: bool, ids: bool = False
 ) -> NDArray[Any]:
-    whole = page.first(data, _PHOTOMETRIC, -1) != _YCBCR  # whose rows may be shorter
-    if whole and tiff_samples.can(layout) and layout.packing != tiff_samples.PLAIN and info.bits <= 8:
+    full_rows = page.first(data, _PHOTOMETRIC, -1) != _YCBCR  # whose rows may be shorter
+    if full_rows and tiff_samples.can(layout) and layout.packing != tiff_samples.PLAIN and info.bits <= 8:
         tiff_samples.samples(data, layout)  # for the damage that OpenCV does not tell of
     copy = bytearray(data)
     page.patched(copy, _ORIENTATION, 1)
@@ -177,7 +177,7 @@ def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, Layout]:
     return page, layout
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     _checked(ends.last, info)
     return True
 
@@ -189,7 +189,7 @@ FORMAT = Format(
     header,
     decode,
     decode_mask,
-    _whole,
+    _complete,
     header_at="anywhere",
     frames="pages",
 )

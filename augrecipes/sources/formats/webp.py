@@ -41,7 +41,7 @@ def header(data: bytes) -> ImageHeader:
 
 def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]:
     """Pixels, uint8 H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError, also if truncated."""
-    if not _whole(info, Ends(data, data, len(data))):
+    if not _complete(info, Ends(data, data, len(data))):
         raise UnreadableError(f"truncated: its WebP data ends after {len(data)} bytes")
     return opencv.imdecode(data, info, color=not (info.alpha and channels in (None, 4)))
 
@@ -60,7 +60,7 @@ def _animation(data: bytes) -> tuple[int, int]:
     raise too_many("WebP", "chunks", at)
 
 
-def _whole(info: ImageHeader, ends: Ends) -> bool:
+def _complete(info: ImageHeader, ends: Ends) -> bool:
     (size,) = struct.unpack_from("<I", ends.first, 4)
     return bool(size + 8 <= ends.size + 1)  # some writers count the padding byte and leave it out
 
@@ -71,6 +71,6 @@ FORMAT = Format(
     lambda data: data[:4] == b"RIFF" and data[8:12] == b"WEBP",
     header,
     decode,
-    whole=_whole,
+    complete=_complete,
     header_at="anywhere",
 )

@@ -116,8 +116,8 @@ class Items:
         """The same, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
-            whole = zlib.crc32(data) == self.checksum[item]
-        if not whole:
+            intact = zlib.crc32(data) == self.checksum[item]
+        if not intact:
             raise self._damaged(item, "its bytes are not those that were written")
         return data
 

@@ -135,7 +135,7 @@ class Stage:
         with naming(self._path):
             content = self._path.read_bytes()
         table = journal.parse(content)
-        self._take(table[: _whole(table, self.blobs, progress)])
+        self._take(table[: _intact(table, self.blobs, progress)])
 
     def _take(self, good: NDArray[Any]) -> None:
         """Leaves these records and their bytes, and cuts off the rest."""
@@ -157,7 +157,7 @@ def remove(root: Path) -> None:
         root.rmdir()
 
 
-def _whole(table: NDArray[Any], blobs: Sequence[Blob], progress: Progress | None) -> int:
+def _intact(table: NDArray[Any], blobs: Sequence[Blob], progress: Progress | None) -> int:
     """How many records at the beginning belong to rows whose bytes are those that were written."""
     done, total, ends = 0, int(table["size"].sum()), [blob.head for blob in blobs]
     fields = (table[name].tolist() for name in ("row", "start", "size", "target", "checksum"))

@@ -153,7 +153,7 @@ def test_what_is_staged_is_not_believed(format: str) -> None:
 
 
 def test_believing_it_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "_whole", lambda table, blobs, progress: len(table))
+    monkeypatch.setattr(stage, "_intact", lambda table, blobs, progress: len(table))
     with pytest.raises(AssertionError):
         resumed_after_damage("raw")
 
