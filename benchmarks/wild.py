@@ -23,7 +23,10 @@ from options import Part, parser, run
 from results import Row, met
 
 import augrecipes as ar
-from augrecipes.bench.stock import plain_compose
+from augrecipes.bench.stock import last_of, processors_of
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.compiler.run.lower import lower
 from augrecipes.demo.photos import CLASSES, draw_photo
 
 _SIDES = ("none", "exact", "fast")
@@ -126,10 +129,30 @@ def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
+def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], None]]:
+    """A recipe's steps as an `A.Compose` whose steps draw as ours do, and what moves it to the sample of an index.
+
+    The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
+    """
+    transforms, sites = lower(recipe.steps)
+    last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
+    made = A.Compose([*transforms, *last_of(recipe.output), *last], **processors_of(recipe.inputs), seed=seed)
+    draws = Draws(seed)
+    for step, site, shared in sites:
+        step.random_generator, step.py_random = draws.add(site, shared=shared)
+
+    def move(index: int) -> None:
+        draws.position(0, index)
+        for step, _, _ in sites:  # at once, where ours do when they are used
+            step.py_random.getstate(), step.random_generator.bit_generator
+
+    return made, move
+
+
 def subject_of(recipe: ar.Recipe, size: tuple[int, int], seed: int = 0) -> Subject:
     """The sides of a recipe over photos of a size."""
     given = [_targets(recipe, size, k) for k in range(_PHOTOS)]
-    compose, move = plain_compose(recipe, seed=seed)
+    compose, move = plain_compose(recipe, seed)
     pipelines = {side: recipe.compile(optimize=side, seed=seed) for side in _SIDES}
 
     def plain(index: int) -> Any:

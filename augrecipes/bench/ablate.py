@@ -9,8 +9,7 @@ from augrecipes.bench.effects import effects
 from augrecipes.bench.measure import Work, in_turns, ratio, size_for
 from augrecipes.bench.record import Ablated
 from augrecipes.bench.sides import Setting, Side, with_pipeline, work_of
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.kinds import KINDS
+from augrecipes.compiler.compile import build
 from augrecipes.errors import AugrecipesError
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
@@ -46,7 +45,9 @@ def ablate(
     """
     variants, refused = [], {}
     for label, less in without_each(side.source, setting.mode):
-        pipeline = _lenient(less, setting, side.level)
+        # Without lints: a variant may be foolish, and the recipe itself has been checked.
+        level: Any = side.level
+        pipeline = build(less, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)
         part = replace(side, source=less, dataset=with_pipeline(side.dataset, pipeline, less))
         # Without its last crop or resize a recipe may leave pictures of several sizes, which no batch holds.
         work = work_of(part, batch_size, collate="list")
@@ -64,11 +65,3 @@ def ablate(
     }
     found |= {label: Ablated(label, None, None, why) for label, why in refused.items()}
     return [found[label] for label, _ in without_each(side.source, setting.mode)]
-
-
-def _lenient(recipe: Recipe, setting: Setting, level: Any) -> Any:
-    """A pipeline without lints: a variant may be foolish, and the recipe itself has been checked."""
-    steps = recipe.section(setting.mode) or ()
-    plans = {arrival: plan(recipe, steps, level, arrival) for arrival in ARRIVALS}
-    compiled = Compiled(recipe, setting.mode, level, setting.seed, False, plans, 1, resumes=setting.stored)
-    return KINDS[recipe.kind](compiled)

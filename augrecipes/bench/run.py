@@ -128,8 +128,9 @@ def bench(
     if options.stock:
         first = {side.recipe: side for side in reversed(sides)}
         sides += [stock_side(first[name], setting, options.yardsticks.get(name)) for name in loaded]
-    run = _Run(setting, options, sides, clocked, batch_size, advance or _ignore, Evicted() if options.cold else None)
-    scope = Scope(options.workers, batch_size, options.sizes, options.seconds, setting.seed, run.cold)
+    cold = Evicted() if options.cold else None
+    run = _Run(setting, options, sides, clocked, batch_size, advance or (lambda *_: None), cold)
+    scope = Scope(options.workers, batch_size, options.sizes, options.seconds, setting.seed, cold)
     fed = feeding(sides, setting, scope, step, run.advance)
     _time(run)
     records = _records(run, fed)
@@ -305,7 +306,3 @@ def _hints(run: _Run, mine: Sequence[Side], records: Sequence[SideRecord]) -> It
 def _explained(side: Side, setting: Setting) -> dict[str, Any]:
     level: Any = side.level
     return explain(side.source, setting.mode, level).to_json()
-
-
-def _ignore(what: str, done: int, total: int) -> None:
-    """Progress is reported to nobody."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.bag import Bag
-from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.lower import group, lower
+from augrecipes.compiler.run.lower import group
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
@@ -46,7 +45,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
     steps = [made_of(step) for step in recipe.section(mode) or ()]
-    return A.Compose([*steps, *_last(recipe.output)], **_processors(recipe.inputs), seed=seed)
+    return A.Compose([*steps, *last_of(recipe.output)], **processors_of(recipe.inputs), seed=seed)
 
 
 class StockPipeline:
@@ -99,40 +98,12 @@ class StockPipeline:
         return Bag(out, tuple(range(len(tiles))))
 
 
-def plain_compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> tuple[Any, Callable[[int], None]]:
-    """A recipe's steps as an `A.Compose` whose steps draw as ours do, and what moves it to the sample of an index.
-
-    The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
-
-    >>> import augrecipes as ar
-    >>> plain, move = plain_compose(ar.load("folder-128"))
-    >>> image = np.arange(200 * 200 * 3, dtype=np.uint8).reshape(200, 200, 3)
-    >>> move(7)
-    >>> ours = ar.load("folder-128").compile(optimize="none").at(7)(image=image)["image"]
-    >>> bool(np.allclose(plain(image=image)["image"].numpy(), ours))
-    True
-    """
-    transforms, sites = lower(recipe.section(mode) or ())
-    last = [A.ToTensorV2()] if recipe.output.layout == "chw" else []
-    made = A.Compose([*transforms, *_last(recipe.output), *last], **_processors(recipe.inputs), seed=seed)
-    draws = Draws(seed)
-    for step, site, shared in sites:
-        step.random_generator, step.py_random = draws.add(site, shared=shared)
-
-    def move(index: int) -> None:
-        draws.position(0, index)
-        for step, _, _ in sites:  # at once, where ours do when they are used
-            step.py_random.getstate(), step.random_generator.bit_generator
-
-    return made, move
-
-
 def made_of(step: Step) -> Any:
     """One step, or a group with our defaults, as albumentations builds it."""
     return group(step, [made_of(child) for child in step.steps]) if step.is_group else construct(step)
 
 
-def _last(output: Output) -> list[Any]:
+def last_of(output: Output) -> list[Any]:
     """What stands for the output."""
     if output.dtype == "uint8" or output.where == "device":
         return []
@@ -145,7 +116,7 @@ def _last(output: Output) -> list[Any]:
     return [A.Normalize(mean=(-low * scale,) * 3, std=(scale,) * 3)]
 
 
-def _processors(inputs: Inputs) -> dict[str, Any]:
+def processors_of(inputs: Inputs) -> dict[str, Any]:
     """Albumentations' own parameters for boxes and points."""
     found: dict[str, Any] = {}
     boxes, points = inputs.boxes, inputs.keypoints

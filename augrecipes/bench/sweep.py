@@ -93,7 +93,7 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Parts | None = None) -> 
     ([('batches', 4), ('batches', 12)], 6)
     """
     size_of_all = min(len(one.dataset) for one in read)
-    advance = advance or _ignore
+    advance = advance or (lambda *_: None)
     paces = []
     for k, one in enumerate(read):
         advance(f"{one.recipe}, a first look", k, len(read))
@@ -219,7 +219,3 @@ def no_word_about_cores() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
         yield
-
-
-def _ignore(what: str, done: int, total: int) -> None:
-    """Progress is reported to nobody."""

@@ -141,7 +141,7 @@ def measure(
         DataError: of the data, or a step of a recipe that fails.
         CollateError: samples do not fit into one batch.
     """
-    tell = progress or _ignore
+    tell = progress or (lambda *_: None)
     sizes = []
     for k, case in enumerate(cases):
         tell(k, len(cases) * (1 + _FEWEST_ROUNDS))
@@ -223,7 +223,3 @@ def _size(case: Case, step: Step, batch_size: int, seconds: float) -> tuple[int,
     rounds = int(seconds / a_step / (trial.untimed + trial.steps))
     rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, rounds))
     return max(trial.steps, int(seconds / a_step / rounds) - trial.untimed), rounds
-
-
-def _ignore(done: int, total: int) -> None:
-    """Progress is reported to nobody."""

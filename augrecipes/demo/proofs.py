@@ -79,86 +79,47 @@ def prove(ways: Iterable[Way], step: Callable[[str], None] = lambda how: None) -
     return proofs
 
 
-def image_ways(root: str, recipe: str, *, workers: int = 2, spawn: bool = True) -> list[Way]:
-    """Ways to read one epoch of a folder that must agree, and two that must not.
+def ways_of(make: Callable[..., Any], size: int, other: int, workers: int) -> list[Way]:
+    """Ways to read one epoch that must agree, and one that must not.
 
     Args:
-        root: class folders of images of any size.
-        recipe: its outputs must be of one size.
+        make: makes the dataset; takes its arguments.
+        size: of a batch.
+        other: of a batch, too.
         workers: number of worker processes where there are some.
-        spawn: also read with workers that start afresh (takes seconds).
     """
+    return [
+        Way(f"in this process, batches of {size}", "reference", lambda: _loader(make(), size)),
+        Way(f"{workers} workers, batches of {other}", "same", lambda: _loader(make(), other, num_workers=workers)),
+        Way("optimize: none instead of exact", "same", lambda: _loader(make(optimize="none"), size)),
+        Way("the next epoch", "different", lambda: _at_epoch(1, _loader(make(), size))),
+    ]
 
-    def loader(batch_size: int, seed: int = 0, optimize: Any = "exact", **options: Any) -> ar.Loader:
-        ds = ar.ImageFolder(root, recipe, seed=seed, optimize=optimize)
-        return ar.loader(ds, batch_size=batch_size, shuffle=True, seed=seed, **options)
+
+def more_ways(make: Callable[..., Any], size: int, workers: int, *, spawn: bool = True) -> list[Way]:
+    """More of them, to be compared with the first of `ways_of`. `spawn`: workers that start afresh take seconds."""
 
     def resumed() -> Iterator[dict[str, Any]]:
-        first = loader(8, num_workers=workers)
+        first = _loader(make(), size, num_workers=workers)
         batches = iter(first)
         for _ in range(max(len(first) // 2, 1)):
             yield next(batches)
         state = json.loads(json.dumps(first.state_dict()))  # as a checkpoint would keep it
-        second = loader(8)
+        second = _loader(make(), size)
         second.load_state_dict(state)
         yield from second
 
-    def spawned() -> ar.Loader:
-        return loader(8, num_workers=workers, multiprocessing_context="spawn", persistent_workers=False)
-
+    afresh: dict[str, Any] = {"num_workers": workers, "multiprocessing_context": "spawn", "persistent_workers": False}
     ways = [
-        Way("in this process, batches of 8", "reference", lambda: loader(8)),
-        Way("in this process, batches of 3", "same", lambda: loader(3)),
-        Way(f"{workers} workers, batches of 8", "same", lambda: loader(8, num_workers=workers)),
-        Way(f"{workers} spawned workers, batches of 8", "same", spawned),
+        Way(f"{workers} spawned workers", "same", lambda: _loader(make(), size, **afresh)),
         Way("stopped half way and resumed", "same", resumed),
-        Way("optimize: none instead of exact", "same", lambda: loader(8, optimize="none")),
-        Way("the next epoch", "different", lambda: _at_epoch(1, loader(8))),
-        Way("another seed", "different", lambda: loader(8, seed=1)),
+        Way("another seed", "different", lambda: _loader(make(seed=1), size, seed=1)),
     ]
-    return [way for way in ways if spawn or "spawned" not in way.how]
+    return ways if spawn else ways[1:]
 
 
-def pair_ways(roots: dict[str, str], recipe: str, *, workers: int = 2) -> list[Way]:
-    """Ways to read one epoch of pairs that must agree, and one that must not.
-
-    Args:
-        roots: a folder for each target.
-        recipe: of kind pair.
-        workers: number of worker processes where there are some.
-    """
-
-    def loader(batch_size: int, optimize: Any = None, **options: Any) -> ar.Loader:
-        ds = ar.PairedImages(roots, recipe, optimize=optimize)
-        return ar.loader(ds, batch_size=batch_size, shuffle=True, **options)
-
-    return [
-        Way("in this process, batches of 4", "reference", lambda: loader(4)),
-        Way(f"{workers} workers, batches of 3", "same", lambda: loader(3, num_workers=workers)),
-        Way("optimize: none instead of exact", "same", lambda: loader(4, optimize="none")),
-        Way("the next epoch", "different", lambda: _at_epoch(1, loader(4))),
-    ]
-
-
-def bag_ways(root: str, recipe: str, *, workers: int = 2) -> list[Way]:
-    """Ways to read one epoch of bags that must agree, and one that must not.
-
-    Args:
-        root: folder of bags.
-        recipe: of kind bag.
-        workers: number of worker processes where there are some.
-    """
-
-    def loader(threads: int, **options: Any) -> ar.Loader:
-        ds = ar.TileBags(root, recipe, threads=threads)
-        return ar.loader(ds, batch_size=1, shuffle=True, **options)
-
-    return [
-        Way("in this process, 1 thread", "reference", lambda: loader(1)),
-        Way("in this process, 2 threads a bag", "same", lambda: loader(2)),
-        Way(f"{workers} workers", "same", lambda: loader(1, num_workers=workers)),
-        Way("the next epoch", "different", lambda: _at_epoch(1, loader(1))),
-    ]
+def _loader(dataset: Any, batch_size: int, seed: int = 0, **options: Any) -> ar.Loader:
+    return ar.loader(dataset, batch_size=batch_size, shuffle=True, seed=seed, **options)
 
 
 def _at_epoch(epoch: int, loader: ar.Loader) -> ar.Loader:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -15,8 +16,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
+import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.demo.proofs import Proof, bag_ways, image_ways, pair_ways, prove
+from augrecipes.demo.proofs import Proof, more_ways, prove, ways_of
 from augrecipes.demo.scenes import Scenes, draw_scenes
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.tables import next_steps, proof_table
@@ -142,10 +144,11 @@ def run_demo(
 def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
     """Every kind of data, read in several ways."""
     tissue, pairs, slides = os.fspath(data.images.tissue), data.scenes.roots("hr", "lr"), os.fspath(data.slides)
+    images = partial(ar.ImageFolder, tissue, "stained-tissue", optimize="exact")
     ways = {
-        "images, stained-tissue": image_ways(tissue, "stained-tissue", workers=workers, spawn=spawn),
-        "pairs, sr-x4": pair_ways(pairs, "sr-x4", workers=workers),
-        f"bags, {_BAG}": bag_ways(slides, _BAG, workers=workers),
+        "images, stained-tissue": [*ways_of(images, 8, 3, workers), *more_ways(images, 8, workers, spawn=spawn)],
+        "pairs, sr-x4": ways_of(partial(ar.PairedImages, pairs, "sr-x4", optimize="exact"), 4, 3, workers),
+        f"bags, {_BAG}": ways_of(partial(ar.TileBags, slides, _BAG, optimize="exact"), 1, 1, workers),
     }
     total = sum(map(len, ways.values()))
     with progress("reading") as advance:

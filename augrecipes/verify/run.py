@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.kinds import KINDS
-from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.compiler.compile import build as build_pipeline
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.data.reading.sample import Reader, Sample, open_data
 from augrecipes.errors import DataError
@@ -241,12 +239,7 @@ def replay_from(reader: Reader, two: Two, number: int, epoch: int, dtype: Dtype)
 def builder(mode: Mode, seed: int) -> Build:
     """Compiles recipes without their lints: variants may be foolish, and the recipe itself has been checked."""
 
-    def build(recipe: Recipe, optimize: Optimize) -> Pipeline:
-        steps = recipe.section(mode) or ()
-        plans = {arrival: plan(recipe, steps, optimize, arrival) for arrival in ARRIVALS}
-        return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, False, plans, 1))
-
-    return build
+    return lambda recipe, optimize: build_pipeline(recipe, mode, optimize, seed, threads=1)
 
 
 def places(total: int, samples: int, epochs: int, mode: Mode) -> list[Place]:

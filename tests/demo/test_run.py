@@ -32,7 +32,7 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
         assert len(set(other)) == len(other) >= 1
         assert not same & set(other)
         assert same.pop()[:12] in said
-    assert said.count("✓") == 7 + 4 + 4
+    assert said.count("✓") == 6 + 4 + 4
     assert [path.stem for path in report.grids] == [
         "stained-tissue", "segmentation", "detection", "imagenet-train", "folder-128", "jpeg-crop-256", "sr-x4",
         "sr-multiscale", "real-esrgan-x4", "stained-tissue-bag", "stained-tissue-stages", "real-esrgan-x4-stages",

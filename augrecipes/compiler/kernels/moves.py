@@ -34,6 +34,15 @@ class Symmetry:
         y, x = (self.flip_x, self.flip_y) if after.transpose else (self.flip_y, self.flip_x)
         return Symmetry(self.transpose != after.transpose, y != after.flip_y, x != after.flip_x)
 
+    def before(self, box: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
+        """Where a window (x_min, y_min, x_max, y_max) of the moved array, `height` × `width`, was before."""
+        x_min, y_min, x_max, y_max = box
+        if self.flip_y:
+            y_min, y_max = height - y_max, height - y_min
+        if self.flip_x:
+            x_min, x_max = width - x_max, width - x_min
+        return (y_min, x_min, y_max, x_max) if self.transpose else (x_min, y_min, x_max, y_max)
+
     def view(self, array: np.ndarray) -> np.ndarray:
         """The moved array as a view; axes 0 and 1 are rows and columns."""
         if self.transpose:
@@ -115,13 +124,7 @@ class Moved:
 
     def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Moved:
         """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
-        height, width = self.shape[:2]
-        if self.symmetry.flip_y:
-            y_min, y_max = height - y_max, height - y_min
-        if self.symmetry.flip_x:
-            x_min, x_max = width - x_max, width - x_min
-        if self.symmetry.transpose:
-            x_min, y_min, x_max, y_max = y_min, x_min, y_max, x_max
+        x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), *self.shape[:2])
         return Moved(self.base[y_min:y_max, x_min:x_max], self.symmetry)
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:

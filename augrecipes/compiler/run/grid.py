@@ -82,12 +82,7 @@ class Region:
         height, width = self.y1 - self.y0, self.x1 - self.x0
         if self.symmetry.transpose:
             height, width = width, height
-        if self.symmetry.flip_y:
-            y_min, y_max = height - y_max, height - y_min
-        if self.symmetry.flip_x:
-            x_min, x_max = width - x_max, width - x_min
-        if self.symmetry.transpose:
-            x_min, y_min, x_max, y_max = y_min, x_min, y_max, x_max
+        x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), height, width)
         return Region(self.y0 + y_min, self.x0 + x_min, self.y0 + y_max, self.x0 + x_max, self.symmetry)
 
     def turned(self, symmetry: Symmetry) -> Region:
