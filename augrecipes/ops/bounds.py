@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from augrecipes.ops.capabilities import capability
+from augrecipes.ops.sizes import UNKNOWN
+
 Fault = tuple[str, str] | None
 
 LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
@@ -75,19 +78,8 @@ ABOVE_0 = {
 # Pairs of which the second number must be as large as the first, or larger by 1: it is never drawn.
 RISING = {("ChannelDropout", "channel_drop_range"): 0, ("CropAndPad", "px"): 1, ("GridDropout", "unit_size_range"): 1}
 
-# Arguments that two sides of a picture are made of, by class.
-_SIDES: dict[str, tuple[str, ...]] = {
-    "CenterCrop": ("height", "width"),
-    "PadIfNeeded": ("min_height", "min_width"),
-    "RandomCrop": ("height", "width"),
-    "RandomResizedCrop": ("size",),
-    "RandomSizedBBoxSafeCrop": ("height", "width"),
-    "RandomSizedCrop": ("size",),
-    "Resize": ("height", "width"),
-    "SmallestMaxSize": ("max_size", "max_size"),
-}
-# Only where they pad do these make more than they take.
-_PADS = frozenset({"CenterCrop", "Crop", "RandomCrop"})
+# What a size is called, in the order in which one is blamed.
+_SIZES = ("size", "height", "min_height", "max_size", "y_max")
 
 
 def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:
@@ -146,22 +138,15 @@ def _pairs(value: Any) -> Iterator[tuple[float, float]]:
 
 
 def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
-    if name in _PADS and not arguments.get("pad_if_needed"):
+    """The argument that makes every picture too large. A crop makes none larger, unless it pads."""
+    record = capability(name)
+    if record is None or record.size is None:
         return None
-    if name == "Crop":
-        height, width = (arguments[f"{axis}_max"] - arguments[f"{axis}_min"] for axis in "yx")
-        return _too_large("y_max" if height > width else "x_max", height, width, max_bytes)
-    sides = _SIDES.get(name)
-    if sides is None:
+    if record.crops and not record.resizes and not arguments.get("pad_if_needed"):
         return None
-    given = [arguments.get(side) for side in sides]
-    height, width = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else (given[0], given[-1])
-    height, width = (min(_numbers(side), default=0) for side in (height, width))
-    return _too_large(sides[0], height, width, max_bytes)
-
-
-def _too_large(argument: str, height: float, width: float, max_bytes: int) -> Fault:
+    height, width = record.size(arguments, UNKNOWN).low
     if height * width * 3 <= max_bytes:
         return None
     made = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
-    return argument, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"
+    blamed = next(argument for argument in _SIZES if arguments.get(argument) is not None)
+    return blamed, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"
