@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
-    from augrecipes.data.bags import TileBags as TileBags
-    from augrecipes.data.folder import ImageFolder as ImageFolder
     from augrecipes.data.loader import Loader as Loader
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
-    from augrecipes.data.pairs import PairedImages as PairedImages
     from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.scenes import draw_scenes as draw_scenes
@@ -41,6 +38,9 @@ if TYPE_CHECKING:
     from augrecipes.errors import LoaderError as LoaderError
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
+    from augrecipes.kinds.bag.dataset import TileBags as TileBags
+    from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
+    from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
     from augrecipes.pack.run import pack as pack
@@ -67,18 +67,18 @@ _HOMES = {
     "CollateError": "errors:CollateError",
     "DataError": "errors:DataError",
     "Diagnostic": "errors:Diagnostic",
-    "ImageFolder": "data.folder:ImageFolder",
+    "ImageFolder": "kinds.image.dataset:ImageFolder",
     "LintError": "errors:LintError",
     "Loader": "data.loader:Loader",
     "LoaderError": "errors:LoaderError",
     "Packed": "data.packed:Packed",
-    "PairedImages": "data.pairs:PairedImages",
+    "PairedImages": "kinds.pair.dataset:PairedImages",
     "Pipeline": "compiler.run.pipeline:Pipeline",
     "Recipe": "recipe.model:Recipe",
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
     "StoreError": "errors:StoreError",
-    "TileBags": "data.bags:TileBags",
+    "TileBags": "kinds.bag.dataset:TileBags",
     "bench": "bench.run:bench",
     "concat": "data.views:concat",
     "diff": "diff.recipes:diff",

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import augrecipes
+from augrecipes import kinds
 from augrecipes.ops import catalog
 from augrecipes.ops.groups import GROUPS
 
@@ -26,6 +27,11 @@ LAYERS = (
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
     "machine", "atomic", "progress", "seeds", "kinds", "flow", "errors",
 )  # fmt: skip
+# A kind's folder has modules of several rooms: where each of them stands, as if it were there.
+PARTS = {
+    "facts": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "data.kinds", "audit": "data.kinds",
+    "dataset": "data.kinds", "sheet": "preview.kinds",
+}  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
@@ -57,6 +63,13 @@ PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, 
 # Facts about a class live in ops: elsewhere its name stands only where old and foreign names become today's.
 NAMES_CLASSES = ("ops/", "recipe/synonyms.py", "recipe/history.py")
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})
+# Rooms ask for facts of a kind, or for a module of its folder; none of them names a kind, or what only one has.
+KIND_FOLDERS = tuple(f"kinds.{kind}." for kind in kinds.KINDS)
+OF_ONE_KIND = {
+    getattr(kinds.part(kind, part), record).__name__
+    for kind in kinds.KINDS
+    for part, record in (("pipeline", "PIPELINE"), ("reader", "TABLE"), ("dataset", "DATASET"))
+}
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
 
 
@@ -78,27 +91,47 @@ def imports_of(node: ast.AST) -> Iterator[Import]:
         case ast.ImportFrom(module="augrecipes", names=names, level=0):
             # `from augrecipes import sources` imports a part, `from augrecipes import load` a public name.
             yield from (Import(f"augrecipes.{alias.name}", node.lineno) for alias in names)
+        case ast.ImportFrom(module=str(module), names=names, level=0) if module.startswith("augrecipes.kinds"):
+            yield from (Import(f"{module}.{alias.name}", node.lineno) for alias in names)
         case ast.ImportFrom(module=str(module), level=0):
             yield Import(module, node.lineno)
         case ast.ImportFrom():
             yield Import("<relative>", node.lineno)
         case _:
+            if (part := part_asked_for(node)) is not None:
+                yield Import(f"augrecipes.kinds.any.{part}", getattr(node, "lineno", 0))
             for child in ast.iter_child_nodes(node):
                 yield from imports_of(child)
 
 
+def part_asked_for(node: ast.AST) -> str | None:
+    """Which module of a kind's folder a call of `kinds.part(kind, "module")` imports."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="part") | ast.Name(id="part"), args=[_, ast.Constant(value=str(part))]):
+            return part
+    return None
+
+
+def placed(name: str) -> str:
+    """A module by its path or dotted name in the package; one of a kind's folder as if it stood in its room."""
+    names = name.removesuffix(".py").replace("/", ".").split(".")
+    return PARTS.get(names[2], name) if names[0] == "kinds" and len(names) > 2 else ".".join(names)
+
+
 def faults_of(path: str, text: str) -> list[str]:
     """What the imports of one file, named relative to the package, do wrong."""
-    part = path.partition("/")[0].removesuffix(".py")
+    part = placed(path).partition(".")[0]
     found = []
     for module, line in imports_of(ast.parse(text)):
         top, _, rest = module.partition(".")
-        target = rest.split(".")[0]
+        target = placed(rest).partition(".")[0]
         if top == "<relative>":
             found.append(f"{path}:{line}: relative import")
         elif top != "augrecipes":
             if not path.startswith(OUTSIDE.get(top, ("",))):
                 found.append(f"{path}:{line}: imports {top}")
+        elif rest.startswith(KIND_FOLDERS) and not path.startswith(("kinds/", "__init__.py")):
+            found.append(f"{path}:{line}: imports {rest}")
         elif not _allowed(path, part, target):
             found.append(f"{path}:{line}: {part} imports {target or 'augrecipes'}")
     return found
@@ -148,6 +181,41 @@ def classes_named_in(path: str, text: str) -> list[str]:
     ]
 
 
+def kinds_named_in(path: str, text: str) -> list[str]:
+    """Where a file does one thing for one kind of recipe, and another thing for others, by the kind's name."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                named = _speaks_of_kind(left, *others) and _texts(left, *others) & {*kinds.KINDS}
+            case ast.Match(subject=subject, cases=cases):
+                named = _speaks_of_kind(subject) and _texts(*(case.pattern for case in cases)) & {*kinds.KINDS}
+                named = named or _names(*(case.pattern for case in cases)) & OF_ONE_KIND
+            case ast.Dict(keys=[ast.Constant(), ast.Constant(), *_] as keys):
+                named = _texts(*filter(None, keys)) <= {*kinds.KINDS}
+            case ast.Subscript(slice=ast.Attribute(attr="kind", value=of)):
+                named = _names(of) & {"self", "recipe", "store"}
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
+                named = _names(classes) & OF_ONE_KIND
+            case _:
+                continue
+        if named:
+            found.append(f"{path}:{node.lineno}: branches on the kind of a recipe")
+    return found
+
+
+def _speaks_of_kind(*nodes: ast.AST) -> bool:
+    return any(getattr(node, "attr", getattr(node, "id", "")).endswith("kind") for node in nodes)
+
+
+def _texts(*nodes: ast.AST) -> set[Any]:
+    return {inner.value for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
+
+
+def _names(*nodes: ast.AST) -> set[str]:
+    return {inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
 def _allowed(path: str, part: str, target: str) -> bool:
     if part in {"__init__", "__main__", target} or (path, target) in DOORS or target == "__version__":
         return True
@@ -161,7 +229,7 @@ def _allowed(path: str, part: str, target: str) -> bool:
 
 def inside_data(path: str) -> int:
     """The place of a module of `data`, by its path or dotted name, among `INSIDE_DATA`."""
-    name = path.replace(".", "/").split("/")[1]
+    name = placed(path).split(".")[1]
     return INSIDE_DATA.index(name if name in INSIDE_DATA else "datasets")
 
 
@@ -169,7 +237,7 @@ def faults_inside_data(path: str, text: str) -> list[str]:
     """What the imports of one file of `data` do wrong inside of it."""
     found = []
     for module, line in imports_of(ast.parse(text)):
-        mine = module.removeprefix("augrecipes.")
+        mine = placed(module.removeprefix("augrecipes."))
         if (mine.startswith("data.") and inside_data(mine) < inside_data(path)) or (
             module.partition(".")[0] == "torch" and path.startswith("data/tables/")
         ):
@@ -179,13 +247,13 @@ def faults_inside_data(path: str, text: str) -> list[str]:
 
 def inside_compiler(path: str) -> int:
     """The place of a module of `compiler`, by its path or dotted name, among `INSIDE_COMPILER`."""
-    name = path.replace(".", "/").split("/")[1]
+    name = placed(path).split(".")[1]
     return INSIDE_COMPILER.index(name if name in INSIDE_COMPILER else "compile")
 
 
 def faults_inside_compiler(path: str, text: str) -> list[str]:
     """What the imports of one file of `compiler` do wrong inside of it."""
-    imported = [(module.removeprefix("augrecipes."), line) for module, line in imports_of(ast.parse(text))]
+    imported = [(placed(module.removeprefix("augrecipes.")), line) for module, line in imports_of(ast.parse(text))]
     return [
         f"{path}:{line}: imports {module}"
         for module, line in imported
@@ -195,6 +263,10 @@ def faults_inside_compiler(path: str, text: str) -> list[str]:
 
 def _files() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
+
+
+def _files_of(room: str) -> list[Path]:
+    return [file for file in _files() if placed(file.relative_to(PACKAGE).as_posix()).startswith(f"{room}.")]
 
 
 @pytest.mark.parametrize("file", _files(), ids=lambda file: file.relative_to(PACKAGE).as_posix())
@@ -233,6 +305,34 @@ def test_facts_about_classes_live_in_ops() -> None:
 def test_a_planted_fact_is_found(text: str, line: int, name: str) -> None:
     prose = '"""Such as `RandomCrop`."""\nf"{name} after RandomCrop: use CenterCrop"\n'
     assert classes_named_in("lint/a.py", prose + text) == [f"lint/a.py:{line + 2}: names {name}"]
+
+
+def test_no_room_branches_on_the_kind_of_a_recipe() -> None:
+    found = [
+        fault
+        for file in _files()
+        if not (path := file.relative_to(PACKAGE).as_posix()).startswith("kinds/")
+        for fault in kinds_named_in(path, file.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if recipe.kind == "pair":\n    pass',
+        'a = 1 if self.kind in ("image", "bag") else 2',
+        'match store.kind:\n    case "bag":\n        pass',
+        "match table:\n    case PairTable(files=files):\n        pass",
+        '_UNITS = {"image": 1, "pair": 2, "bag": 3}',
+        "_UNITS[recipe.kind]",
+        "isinstance(pipeline, ImagePipeline | BagPipeline)",
+        "isinstance(dataset, (Packed, TileBags))",
+    ],
+)
+def test_a_planted_branch_on_a_kind_is_found(text: str) -> None:
+    good = 'if recipe.facts.scales:\n    pass\nkind == "read"\n{"image": 1, "mask": 2}\n'
+    assert len(kinds_named_in("bench/a.py", good + text)) == 1
 
 
 @pytest.mark.parametrize(
@@ -276,6 +376,12 @@ def test_a_planted_hook_is_found(text: str, private: str) -> None:
         ("recipe/steps.py", "from yaml import load", "imports yaml"),
         ("data/folder.py", "try:\n    import rich\nexcept ImportError:\n    pass", "imports rich"),
         ("bench/run.py", "from jinja2 import Environment", "imports jinja2"),
+        ("kinds/pair/reader.py", "from augrecipes.kinds.pair.sheet import sheet", "data imports preview"),
+        ("kinds/pair/pipeline.py", "def f():\n    from augrecipes.kinds.pair import dataset", "compiler imports data"),
+        ("kinds/bag/facts.py", "from augrecipes.recipe.model import Recipe", "kinds imports recipe"),
+        ("compiler/compile.py", 'kinds.part(recipe.kind, "dataset")', "compiler imports data"),
+        ("recipe/parse.py", 'def f():\n    part(self.kind, "pipeline")', "recipe imports compiler"),
+        ("bench/sides.py", "from augrecipes.kinds.bag.dataset import TileBags", "imports kinds.bag.dataset.TileBags"),
         ("ops/a.py", "if TYPE_CHECKING:\n    pass\nelse:\n    import torch", "imports torch"),
     ],
 )
@@ -291,6 +397,9 @@ def test_a_planted_fault_is_found(path: str, text: str, fault: str) -> None:
         ("recipe/model.py", "def f(self):\n    from augrecipes.device.stage import DeviceStage"),
         ("ops/registry.py", "if TYPE_CHECKING:\n    from augrecipes.recipe.model import Step"),
         ("ops/verdicts.py", "from augrecipes import __version__"),
+        ("recipe/model.py", "from augrecipes.kinds import Kind, facts"),
+        ("kinds/bag/pipeline.py", "from augrecipes.kinds.image.pipeline import ImagePipeline"),
+        ("bench/sides.py", 'kinds.part(recipe.kind, "dataset")'),
         ("data/sample.py", "from augrecipes.sources.files import read_image"),
         ("demo/proofs.py", "import augrecipes as ar\nimport torch"),
     ],
@@ -300,7 +409,7 @@ def test_what_is_allowed_passes(path: str, text: str) -> None:
 
 
 def test_imports_point_one_way_inside_data() -> None:
-    for file in (PACKAGE / "data").rglob("*.py"):
+    for file in _files_of("data"):
         assert faults_inside_data(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
 
 
@@ -309,7 +418,9 @@ def test_imports_point_one_way_inside_data() -> None:
     [
         ("data/folder.py", "from augrecipes.data.loader import loader"),
         ("data/batches/rows.py", "from augrecipes.data.loading.state import Progress"),
-        ("data/tables/table.py", "import augrecipes.data.folder"),
+        ("data/tables/table.py", "import augrecipes.data.packed"),
+        ("data/tables/table.py", 'kinds.part(kind, "reader")'),
+        ("kinds/image/dataset.py", "from augrecipes.data.loader import loader"),
         ("data/tables/table.py", "import torch"),
     ],
 )
@@ -318,7 +429,7 @@ def test_a_planted_fault_inside_data_is_found(path: str, text: str) -> None:
 
 
 def test_imports_point_one_way_inside_the_compiler() -> None:
-    for file in (PACKAGE / "compiler").rglob("*.py"):
+    for file in _files_of("compiler"):
         assert faults_inside_compiler(file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")) == []
 
 
@@ -328,8 +439,9 @@ def test_imports_point_one_way_inside_the_compiler() -> None:
         ("compiler/plan/rules/join_warps.py", "from augrecipes.compiler.run.lower import lower"),
         ("compiler/plan/__init__.py", "def f():\n    import augrecipes.compiler.run.pipeline"),
         ("compiler/kernels/warps.py", "from augrecipes.compiler.plan.nodes import Fused"),
-        ("compiler/kernels/sink.py", "from augrecipes.compiler.run.image import ImagePipeline"),
-        ("compiler/run/image.py", "from augrecipes.compiler.explain import explain"),
+        ("compiler/kernels/sink.py", "from augrecipes.compiler.run.pipeline import Pipeline"),
+        ("compiler/plan/__init__.py", 'kinds.part(recipe.kind, "pipeline")'),
+        ("kinds/image/pipeline.py", "from augrecipes.compiler.explain import explain"),
     ],
 )
 def test_a_planted_fault_inside_the_compiler_is_found(path: str, text: str) -> None:
@@ -345,6 +457,8 @@ def call_graph(files: dict[str, str], *, typing: bool = False) -> dict[str, set[
             if isinstance(node, ast.ImportFrom) and node.module:
                 named = {f"{node.module}.{alias.name}" for alias in node.names}
                 graph[name] |= (named & set(files)) or ({node.module} & set(files))
+            elif (part := part_asked_for(node)) is not None:
+                graph[name] |= {to for to in files if to.startswith("augrecipes.kinds.") and to.endswith(f".{part}")}
         graph[name] -= {to for door, to in CIRCLES if door == name}
     return graph
 

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting
+from augrecipes.compiler.compile import pipeline_of
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
-from augrecipes.compiler.run.kinds import KINDS
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Sample
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.frozen import Arguments
@@ -70,8 +69,7 @@ def plainly(recipe: Recipe, steps: tuple[Step, ...], setting: Setting) -> Any:
     """Steps of a recipe as they are, unoptimised and without lints: a pipeline that tells the draws it made."""
     plans = dict.fromkeys(ARRIVALS, Plan(steps))
     compiled = Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored)
-    made: Pipeline = KINDS[recipe.kind](compiled)
-    return made
+    return pipeline_of(compiled)
 
 
 def _filling_with_zero(step: Step) -> Step:

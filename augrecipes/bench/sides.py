@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 import augrecipes.data.loader as loading
+from augrecipes import kinds
 from augrecipes.bench.cold import Evicted, evict
 from augrecipes.bench.measure import Work
 from augrecipes.bench.stock import StockPipeline, albumentations_only
 from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.bench.stored import Stored, left_of, path_of, reads_store, refuse_stock
 from augrecipes.compiler.compile import build, check
-from augrecipes.data.bags import TileBags
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.packed import Packed
-from augrecipes.data.pairs import PairedImages
 from augrecipes.data.reading.listing import Data, StrPath, table_in
 from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import BenchError, DataError
@@ -102,21 +100,13 @@ def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) 
             raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
         return Packed(path_of(given), recipe, **common)
     table = table_in(given)
-    if recipe.kind == "pair":
-        if isinstance(given, Mapping):
-            return PairedImages(given, recipe, **common)
-        if table is None:
-            folders = " ".join(
-                f"{name}=FOLDER" for name in sorted(recipe.scales, key=lambda name: -recipe.scales[name])
-            )
-            raise DataError(f"{recipe.name} is of kind pair: give {folders}, or a CSV file")
-        return PairedImages(recipe=recipe, files=table, **common)
-    if isinstance(given, Mapping):
-        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file")
-    root = None if table else given
-    if recipe.kind == "bag":
-        return TileBags(root, recipe, files=table, **common)
-    return ImageFolder(root, recipe, files=table, masks=setting.masks, **common)
+    if table is None and isinstance(given, Mapping) != recipe.facts.scales:
+        by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])
+        wanted = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give {wanted}, or a CSV file")
+    if recipe.facts.annotated:
+        common["masks"] = setting.masks
+    return kinds.part(recipe.kind, "dataset").DATASET(None if table else given, recipe, files=table, **common)
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
@@ -200,17 +190,9 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
 
 def files_of(dataset: Any, position: int) -> Iterator[str]:
     """The files that a sample may be read from."""
-    if isinstance(dataset, PairedImages):
-        yield from dataset.paths(position).values()
-        return
-    table, row = dataset.table, dataset.rows()[position]
-    if isinstance(dataset, TileBags):
-        start, stop = table.offsets[row : row + 2].tolist()
-        yield from (table.tiles[k] for k in range(start, stop))
-        return
-    yield dataset.path(position)
-    if table.masks is not None:
-        yield table.masks[row]
+    sources = dataset.table.sources()
+    for unit in dataset.table.units_of(dataset.rows()[position]):
+        yield from (paths[unit] for paths in sources.values())
 
 
 def work_of(side: Side, batch_size: int, cold: Evicted | None = None, collate: Any = "default") -> Work:

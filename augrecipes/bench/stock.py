@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.run.bag import Bag
 from augrecipes.compiler.run.lower import group
+from augrecipes.compiler.run.tiles import Bag
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step

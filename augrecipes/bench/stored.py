@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from augrecipes import kinds
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.data.packed_match import check_section, check_store
 from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Sample
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
-from augrecipes.data.tables.table import Table
+from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.store import is_store, open_store
@@ -60,33 +58,26 @@ class Stored:
 
     def __init__(self, data: Data, recipe: Recipe, targets: tuple[str, ...]) -> None:
         self._store, self._inputs = open_store(path_of(data)), recipe.inputs
-        self._table, self._unreadable = table_of(self._store), unreadable_in(self._store)
+        self._table = table_of(self._store, kinds.part(recipe.kind, "reader").TABLE)
+        self._unreadable = unreadable_in(self._store)
         self._targets = targets if recipe.facts.scales else ("image",)
 
     def __len__(self) -> int:
-        return units_of(self._table)
+        return self._table.units
 
     def read(self, k: int) -> Sample:
         """One of them, in memory of its own; DataError, naming the file, where there are no pixels."""
         if k in self._unreadable:
             raise DataError(self._unreadable[k].reason, self._unreadable[k].path)
         table, sources = self._table, self._store.columns[f"source/{self._targets[0]}"]
-        index, tile = (k, 0) if not isinstance(table, BagTable) else _place(table, k)
-        rest: dict[str, Any] = {}
-        if isinstance(table, Table):
-            rest = points_of(table, self._inputs, k)
-            if "mask" in self._store.targets and self._inputs.mask != "absent":
-                rest["mask"] = self._array("mask", k)
+        index, tile = table.place(k)
+        rest = points_of(table, self._inputs, k)
+        if "mask" in self._store.targets and self._inputs.mask != "absent":
+            rest["mask"] = self._array("mask", k)
         return Sample(index, tile, str(sources[k]), {name: self._array(name, k) for name in self._targets}, rest)
 
     def _array(self, target: str, k: int) -> Any:
         return np.array(self._store.array(target, self._store.items(target, k)[0]))
-
-
-def _place(table: BagTable, k: int) -> tuple[int, int]:
-    """Bag and number of a tile."""
-    bag = bisect_right(table.offsets, k) - 1
-    return bag, k - int(table.offsets[bag])
 
 
 def path_of(data: Data) -> Path:

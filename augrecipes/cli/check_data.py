@@ -114,25 +114,15 @@ def _check(
     recipe: Parsed, mode: Any, data: Any, *, masks: str | None, names: dict[str, str], split: str | None, content: bool
 ) -> tuple[Checked, dict[str, Any]]:
     """What was found, and the same as JSON."""
+    from augrecipes import kinds
     from augrecipes.compiler.compile import check, steps_of
 
-    more: dict[str, Any] = {}
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
     with parts() as advance:
-        if recipe.kind == "pair":
-            from augrecipes.data.audit.pairs import check_pairs
-
-            found, scenes = check_pairs(recipe, mode, data, names=names, split=split, content=content, advance=advance)
-            more = {"unclaimed": list(scenes.unclaimed), "cropped": [asdict(cut) for cut in scenes.cropped]}
-        elif recipe.kind == "bag":
-            from augrecipes.data.audit.bags import check_bags
-
-            found = check_bags(recipe, mode, data, split=split, content=content, advance=advance)
-        else:
-            from augrecipes.data.audit.images import check_images
-
-            found = check_images(recipe, mode, data, masks=masks, split=split, content=content, advance=advance)
+        found: Checked = kinds.part(recipe.kind, "audit").check(
+            recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance
+        )
     report = {
         "kind": recipe.kind,
         "targets": dict(found.listed),
@@ -140,7 +130,7 @@ def _check(
         "content": content,
         "defects": [asdict(defect) for defect in found.defects],
         "notes": list(found.notes),
-        **more,
+        **found.more,
     }
     return found, report
 

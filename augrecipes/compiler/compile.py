@@ -9,6 +9,7 @@ import logging
 import operator
 from typing import TYPE_CHECKING, Any
 
+from augrecipes import kinds
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.plan.rules import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
@@ -48,8 +49,6 @@ def build(
     **part: Any,
 ) -> Pipeline:
     """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
-    from augrecipes.compiler.run.kinds import KINDS
-
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:
         raise RecipeError(f"optimize must be one of {', '.join(RULES)}, got {optimize!r}")
@@ -58,7 +57,13 @@ def build(
         raise ValueError(f"threads must be at least 1, got {threads}")
     steps = steps_of(recipe, mode)
     plans = {arrival: plan(recipe, steps, optimize, arrival) for arrival in ARRIVALS}
-    return KINDS[recipe.kind](Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads, **part))
+    return pipeline_of(Compiled(recipe, mode, optimize, seed, save_applied_params, plans, threads, **part))
+
+
+def pipeline_of(compiled: Compiled) -> Pipeline:
+    """What runs it: each kind of recipe has its own."""
+    made: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
+    return made
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:

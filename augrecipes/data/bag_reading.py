@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.compiler.run.bag import Bag, BagPipeline, default_threads
+from augrecipes.compiler.run.tiles import Bag, default_threads
 from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
 from augrecipes.data.batches.skips import Skipped, reason_of
@@ -92,7 +92,8 @@ def read_bag(
             raise
 
     try:
-        bag = cast("BagPipeline", ds.pipeline).bag(
+        pipeline: Any = ds.pipeline
+        bag: Bag = pipeline.bag(
             virtual,
             epoch,
             picked.tolist(),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.batches.order import check_weights
-from augrecipes.data.tables.table import Columns, Table, table_of_csv, table_of_folders
+from augrecipes.data.tables.table import Columns, ImageTable, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
 from augrecipes.recipe.model import Inputs, Presence, Recipe
@@ -50,7 +50,7 @@ def as_table(
     check: bool,
     cache: bool,
     layout: Layout,
-) -> Table:
+) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
     check_source(root, files, split, masks=masks)
     if files is not None:
@@ -93,7 +93,7 @@ def presence_of(inputs: Inputs) -> dict[str, Presence]:
     }
 
 
-def check_targets(recipe: Recipe, table: Table) -> None:
+def check_targets(recipe: Recipe, table: ImageTable) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
     given = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     for name, presence in presence_of(recipe.inputs).items():

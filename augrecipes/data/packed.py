@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
+from augrecipes import kinds
 from augrecipes.compiler.prefix import compile_rest
-from augrecipes.compiler.run.image import ImagePipeline
-from augrecipes.compiler.run.pair import PairPipeline
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.bag_reading import picking, read_bag
 from augrecipes.data.batches.memory import room, rooms
 from augrecipes.data.batches.order import Indices
@@ -18,17 +18,12 @@ from augrecipes.data.packed_match import check_section, check_store, check_targe
 from augrecipes.data.picking import Pick
 from augrecipes.data.read import naming_all
 from augrecipes.data.sample import as_torch, layout_of, ragged_keys
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.packed_table import points_of, table_of, units_of, unreadable_in
-from augrecipes.data.tables.table import Columns, Table
+from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.store import Store, Verify, open_store, reopen_store
-
-if TYPE_CHECKING:
-    from augrecipes.compiler.run.pipeline import Pipeline
-
 
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "_table", "_units", "_sources_of", "unreadable"})
@@ -109,7 +104,7 @@ class Packed(SampleDataset):
         self.kind = parsed.kind
         super().__init__(parsed, mode, seed, optimize, on_error, save_applied_params, threads=threads)
         of_bags = {"max_tiles": max_tiles, "min_tiles": min_tiles, "pick": pick}
-        if self.kind != "bag" and any(value is not None for value in (*of_bags.values(), threads)):
+        if not parsed.facts.tiles and any(value is not None for value in (*of_bags.values(), threads)):
             raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
         self._rule = picking(parsed, max_tiles, min_tiles, pick)
         self._look()
@@ -117,8 +112,8 @@ class Packed(SampleDataset):
 
     def _look(self) -> None:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
-        self._table: Columns = table_of(self.store)
-        self._units = units_of(self._table)
+        self._table: Columns = table_of(self.store, kinds.part(self.store.kind, "reader").TABLE)
+        self._units = self._table.units
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: self.store.columns[f"source/{name}"] for name in self.store.targets}
         self._sources_of = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
@@ -165,16 +160,16 @@ class Packed(SampleDataset):
     @property
     def bags(self) -> list[str]:
         """The name of every bag, as often as it is listed; none for other kinds."""
-        table = self._table
-        if not isinstance(table, BagTable):
+        if not self.recipe.facts.tiles:
             return []
+        table = cast("Any", self._table)
         rows = range(len(table)) if self._order is None else (self._order % len(table)).tolist()
         return [table.bags.name(row) for row in rows]
 
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
         row = self._row(index)
-        stored = int(self._table.offsets[row]) if isinstance(self._table, BagTable) else row
+        stored = self._table.units_of(row).start
         return {name: self._source(name, stored) for name in self.store.targets}
 
     @property
@@ -185,13 +180,13 @@ class Packed(SampleDataset):
     @property
     def ragged_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or point."""
-        return ragged_keys(self.recipe.inputs) if self.kind == "image" else frozenset()
+        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
 
     def _marks(self) -> dict[str, Any]:
-        return {"store": self.store.digest, **(self._rule.marks() if self.kind == "bag" else {})}
+        return {"store": self.store.digest, **(self._rule.marks() if self.recipe.facts.tiles else {})}
 
     def _path(self, row: int) -> str:
-        if self.kind == "bag":
+        if self.recipe.facts.tiles:
             return str(self.store.columns["bag/path"][row])
         return self._source(next(iter(self.store.targets)), row)
 
@@ -203,31 +198,29 @@ class Packed(SampleDataset):
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         first = self._variant(epoch, virtual) * self._units
-        table = self._table
-        if isinstance(table, BagTable):
+        if self.recipe.facts.tiles:
+            table = cast("Any", self._table)
             return read_bag(
                 self, table, self._rule, row, epoch, virtual, lambda tile: self._pixels("image", first + tile)
             )
         targets = {name: self._pixels(name, first + row) for name in self._taken()}
-        if isinstance(table, Table):
-            targets |= points_of(table, self.recipe.inputs, first + row)
+        targets |= points_of(self._table, self.recipe.inputs, first + row)
         try:
-            buffers = rooms(self.pipeline.outputs) if self.kind == "pair" else room("image")
+            buffers = rooms(self.pipeline.outputs) if self.recipe.facts.scales else room("image")
             out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
         except DataError as error:
             raise naming_all(error, self._sources(row)) from error.__cause__
         return as_torch(out, self.ragged_keys)
 
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+        pipeline, facts = self.pipeline, self.recipe.facts
+        if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
+            return None
         stored = self._variant(epoch, virtual) * self._units + rows
-        pipeline = self.pipeline
-        if isinstance(pipeline, PairPipeline) and not pipeline.compiled.save_applied_params:
+        if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
-        table = self._table
-        more = isinstance(table, Table) and (len(self._taken()) > 1 or points_of(table, self.recipe.inputs, 0))
-        if isinstance(pipeline, ImagePipeline) and self.kind == "image" and not more and gathers(pipeline, self.store):
-            return gathered(pipeline, self.store, stored, take)
-        return None
+        more = len(self._taken()) > 1 or points_of(self._table, self.recipe.inputs, 0)
+        return gathered(pipeline, self.store, stored, take) if not more and gathers(pipeline, self.store) else None
 
     def _variant(self, epoch: int, virtual: Any) -> Any:
         """Which of the baked epochs a sample, or each of several, begins with."""
@@ -235,7 +228,7 @@ class Packed(SampleDataset):
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
-        if self.kind == "pair":
+        if self.recipe.facts.scales:
             return self.pipeline.targets
         takes_mask = "mask" in self.store.targets and self.recipe.inputs.mask != "absent"
         return ("image", "mask") if takes_mask else ("image",)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.run.image import ImagePipeline
-from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.data.batches.rows import Take
 from augrecipes.sources.store import Store
 from augrecipes.sources.watch import stage
@@ -30,10 +28,10 @@ def gathers(pipeline: Pipeline, store: Store) -> bool:
     """Whether images need no more than to be gathered and finished: no step is left, and all are of one shape."""
     compiled = pipeline.compiled
     plain = not compiled.plans["uint8"].steps and pipeline.recipe.inputs.min_size is None
-    return plain and not compiled.save_applied_params and store.block("image") is not None
+    return plain and pipeline.outputs == ("image",) and store.block("image") is not None
 
 
-def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) -> dict[str, Any] | None:
+def gathered(pipeline: Pipeline, store: Store, stored: Rows, take: Take) -> dict[str, Any] | None:
     """The images of some stored rows, side by side; None where one is unreadable."""
     items, block = items_of(store, "image", stored), cast("npt.NDArray[np.uint8]", store.block("image"))
     if items is None:
@@ -51,9 +49,7 @@ def gathered(pipeline: ImagePipeline, store: Store, stored: Rows, take: Take) ->
     return {"image": sink.many(len(items), shape, fill, lambda shape, dtype: take("image", shape[1:], dtype))}
 
 
-def pairs(
-    pipeline: PairPipeline, store: Store, stored: Rows, epoch: int, virtual: Rows, take: Take
-) -> dict[str, Any] | None:
+def pairs(pipeline: Any, store: Store, stored: Rows, epoch: int, virtual: Rows, take: Take) -> dict[str, Any] | None:
     """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
     if pipeline.recipe.inputs.min_size is not None or store.format == "jpeg":
         return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 
-from augrecipes.data.tables.table import Table
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.encoded import open_encoded
@@ -16,8 +16,8 @@ from augrecipes.sources.losses import Depth, Frames, check_losses, in_force
 
 
 def read_targets(
-    table: Table,
-    row: int,
+    table: Columns,
+    unit: int,
     channels: int,
     inputs: Inputs,
     *,
@@ -26,26 +26,32 @@ def read_targets(
     max_pixels: int,
     depth: Depth | None = None,
     frames: Frames | None = None,
+    names: Iterable[str] | None = None,
 ) -> dict[str, Any]:
-    """What the pipeline takes: image uint8 H×W×C or `undecoded`, mask H×W, boxes and points float32, labels int64."""
-    path = table.images[row]
+    """What the pipeline takes of a unit of a table.
+
+    Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W, boxes and points float32, labels int64.
+    """
+    paths = table.paths(unit)
     read: Callable[..., Any] = open_encoded if undecoded else read_image
-    image = read(path, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
-    targets: dict[str, Any] = {"image": image}
+    targets: dict[str, Any] = {
+        name: read(paths[name], channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
+        for name in names or paths
+    }
     if table.masks is not None:
-        mask_path = table.masks[row]
+        mask_path, (name, path) = table.masks[unit], next(iter(paths.items()))
         mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels, frames=frames)
-        if mask.shape[:2] != image.shape[:2]:
-            raise DataError(f"is {_size(mask)} px, but its image {path} is {_size(image)} px", mask_path)
+        if mask.shape[:2] != targets[name].shape[:2]:
+            raise DataError(f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px", mask_path)
         targets["mask"] = mask
     if table.boxes is not None and inputs.boxes is not None:
-        targets["boxes"] = table.boxes.rows(row)
-        labels = table.boxes.labels_of(row)
+        targets["boxes"] = table.boxes.rows(unit)
+        labels = table.boxes.labels_of(unit)
         if inputs.boxes.labels is not None:
             # albumentations wants a label for every box, also where the data has none.
             targets[inputs.boxes.labels] = np.zeros(len(targets["boxes"]), np.int64) if labels is None else labels
     if table.keypoints is not None and inputs.keypoints is not None:
-        targets["keypoints"] = table.keypoints.rows(row)
+        targets["keypoints"] = table.keypoints.rows(unit)
         if inputs.keypoints.labels is not None:
             targets[inputs.keypoints.labels] = np.arange(len(targets["keypoints"]), dtype=np.int64)
     return targets

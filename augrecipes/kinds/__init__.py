@@ -2,7 +2,12 @@
 
 Each module of a kind's folder belongs to a room of the house and imports what that room may:
 
-    facts.py     FACTS: what the language, and whoever asks `recipe.facts`, must know of it
+    facts.py     the ground   FACTS: what everybody may ask of it, as `recipe.facts`
+    pipeline.py  compiler     PIPELINE: runs a compiled recipe
+    reader.py    data         TABLE: what is known of its samples; find: lists files; alone: files in place of folders
+    audit.py     data         check: what is wrong with files
+    dataset.py   data         DATASET: for PyTorch
+    sheet.py     preview      sheet: what a recipe does, as a picture; COLUMNS: of it
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +11,10 @@ import numpy.typing as npt
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.read import naming_all, read_targets
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.packed_table import POINTS, units_of
-from augrecipes.data.tables.pair_table import PairTable
-from augrecipes.data.tables.table import Columns, Table
+from augrecipes.data.tables.packed_table import POINTS
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.sources.file_bytes import stamp_of
-from augrecipes.sources.files import read_image
 from augrecipes.sources.store import Item, make_item
 
 
@@ -58,12 +54,12 @@ class Baker:
 
     def row(self, row: int) -> Baked:
         """Row `row`: of each baked epoch one row a picture, scene or tile, one epoch after another."""
-        epoch, unit = divmod(row, units_of(self.table))
+        epoch, unit = divmod(row, self.table.units)
         stamp = self.stamp(row)
         try:
             done = self.arrays(unit, epoch)
         except DataError as error:
-            lost = error if error.path else error.with_path(self._path(unit))
+            lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
             return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": _reason(lost)}))
         made = {
             name: [make_item(done[name], format=self.format, role=role, quality=self.quality)]
@@ -73,45 +69,27 @@ class Baker:
 
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""
-        unit = row % units_of(self.table)
-        match self.table:
-            case Table(images=images, masks=masks):
-                files = [images[unit], *([masks[unit]] if masks is not None else [])]
-            case PairTable(files=by_target):
-                files = [by_target[name][unit] for name in self.pipeline.targets]
-            case BagTable(tiles=tiles):
-                files = [tiles[unit]]
-        return [stamp_of(file) for file in files]
+        sources, unit = self.table.sources(), row % self.table.units
+        taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
+        return [stamp_of(sources[name][unit]) for name in taken]
 
     def arrays(self, unit: int, epoch: int) -> dict[str, Any]:
         """What the baked steps leave of a picture, scene or tile."""
-        table, at = self.table, self.pipeline.at
-        match table:
-            case Table():
-                given = read_targets(
-                    table, unit, inputs=self.pipeline.recipe.inputs, undecoded=self.pipeline.reads, **self.decode
-                )
-                done = at(unit, epoch)(**given)
-                if "mask" in done:
-                    done["mask"] = _as_before(done["mask"], given["mask"])
-                return done
-            case PairTable():
-                paths = {name: table.files[name][unit] for name in self.pipeline.targets}
-                images = {name: read_image(path, **self.decode) for name, path in paths.items()}
-                try:
-                    return at(unit, epoch)(**images)
-                except DataError as error:
-                    raise naming_all(error, paths) from error.__cause__
-            case BagTable():
-                bag = bisect_right(table.offsets, unit) - 1
-                tile = unit - int(table.offsets[bag])
-                return at(bag, epoch, tile)(image=read_image(table.tiles.encoded(unit), **self.decode))
-        raise TypeError(f"no table of samples: {type(table).__name__}")
+        pipeline, (index, tile) = self.pipeline, self.table.place(unit)
+        inputs, facts, names = pipeline.recipe.inputs, pipeline.recipe.facts, pipeline.targets
+        undecoded = pipeline.reads and not (facts.scales or facts.tiles)
+        given = read_targets(self.table, unit, inputs=inputs, undecoded=undecoded, names=names, **self.decode)
+        try:
+            done = pipeline.at(index, epoch, tile)(**given)
+        except DataError as error:
+            paths = self.table.paths(unit)
+            raise naming_all(error, {name: paths[name] for name in names}) from error.__cause__
+        if "mask" in done:
+            done["mask"] = _as_before(done["mask"], given["mask"])
+        return done
 
     def _points(self, done: dict[str, Any]) -> dict[str, Any]:
         """Boxes and keypoints, with the dtype that the steps left them in."""
-        if not isinstance(self.table, Table):
-            return {}
         inputs = self.pipeline.recipe.inputs
         report = {}
         for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
@@ -120,14 +98,6 @@ class Baker:
                 labels = np.asarray(done[declared.labels], np.int64) if declared.labels else np.zeros(len(values))
                 report[name] = [str(values.dtype), values.tolist(), labels.astype(int).tolist()]
         return report
-
-    def _path(self, unit: int) -> str:
-        match self.table:
-            case Table(images=files) | BagTable(tiles=files):
-                return files[unit]
-            case PairTable(files=by_target):
-                return next(iter(by_target.values()))[unit]
-        return ""
 
 
 def _as_before(mask: npt.NDArray[Any], given: npt.NDArray[Any]) -> npt.NDArray[Any]:

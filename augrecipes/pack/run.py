@@ -12,9 +12,9 @@ import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.packed_match import LAYOUT, declared
-from augrecipes.data.reading.listing import Data, Listing, list_data
-from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, units_of
-from augrecipes.data.tables.table import Table
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.listing import Data, Listing
+from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
@@ -90,10 +90,10 @@ def prepare(
         max_pixels=max_pixels,
     )
     roles = dict.fromkeys(pipeline.outputs, "image")
-    if isinstance(given.table, Table) and given.table.masks is not None:
+    if given.table.masks is not None:
         roles["mask"] = "mask"
     baker = Baker(pipeline, given.table, given.decode, roles, format, quality)
-    rows = units_of(given.table) * plan.times
+    rows = given.table.units * plan.times
     return Packing(plan, given, Path(out), rows, baker, size_of(baker, rows))
 
 
@@ -184,11 +184,11 @@ def _unchanged(baker: Baker, writer: StoreWriter) -> int:
 
 def _about(packing: Packing) -> dict[str, Any]:
     table, decode = packing.given.table, packing.given.decode
-    boxes = table.boxes if isinstance(table, Table) else None
+    boxes = table.boxes
     return {
         "packed": LAYOUT,
         **packing.plan.about(),
-        "units": units_of(table),
+        "units": table.units,
         "data": table.digest(),
         "decode": decode,
         "inputs": declared(packing.plan.recipe.inputs),
@@ -205,12 +205,11 @@ def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
     """The columns of the store; boxes and keypoints from the rows' notes."""
     table = packing.given.table
     found = columns_of(table, packing.plan.times)
-    if isinstance(table, Table):
-        takes = declared(packing.plan.recipe.inputs)
-        for name, given in zip(POINTS, (table.boxes, table.keypoints), strict=True):
-            if given is not None and takes[name] is not None:
-                rows = {row: _points(note[name]) for row, note in notes.items() if name in note and note[name][1]}
-                found |= columns_of_points(name, rows, packing.rows)
+    takes = declared(packing.plan.recipe.inputs)
+    for name, given in zip(POINTS, (table.boxes, table.keypoints), strict=True):
+        if given is not None and takes[name] is not None:
+            rows = {row: _points(note[name]) for row, note in notes.items() if name in note and note[name][1]}
+            found |= columns_of_points(name, rows, packing.rows)
     return found
 
 

@@ -8,10 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.packed_table import units_of
-from augrecipes.data.tables.pair_table import PairTable
-from augrecipes.data.tables.table import Table
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
 from augrecipes.sources.file_headers import read_headers
@@ -45,7 +41,7 @@ class Size:
 
 def size_of(baker: Baker, rows: int) -> Size:
     """The size of a store of `rows` rows: from headers, and from the steps run on empty pictures of those sizes."""
-    units = units_of(baker.table)
+    units = baker.table.units
     chosen = _spread(units, _HEADERS)
     keys, unreadable = _keys(baker, chosen)
     if not keys:
@@ -80,14 +76,8 @@ def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
 
 
 def _files(baker: Baker) -> dict[str, PathTable]:
-    match baker.table:
-        case Table(images=images, masks=masks):
-            return {"image": images, **({"mask": masks} if masks is not None else {})}
-        case PairTable(files=files):
-            return {name: files[name] for name in baker.pipeline.targets}
-        case BagTable(tiles=tiles):
-            return {"image": tiles}
-    raise TypeError(f"no table of samples: {type(baker.table).__name__}")
+    taken = (*baker.pipeline.targets, "mask")
+    return {name: paths for name, paths in baker.table.sources().items() if name in taken}
 
 
 def _key(header: ImageHeader, baker: Baker) -> tuple[int, int, int]:

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, words_of
-from augrecipes.data.reading.sample import Sample, open_data
-from augrecipes.data.tables.table import Table
+from augrecipes import kinds
+from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.errors import DataError
-from augrecipes.preview.bags import bag_sheet
-from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
-from augrecipes.preview.overlay import label_colour
-from augrecipes.preview.pairs import pair_sheet
-from augrecipes.preview.rows import facts, how_often, show_rows
 from augrecipes.preview.save import checked_path, save_sheet
-from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
-from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
-
-_COLUMNS: dict[Kind, int] = {"image": 6, "pair": 6, "bag": 12}
-_STAGE_PX = 150  # stages are put on a further line before they get smaller than this
-
-
-@dataclass(slots=True)
-class _Drawn:
-    """What was drawn of one source: the targets that came out, or the picture after each step."""
-
-    sample: Sample
-    outputs: list[dict[str, Any]] = field(default_factory=list)
-    stages: list[tuple[str, NDArray[Any]]] = field(default_factory=list)
+from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 
 def preview(
@@ -116,99 +95,12 @@ def sample_grid(
     if rows < 1 or (columns is not None and columns < 1):
         raise DataError(f"a preview needs at least one row and one column, got {rows} and {columns}")
     recipe = as_recipe(recipe)
-    if masks is not None and recipe.kind != "image":
+    if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
-    columns = _COLUMNS[recipe.kind] if columns is None else columns
+    sheets = kinds.part(recipe.kind, "sheet")
     asked: dict[str, Any] = {
-        "rows": rows, "columns": columns, "seed": seed, "epoch": epoch, "stages": stages,
+        "rows": rows, "columns": columns or sheets.COLUMNS, "seed": seed, "epoch": epoch, "stages": stages,
         "compiled": {"mode": mode, "optimize": optimize}, "progress": progress,
     }  # fmt: skip
-    if recipe.kind == "pair":
-        return pair_sheet(recipe, data, **asked)
-    if recipe.kind == "bag":
-        return bag_sheet(recipe, data, **asked)
-    return _image_sheet(recipe, data, masks=masks, **asked)
-
-
-def _image_sheet(
-    recipe: Recipe,
-    data: Data,
-    *,
-    rows: int,
-    columns: int,
-    seed: int,
-    epoch: int,
-    stages: bool,
-    compiled: Mapping[str, Any],
-    masks: StrPath | None,
-    progress: Progress | None,
-) -> NDArray[np.uint8]:
-    pipeline = recipe.compile(seed=seed, **compiled)
-    files = open_data(recipe, pipeline.targets, data, masks)
-    draws = 1 if stages or pipeline.mode == "eval" else columns
-
-    def show(index: int) -> _Drawn:
-        sample = files.read(index)
-        outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
-        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
-
-    shown = show_rows(
-        len(files), rows, show, data=words_of(data), path=files.path, order=files.order, progress=progress
-    )
-    drawn = shown.rows
-    table = files.listing.table
-    boxes = table.boxes if isinstance(table, Table) and recipe.inputs.boxes else None
-    classes = (boxes.classes or ()) if boxes else ()
-    layout, body = _stage_rows(drawn, recipe, classes) if stages else _draw_rows(drawn, recipe, epoch, classes)
-    image = drawn[0].outputs[0]["image"]
-    made = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
-        f"{image.dtype} {'×'.join(map(str, image.shape))}",
-    )  # fmt: skip
-    lines = [line for line in (recipe.about, made) if line]
-    legend = [(label_colour(k), name) for k, name in enumerate(classes)]
-    return compose(layout, body, title=recipe.name, lines=lines, footers=shown.footers(), legend=legend)
-
-
-def _caption(sample: Sample) -> tuple[str, str]:
-    """File name and folder; width, height and index."""
-    path = Path(sample.path)
-    height, width = sample.images["image"].shape[:2]
-    name = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
-    return name, f"{width}×{height} px · index {sample.index}"
-
-
-def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
-    """One row a source: the source, then its draws."""
-    columns = 1 + len(drawn[0].outputs)
-    images = [out["image"] for one in drawn for out in one.outputs]
-    layout = layout_for(columns, *output_aspect(images, recipe.output))
-    body = []
-    for number, one in enumerate(drawn):
-        cells = [cell_of_source(one.sample, recipe, layout, classes)]
-        cells += [
-            cell_of_output(out, recipe, layout, f"epoch {epoch + k}", classes) for k, out in enumerate(one.outputs)
-        ]
-        body.append(Row(cells, *_caption(one.sample), headers=number == 0))
-    return layout, body
-
-
-def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
-    """The source, then the picture after each step; a row that does not fit the sheet goes on below."""
-    most = max(len(one.stages) for one in drawn)
-    across = max((MAX_WIDTH_PX - 2 * 36) // (_STAGE_PX + 12) - 1, 1)  # stages beside the source
-    lines = -(-most // across)
-    across = max(-(-most // lines), 1)
-    images = [image for one in drawn for _, image in one.stages] or [one.sample.images["image"] for one in drawn]
-    layout = layout_for(across + 1, *output_aspect(images, None))
-    body = []
-    for one in drawn:
-        before = one.sample.images["image"]
-        cells: list[Cell] = []
-        for label, image in one.stages:
-            cells.append(cell_of_stage(label, image, before, layout))
-            before = image
-        source = cell_of_source(one.sample, recipe, layout, classes)
-        body.append(Row([source, *cells[:across]], *_caption(one.sample)))
-        body += [Row(cells[k : k + across], indent=True) for k in range(across, len(cells), across)]
-    return layout, body
+    made: NDArray[np.uint8] = sheets.sheet(recipe, data, masks=masks, **asked)
+    return made

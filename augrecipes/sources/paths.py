@@ -58,6 +58,12 @@ class PathTable:
         return cls((root,), b"".join(names), offsets, np.zeros(len(names), np.int32))
 
     @classmethod
+    def from_texts(cls, texts: Any, count: int | None = None) -> PathTable:
+        """The first `count` texts of a store's column, or all: still a view of the map."""
+        n = len(texts) if count is None else count
+        return cls((b"",), memoryview(texts.blob), texts.offsets[: n + 1], np.zeros(n, np.int32))
+
+    @classmethod
     def concat(cls, tables: Sequence[PathTable]) -> PathTable:
         """The tables one after another; equal roots are kept once."""
         roots = tuple(dict.fromkeys(root for table in tables for root in table.roots)) or (b"",)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.run import bag as module
+from augrecipes.compiler.run import tiles as module
 from augrecipes.errors import CollateError, DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augrecipes.compiler.run import pair, shared
+from augrecipes.compiler.run import shared
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.pair import pipeline as pair
 from augrecipes.ops import bounds, capabilities
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.recipe.model import Arguments, Optimize, Step

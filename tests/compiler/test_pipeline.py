@@ -10,8 +10,8 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError, LintError, RecipeError
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Normalize, Output, Recipe
 from augrecipes.recipe.parse import parse_text
 

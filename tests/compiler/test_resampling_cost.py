@@ -12,7 +12,7 @@ from augrecipes.compiler.kernels import warped
 from augrecipes.compiler.kernels.cost import of_resize, of_warp
 from augrecipes.compiler.plan import Compiled, Plan, plan
 from augrecipes.compiler.plan.nodes import Fused
-from augrecipes.compiler.run.image import ImagePipeline
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

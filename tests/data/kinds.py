@@ -12,10 +12,10 @@ import numpy as np
 from bag_folders import BAGS, bag_folders
 from pictures import RECIPE, class_folders, draw
 
-from augrecipes.data.bags import TileBags
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.folder import ImageFolder
-from augrecipes.data.pairs import PairedImages
+from augrecipes.kinds.bag.dataset import TileBags
+from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
 
 N = 12

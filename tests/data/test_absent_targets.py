@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pictures import draw
 
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 

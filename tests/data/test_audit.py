@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.data.audit import points
-from augrecipes.data.audit.bags import check_bags
-from augrecipes.data.audit.images import check_images
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.audit import check as check_bags
+from augrecipes.kinds.image.audit import check as check_images
 from augrecipes.recipe.parse import parse_text
 
 HEIGHT, WIDTH = 40, 60

@@ -15,11 +15,11 @@ from bag_folders import BAGS, SIZES, bag_folders
 from pictures import draw
 
 import augrecipes as ar
-from augrecipes.data.bags import TileBags
 from augrecipes.data.loader import loader
 from augrecipes.data.picking import pick_tiles
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import CollateError, DataError, LoaderError, RecipeError
+from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from bag_folders import BAGS, bag_folders
 
-from augrecipes.data.bags import TileBags
 from augrecipes.data.loader import loader
+from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.parse import parse_text
 
 N = 8

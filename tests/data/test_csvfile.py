@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import RECIPE, draw
 
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
 from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.parse import parse_text
 
 

@@ -17,11 +17,11 @@ import pytest
 import torch
 from pictures import RECIPE, class_folders, draw
 
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
-from augrecipes.data.tables.table import Table
+from augrecipes.data.tables.table import ImageTable
 from augrecipes.data.views import concat
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.paths import PathTable
@@ -262,7 +262,7 @@ def test_applied_parameters(root: Path, recipe: Recipe) -> None:
 
 def test_pickles_small(recipe: Recipe, ds: ImageFolder, root: Path) -> None:
     names = [f"class_{i % 10}/picture_{i:06d}.jpg" for i in range(100_000)]
-    ds._table = Table(PathTable.from_paths(names, root="/some"))
+    ds._table = ImageTable(PathTable.from_paths(names, root="/some"))
     assert len(pickle.dumps(ds)) < 100_000 * (len(names[0]) + 8 + 4) + 20_000
     again = pickle.loads(pickle.dumps(ImageFolder(root, recipe, seed=3)))
     assert same(again[5], ImageFolder(root, recipe, seed=3)[5])

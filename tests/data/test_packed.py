@@ -19,9 +19,9 @@ from packed_kinds import BAKED, KINDS, open_packed, packed, recipe_of
 from pictures import draw
 
 from augrecipes import versions
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.packed import Packed
 from augrecipes.errors import DataError, StoreError
+from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.store import StoreWriter

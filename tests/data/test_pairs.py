@@ -14,8 +14,8 @@ from pair_folders import make_pairs, pair_recipe, reduced, save, scene
 from PIL import Image as Pillow
 
 import augrecipes as ar
-from augrecipes.data.pairs import PairedImages
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.pair.dataset import PairedImages
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
 

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 import pytest
 
-from augrecipes.data.folder import ImageFolder
 from augrecipes.data.loader import loader
+from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.parse import parse_text
 
 MIB = 2**20

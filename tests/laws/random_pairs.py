@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.pair import PairPipeline
+from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 

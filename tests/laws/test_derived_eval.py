@@ -14,8 +14,8 @@ from random_pairs import build as build_pair
 from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, picture, recipes, steps_for
 
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.lint import lint
 from augrecipes.lint.sizes import after
 from augrecipes.ops import evaluation

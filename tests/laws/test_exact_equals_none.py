@@ -11,8 +11,8 @@ from random_recipes import MOVES, TABLES, Pool, assert_same, recipes, steps_for,
 
 from augrecipes.compiler.kernels import joined, moves
 from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
-from augrecipes.compiler.run.image import ImagePipeline as Pipeline
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.recipe.model import Optimize, Recipe
 
 # Grey images make some colour steps warn on every call.
@@ -109,7 +109,7 @@ class TestPlantedFaults:
         assert self.caught(TABLES)
 
     def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler.run import image as module
+        from augrecipes.kinds.image import pipeline as module
 
         lower = module.lower
 

@@ -14,8 +14,8 @@ from random_recipes import MOVES, Pool, picture, recipes, targets
 from test_exact_equals_none import build
 
 from augrecipes.compiler.kernels import resample, sink, warped
-from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 from augrecipes.recipe.sites import label
 
@@ -345,7 +345,7 @@ class TestPlantedFaults:
         assert max(border_error(recipe, seed) for seed in range(40)) > 0.04
 
     def test_draws_keyed_by_place_in_the_plan(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from augrecipes.compiler.run import image as module
+        from augrecipes.kinds.image import pipeline as module
 
         lower = module.lower
 

@@ -14,8 +14,8 @@ from random_recipes import picture
 from test_exact_equals_none import build
 
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.ops import catalog, registry
 from augrecipes.ops.capabilities import capability, known
 from augrecipes.ops.registry import names

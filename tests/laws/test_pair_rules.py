@@ -21,9 +21,9 @@ from augrecipes.compiler.plan.nodes import Fused
 from augrecipes.compiler.plan.rule import Rule, apply_rules
 from augrecipes.compiler.plan.rules import PAIR
 from augrecipes.compiler.run import scene, shared
-from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
+from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 

@@ -16,9 +16,9 @@ from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.plan.nodes import Fused, Nodes
 from augrecipes.compiler.plan.rule import Rule, apply_rules
 from augrecipes.compiler.plan.rules import EXACT, FAST
-from augrecipes.compiler.run.image import ImagePipeline as Pipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
+from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

@@ -16,9 +16,9 @@ from augrecipes.compiler.plan import Compiled, Plan
 from augrecipes.compiler.plan.rule import apply_rules
 from augrecipes.compiler.plan.rules import shrink_first
 from augrecipes.compiler.plan.rules.shrink_first import refusals
-from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
 from augrecipes.flow import Flow
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops import capabilities
 from augrecipes.recipe.model import Arguments, Inputs, Output, Recipe, Step
 from augrecipes.recipe.sites import label

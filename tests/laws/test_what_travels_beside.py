@@ -14,8 +14,8 @@ from test_exact_equals_none import build
 from test_fast import COLOURS, WARPS, WINDOWS
 
 from augrecipes.compiler.run.beside import LIKE, STACKS
-from augrecipes.compiler.run.image import ImagePipeline
 from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Recipe
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import augrecipes as ar
 from augrecipes.demo.slides import draw_slides
-from augrecipes.preview import bags, sample_grid
+from augrecipes.kinds.bag import sheet as bags
+from augrecipes.preview import sample_grid
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map

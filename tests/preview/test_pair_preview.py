@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import augrecipes as ar
 from augrecipes.demo.scenes import Scenes, draw_scenes
-from augrecipes.preview import overlay, pairs, preview, sample_grid
+from augrecipes.kinds.pair import sheet as pairs
+from augrecipes.preview import overlay, preview, sample_grid
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, at_size, draw_scene, layout_of_panels, size_in
 from augrecipes.preview.sheet import EMPTY, HEADER, MARGIN, MAX_WIDTH_PX, page

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import augrecipes as ar
 from augrecipes.demo.dataset import DemoData, draw_dataset
-from augrecipes.preview import grid, preview, sample_grid
+from augrecipes.kinds.image import sheet as grid
+from augrecipes.preview import preview, sample_grid
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.sheet import Row, layout_for
 

@@ -15,9 +15,9 @@ import pytest
 from PIL import Image, features
 
 import augrecipes as ar
-from augrecipes.data.audit.bags import check_bags
-from augrecipes.data.audit.images import check_images
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.audit import check as check_bags
+from augrecipes.kinds.image.audit import check as check_images
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import encoded, files

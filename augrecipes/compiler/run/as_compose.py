@@ -82,8 +82,6 @@ class Standalone(Compose):
         return self.compiled.recipe.section(self.compiled.mode) or ()
 
     def _made(self, step: Any) -> Any:
-        if self.compiled.recipe.kind == "pair":
-            raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
         sites: Sites = []
         made = lower_step(step, sites)
         guard(sites, self.compiled.recipe.max_bytes)

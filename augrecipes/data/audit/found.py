@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from augrecipes.sources.pair_defects import Defect
 
@@ -19,6 +20,7 @@ class Checked:
         looked: what was looked at.
         defects: all that is wrong.
         notes: what is no defect and should be known all the same.
+        more: that its kind alone has, as plain values.
     """
 
     unit: str
@@ -27,3 +29,4 @@ class Checked:
     looked: str
     defects: tuple[Defect, ...] = ()
     notes: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes import kinds
 from augrecipes.data.read import read_targets
-from augrecipes.data.reading.listing import Data, Listing, StrPath, list_data, table_in
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.packed_table import units_of
-from augrecipes.data.tables.pair_find import check_roots
-from augrecipes.data.tables.pair_table import PairTable
-from augrecipes.data.tables.table import Columns, Table
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.listing import Data, Listing, StrPath
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.files import read_image
@@ -87,23 +81,18 @@ class Files:
     inputs: Inputs
 
     def __len__(self) -> int:
-        return units_of(self.listing.table)
+        return self.listing.table.units
 
     def path(self, k: int) -> str:
         """The file of one of them; of a pair that of its largest target."""
-        return next(iter(files_of(self.listing.table, k).values()))
+        return next(iter(self.listing.table.paths(k).values()))
 
     def read(self, k: int) -> Sample:
         """One of them; DataError, naming the file, where it cannot be read."""
         table, decode = self.listing.table, self.listing.decode
-        index, tile = place(table, k)
-        files, rest = files_of(table, k), {}
-        if isinstance(table, Table):
-            rest = read_targets(table, k, inputs=self.inputs, undecoded=False, **decode)
-            images = {"image": rest.pop("image")}
-        else:
-            images = {name: read_image(path, **decode) for name, path in files.items()}
-        return Sample(index, tile, next(iter(files.values())), images, rest)
+        rest = read_targets(table, k, inputs=self.inputs, undecoded=False, **decode)
+        images = {name: rest.pop(name) for name in table.images_by_target()}
+        return Sample(*table.place(k), self.path(k), images, rest)
 
     def order(self, share: range, shown: Sequence[int]) -> list[int]:
         """Those of `share`, the ones whose label was shown least (`shown`: which ones) first."""
@@ -112,26 +101,6 @@ class Files:
             return list(share)
         seen = [int(labels[k]) for k in shown]
         return sorted(share, key=lambda k: seen.count(int(labels[k])))
-
-
-def files_of(table: Columns, k: int) -> dict[str, str]:
-    """Files of a picture, scene or tile, by target; of a pair the largest first."""
-    match table:
-        case PairTable():
-            return {name: str(files[k]) for name, files in table.files.items()}
-        case BagTable():
-            return {"image": str(table.tiles[k])}
-        case Table():
-            return {"image": str(table.images[k])}
-    raise TypeError(f"no table of pictures, pairs or bags: {type(table).__name__}")
-
-
-def place(table: Columns, k: int) -> tuple[int, int]:
-    """Index of the sample that a picture, scene or tile belongs to, and the tile's number in it."""
-    if not isinstance(table, BagTable):
-        return k, 0
-    bag = bisect_right(table.offsets, k) - 1
-    return bag, k - int(table.offsets[bag])
 
 
 def open_data(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Files:
@@ -151,15 +120,9 @@ def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPat
     Raises:
         DataError: it cannot be read, or is not what the recipe needs.
     """
+    files = kinds.part(recipe.kind, "reader").alone(recipe, targets, data)
+    if not files:
+        return open_data(recipe, targets, data, masks).read(0)
     channels = recipe.inputs.channels or 3
-    if isinstance(data, Mapping):
-        files = {name: str(path) for name, path in data.items() if isinstance(path, str | os.PathLike)}
-        if recipe.kind == "pair" and len(files) == len(data) and all(Path(path).is_file() for path in files.values()):
-            check_roots(recipe, targets, files)
-            images = {name: read_image(path, channels=channels) for name, path in files.items()}
-            return Sample(0, 0, files[targets[0]], images)
-    elif (
-        recipe.kind == "bag" and isinstance(data, str | os.PathLike) and table_in(data) is None and Path(data).is_file()
-    ):
-        return Sample(0, 0, os.fsdecode(data), {"image": read_image(data, channels=channels)})
-    return open_data(recipe, targets, data, masks).read(0)
+    images = {name: read_image(path, channels=channels) for name, path in files.items()}
+    return Sample(0, 0, files[targets[0]], images)

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import logging
 import os
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +61,43 @@ class BagTable(Columns):
     coords: npt.NDArray[np.int64] | None = None
     folders: bool = True
 
+    @classmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """As every table."""
+        bags, offsets = PathTable.from_texts(columns["bag/name"]), columns["bag/offsets"]
+        return cls(bags=bags, tiles=paths["image"], offsets=offsets, coords=columns["bag/coords"], **common)
+
+    def columns(self) -> dict[str, Any]:
+        """Names, folders, tiles and their places."""
+        bags = range(len(self))
+        coords = [self.places(bag, np.arange(count)) for bag, count in enumerate(self.counts().tolist())]
+        return {
+            "bag/name": [self.bags.name(bag) for bag in bags],
+            "bag/path": [self.path(bag) for bag in bags],
+            "bag/offsets": self.offsets,
+            "bag/coords": np.concatenate(coords),
+        }
+
     def __len__(self) -> int:
         return len(self.bags)
+
+    def images_by_target(self) -> dict[str, PathTable]:
+        """As every table."""
+        return {"image": self.tiles}
+
+    @property
+    def units(self) -> int:
+        """Tiles of all bags."""
+        return len(self.tiles)
+
+    def units_of(self, row: int) -> range:
+        """The tiles of a bag."""
+        return range(int(self.offsets[row]), int(self.offsets[row + 1]))
+
+    def place(self, unit: int) -> tuple[int, int]:
+        """The bag of a tile, and its number in it."""
+        bag = bisect_right(self.offsets, unit) - 1
+        return bag, unit - int(self.offsets[bag])
 
     def digest(self) -> str:
         """16 hex digits that name the bags, their tiles, places and labels."""

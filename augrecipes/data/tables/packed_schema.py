@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from augrecipes.kinds import facts
 from augrecipes.sources.store import Store, index, schema
 from augrecipes.sources.store.columns import Texts, are_offsets, everywhere
 from augrecipes.sources.store.items import Items
@@ -92,18 +93,18 @@ def _columns(store: Store) -> dict[str, _Wanted]:
     """The columns that a store of its kind has, or may have."""
     units = store.about["units"]
     bags: Any = store.columns.get("bag/name")
-    samples = units if store.kind != "bag" else len(bags) if isinstance(bags, Texts) else 0
+    samples = units if not facts(store.kind).tiles else len(bags) if isinstance(bags, Texts) else 0
     wanted = {
         "label": _Wanted((samples,), "i8"),
         "weight": _Wanted((samples,), "f8"),
         "group": _Wanted((samples,), None),
     }
     wanted |= {f"source/{name}": _Wanted((store.rows,), None, needed=True) for name in store.targets}
-    if store.kind == "bag":
+    if facts(store.kind).tiles:
         wanted |= {name: _Wanted((samples,), None, needed=True) for name in ("bag/name", "bag/path")}
         wanted["bag/offsets"] = _Wanted((samples + 1,), "i8", needed=True)
         wanted["bag/coords"] = _Wanted((units, 2), "i8", needed=True)
-    if store.kind == "image":
+    if facts(store.kind).annotated:
         for name in ("boxes", "keypoints"):
             there = any(column.startswith(f"{name}/") for column in store.columns)
             wanted[f"{name}/values"] = _Wanted((-1, -1), "f", there)
@@ -131,10 +132,10 @@ def _fault(column: Any, want: _Wanted) -> str:
 
 def _offsets(store: Store) -> Iterator[tuple[str, int]]:
     """The columns that say where each sample's part of another one lies, and where that one ends."""
-    if store.kind == "bag":
+    if facts(store.kind).tiles:
         yield "bag/offsets", store.about["units"]
     for name in ("boxes", "keypoints"):
-        if store.kind == "image" and f"{name}/offsets" in store.columns:
+        if facts(store.kind).annotated and f"{name}/offsets" in store.columns:
             yield f"{name}/offsets", len(store.columns[f"{name}/values"])
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.bag_table import BagTable
-from augrecipes.data.tables.pair_table import PairTable
 from augrecipes.data.tables.ragged import Ragged
-from augrecipes.data.tables.table import Columns, Table
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.paths import PathTable
@@ -25,6 +23,7 @@ from augrecipes.sources.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")
+T = TypeVar("T", bound=Columns)
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class Unreadable:
     reason: str
 
 
-def units_of(table: Columns) -> int:
-    """How many pictures, scenes or tiles a store of `table` holds for each epoch that is baked."""
-    return len(table.tiles) if isinstance(table, BagTable) else len(table)
-
-
 def columns_of(table: Columns, epochs: int) -> dict[str, Column]:
     """The columns of a table whose samples are stored `epochs` times."""
     found: dict[str, Column] = {}
@@ -56,30 +50,12 @@ def columns_of(table: Columns, epochs: int) -> dict[str, Column]:
         found["weight"] = table.weights
     if table.groups is not None:
         found["group"] = [str(group) for group in table.groups]
-    match table:
-        case Table():
-            sources = {"image": table.images, **({"mask": table.masks} if table.masks is not None else {})}
-        case PairTable():
-            sources = dict(table.files)
-        case BagTable():
-            sources = {"image": table.tiles}
-            found |= _columns_of_bags(table)
-    return found | {f"source/{name}": list(paths) * epochs for name, paths in sources.items()}
+    found |= table.columns()
+    return found | {f"source/{name}": list(paths) * epochs for name, paths in table.sources().items()}
 
 
-def _columns_of_bags(table: BagTable) -> dict[str, Column]:
-    bags = range(len(table))
-    coords = [table.places(bag, np.arange(count)) for bag, count in enumerate(table.counts().tolist())]
-    return {
-        "bag/name": [table.bags.name(bag) for bag in bags],
-        "bag/path": [table.path(bag) for bag in bags],
-        "bag/offsets": table.offsets,
-        "bag/coords": np.concatenate(coords),
-    }
-
-
-def table_of(store: Store) -> Columns:
-    """The table whose columns `store` has."""
+def table_of(store: Store, made: type[T]) -> T:
+    """The table whose columns `store` has, of the class that its kind has for them."""
     columns, about = store.columns, store.about
     groups = columns.get("group")
     common: dict[str, Any] = {
@@ -89,20 +65,9 @@ def table_of(store: Store) -> Columns:
         "classes": None if about["classes"] is None else tuple(about["classes"]),
         "class_to_idx": about["class_to_idx"],
     }
-    paths = {name: _paths(columns[f"source/{name}"], about["units"]) for name in store.targets}
-    match store.kind:
-        case "pair":
-            return PairTable(files=paths, **common)
-        case "bag":
-            return BagTable(
-                bags=_paths(columns["bag/name"]),
-                tiles=paths["image"],
-                offsets=cast("Any", columns["bag/offsets"]),
-                coords=cast("Any", columns["bag/coords"]),
-                **common,
-            )
-    boxes, keypoints = _points(store, "boxes"), _points(store, "keypoints")
-    return Table(images=paths["image"], masks=paths.get("mask"), boxes=boxes, keypoints=keypoints, **common)
+    common |= {name: _points(store, name) for name in POINTS}
+    paths = {name: PathTable.from_texts(columns[f"source/{name}"], about["units"]) for name in store.targets}
+    return made.stored(paths, columns, **common)
 
 
 def _points(store: Store, name: str) -> Ragged | None:
@@ -116,7 +81,7 @@ def _points(store: Store, name: str) -> Ragged | None:
     )
 
 
-def points_of(table: Table, inputs: Inputs, stored: int) -> dict[str, Any]:
+def points_of(table: Columns, inputs: Inputs, stored: int) -> dict[str, Any]:
     """Boxes and keypoints of a stored row with their labels, as far as a recipe's inputs take them."""
     found: dict[str, Any] = {}
     for name, points, declared in (
@@ -150,9 +115,3 @@ def columns_of_points(name: str, found: Mapping[int, tuple[npt.NDArray[Any], npt
         f"{name}/offsets": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         f"{name}/labels": np.concatenate([labels for _, labels in some]) if some else np.zeros(0, np.int64),
     }
-
-
-def _paths(texts: Any, count: int | None = None) -> PathTable:
-    """A store's text column as paths: still a view of the map."""
-    n = len(texts) if count is None else count
-    return PathTable((b"",), memoryview(texts.blob), texts.offsets[: n + 1], np.zeros(n, np.int32))

@@ -29,7 +29,7 @@ def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
     return tuple(name for name in recipe.scales if name not in made)
 
 
-def find(
+def find_scenes(
     recipe: Recipe,
     targets: tuple[str, ...],
     roots: Mapping[str, Roots] | None,

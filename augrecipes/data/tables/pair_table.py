@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -35,8 +35,18 @@ class PairTable(Columns):
 
     files: Mapping[str, PathTable]
 
+    @classmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """As every table."""
+        del columns
+        return cls(files=paths, **common)
+
     def __len__(self) -> int:
         return len(next(iter(self.files.values())))
+
+    def images_by_target(self) -> Mapping[str, PathTable]:
+        """As every table."""
+        return self.files
 
     def digest(self) -> str:
         """16 hex digits that name the list of pairs: names below their roots, and labels."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ class Columns:
         class_to_idx: their numbers in `labels`.
         groups: text (n,).
         weights: float64 (n,).
+        masks: paths of the masks.
+        boxes: boxes and their labels.
+        keypoints: points.
     """
 
     labels: npt.NDArray[np.int64] | None = None
@@ -39,14 +42,52 @@ class Columns:
     class_to_idx: dict[str, int] | None = None
     groups: npt.NDArray[np.str_] | None = None
     weights: npt.NDArray[np.float64] | None = None
+    masks: PathTable | None = None
+    boxes: Ragged | None = None
+    keypoints: Ragged | None = None
+
+    @classmethod
+    @abstractmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
 
     @abstractmethod
     def __len__(self) -> int:
         """The number of rows: samples without repeats."""
 
     @abstractmethod
+    def images_by_target(self) -> Mapping[str, PathTable]:
+        """Paths of the pictures of every unit (a picture, a scene, or a tile), by target; the largest first."""
+
+    @abstractmethod
     def digest(self) -> str:
         """16 hex digits that name the list of samples."""
+
+    def columns(self) -> dict[str, Any]:
+        """What a packed store keeps of the table beside what all kinds have, by name of its column."""
+        return {}
+
+    def sources(self) -> dict[str, PathTable]:
+        """Paths of the pictures and masks of every unit, by target."""
+        masks = {} if self.masks is None else {"mask": self.masks}
+        return {**self.images_by_target(), **masks}
+
+    @property
+    def units(self) -> int:
+        """How many units there are: samples, or tiles of all bags."""
+        return len(self)
+
+    def units_of(self, row: int) -> range:
+        """The units of a row."""
+        return range(row, row + 1)
+
+    def place(self, unit: int) -> tuple[int, int]:
+        """The row of a unit, and its number among those of the row: with an epoch the key of its draws."""
+        return unit, 0
+
+    def paths(self, unit: int) -> dict[str, str]:
+        """The pictures of a unit by target."""
+        return {name: paths[unit] for name, paths in self.images_by_target().items()}
 
 
 def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
@@ -61,23 +102,27 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Columns):
-    """The samples of an ImageFolder, column by column; columns that it has not are None.
+class ImageTable(Columns):
+    """The samples of an ImageFolder.
 
     Attributes:
         images: paths of the images.
-        masks: paths of the masks.
-        boxes: boxes and their labels.
-        keypoints: points.
     """
 
     images: PathTable
-    masks: PathTable | None = None
-    boxes: Ragged | None = None
-    keypoints: Ragged | None = None
+
+    @classmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """As every table."""
+        del columns
+        return cls(images=paths["image"], masks=paths.get("mask"), **common)
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def images_by_target(self) -> dict[str, PathTable]:
+        """As every table."""
+        return {"image": self.images}
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
@@ -94,7 +139,7 @@ def table_of_folders(
     *,
     cache: bool = True,
     layout: Layout = "auto",
-) -> Table:
+) -> ImageTable:
     """The images below folders: class folders, or images side by side.
 
     Args:
@@ -108,7 +153,7 @@ def table_of_folders(
         DataError: a folder is missing or empty, or an image has no mask or several; lists all such images.
     """
     listing = list_folders(roots, cache=cache, layout=layout)
-    return Table(
+    return ImageTable(
         images=listing.paths,
         masks=_masks_of(listing.paths, list_folders(masks, cache=cache, layout="flat").paths) if masks else None,
         labels=listing.labels,
@@ -123,7 +168,7 @@ def table_of_csv(
     *,
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
-) -> Table:
+) -> ImageTable:
     """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
 
     Args:
@@ -145,7 +190,7 @@ def table_of_csv(
         check_present(rows, "image", images)
         if masks is not None:
             check_present(rows, "mask", masks)
-    return Table(
+    return ImageTable(
         images=images,
         masks=masks,
         **columns_of(every, keep),

@@ -11,7 +11,7 @@ from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch, layout_of
 from augrecipes.data.tables.pair_checks import Cropped
-from augrecipes.data.tables.pair_find import find, wanted_by
+from augrecipes.data.tables.pair_find import find_scenes, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import Check, PairTable, checked
 from augrecipes.errors import DataError
@@ -120,7 +120,7 @@ class PairedImages(SampleDataset):
         if check not in ("headers", "names"):
             raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
-        found = find(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
+        found = find_scenes(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
         wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:
             found = checked(found, wanted, check, advance)
@@ -166,3 +166,6 @@ class PairedImages(SampleDataset):
     def image_layout(self) -> str:
         """`chw` or `hwc`, for padding."""
         return layout_of(self.recipe)
+
+
+DATASET = PairedImages

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
@@ -14,12 +16,23 @@ from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
 
 
-def check_bags(recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Parts) -> Checked:
-    """Look at every tile that a recipe of kind bag would read; arguments as `check_images`.
+def check(
+    recipe: Recipe,
+    mode: Mode,
+    data: Any,
+    *,
+    masks: str | None = None,
+    names: Mapping[str, str] | None = None,
+    split: str | None,
+    content: bool,
+    advance: Parts,
+) -> Checked:
+    """Look at every tile that a recipe of kind bag would read; arguments as of images.
 
     Raises:
         DataError: there is nothing to look at.
     """
+    del masks, names
     rows: list[Problem] = []
     if Path(data).suffix.lower() in (".csv", ".tsv"):
         table = bags_of_csv(data, split, check=False, problems=rows)

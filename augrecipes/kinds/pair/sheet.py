@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.grid import cells
-from augrecipes.compiler.run.pair import PairPipeline
 from augrecipes.data.reading.listing import Data, words_of
 from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError
+from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import draw_crops
@@ -25,6 +25,7 @@ from augrecipes.preview.sheet import page
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
+COLUMNS = 6
 Window = tuple[int, int, int, int]
 
 
@@ -37,7 +38,7 @@ class _Drawn:
     stages: list[tuple[str, dict[str, NDArray[Any]]]] = field(default_factory=list)
 
 
-def pair_sheet(
+def sheet(
     recipe: Recipe,
     data: Data,
     *,
@@ -47,6 +48,7 @@ def pair_sheet(
     epoch: int,
     stages: bool,
     compiled: Mapping[str, Any],
+    masks: None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.uint8]:
     """The sheet of a recipe of kind pair, uint8 H×W×3 RGB.
@@ -65,9 +67,8 @@ def pair_sheet(
     Raises:
         DataError: a target is missing or one too many, or nothing can be shown.
     """
-    pipeline = recipe.compile(seed=seed, save_applied_params=True, **compiled)
-    if not isinstance(pipeline, PairPipeline):
-        raise TypeError(f"a recipe of kind pair is wanted, got {recipe.kind}")
+    del masks
+    pipeline: Any = recipe.compile(seed=seed, save_applied_params=True, **compiled)
     files = open_data(recipe, pipeline.targets, data)
     draws = 1 if stages or pipeline.mode == "eval" else columns
 

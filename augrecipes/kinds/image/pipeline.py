@@ -238,3 +238,6 @@ class ImagePipeline(Pipeline):
 
 def _copy_of(image: np.ndarray) -> np.ndarray:
     return np.array(image if image.ndim == 3 else image[..., None])
+
+
+PIPELINE = ImagePipeline

@@ -30,8 +30,16 @@ _NAMES = {"mask": "masks"}
 _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 
 
-def check_images(
-    recipe: Recipe, mode: Mode, data: str, *, masks: str | None, split: str | None, content: bool, advance: Parts
+def check(
+    recipe: Recipe,
+    mode: Mode,
+    data: Any,
+    *,
+    masks: str | None = None,
+    names: Mapping[str, str] | None = None,
+    split: str | None,
+    content: bool,
+    advance: Parts,
 ) -> Checked:
     """Look at everything that a recipe of kind image would read.
 
@@ -40,6 +48,7 @@ def check_images(
         mode: the section.
         data: a folder, an image, or a CSV file.
         masks: with a folder: a folder of masks.
+        names: of pairs.
         split: of a CSV file.
         content: decode every file; otherwise their headers and ends are read.
         advance: called with what is done, and how much of it.
@@ -47,6 +56,7 @@ def check_images(
     Raises:
         DataError: there is nothing to look at.
     """
+    del names
     path = Path(data)
     if is_store(path):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)

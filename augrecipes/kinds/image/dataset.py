@@ -10,7 +10,7 @@ from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.table import Table
+from augrecipes.data.tables.table import ImageTable
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
@@ -82,7 +82,7 @@ class ImageFolder(SampleDataset):
     """
 
     kind: Kind = "image"
-    _table: Table
+    _table: ImageTable
 
     def __init__(
         self,
@@ -136,3 +136,6 @@ class ImageFolder(SampleDataset):
     def ragged_keys(self) -> frozenset[str]:
         """Keys of a sample that have a row for each box or point."""
         return ragged_keys(self.recipe.inputs)
+
+
+DATASET = ImageFolder

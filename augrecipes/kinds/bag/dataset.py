@@ -166,3 +166,6 @@ class TileBags(SampleDataset):
             return read_image(files.encoded(tile), **self._decode)
 
         return read_bag(self, self._table, self._rule, row, epoch, virtual, read)
+
+
+DATASET = TileBags

@@ -72,6 +72,9 @@ class PairPipeline(Pipeline):
             raise TypeError("the targets of a pair are those of the recipe's `scales:`; add it there")
         super().add_targets(additional_targets)
 
+    def _made(self, step: Any) -> Any:
+        raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
+
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
         return self.coming(arrival_of(targets.get(self.targets[0])))._planned(epoch, index, tile, targets)
@@ -247,3 +250,6 @@ def _lower(
     sites.append((made.step, step.site, False))
     labels.append((made, step.site))
     return made
+
+
+PIPELINE = PairPipeline

@@ -9,11 +9,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.run.bag import BagPipeline
 from augrecipes.data.picking import Pick, pick_tiles
-from augrecipes.data.reading.listing import Data, list_data, words_of
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.listing import Data, words_of
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
+from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
 from augrecipes.preview.rows import draws, facts, how_often, show_rows
@@ -24,6 +25,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.sources.files import read_image
 
+COLUMNS = 12  # tiles
 EPOCHS = 2
 
 
@@ -38,7 +40,7 @@ class _Drawn:
     broken: list[DataError] = field(default_factory=list)
 
 
-def bag_sheet(
+def sheet(
     recipe: Recipe,
     data: Data,
     *,
@@ -48,6 +50,7 @@ def bag_sheet(
     epoch: int,
     stages: bool,
     compiled: Mapping[str, Any],
+    masks: None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.uint8]:
     """The sheet of a recipe of kind bag, uint8 H×W×3 RGB.
@@ -66,12 +69,9 @@ def bag_sheet(
     Raises:
         DataError: there are no bags, or nothing can be shown.
     """
-    pipeline = recipe.compile(seed=seed, threads=1, **compiled)
-    if not isinstance(pipeline, BagPipeline):
-        raise TypeError(f"a recipe of kind bag is wanted, got {recipe.kind}")
-    table = list_data(recipe, pipeline.targets, data).table
-    if not isinstance(table, BagTable):
-        raise TypeError(f"bags are wanted, got {type(table).__name__}")
+    del masks
+    pipeline: Any = recipe.compile(seed=seed, threads=1, **compiled)
+    table: Any = list_data(recipe, pipeline.targets, data).table
     drawer = _Drawer(pipeline, table, seed, epoch, columns, stages)
     shown = show_rows(
         len(table), rows, drawer.draw, data=words_of(data), path=table.path, order=drawer.order, progress=progress

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from augrecipes.data.audit.found import Checked
-from augrecipes.data.tables.pair_find import find, targets_of, wanted_by
+from augrecipes.data.tables.pair_find import find_scenes, targets_of, wanted_by
 from augrecipes.data.tables.pair_matches import compare_scenes
 from augrecipes.data.tables.pair_table import Found, checked
 from augrecipes.errors import DataError
@@ -16,33 +16,33 @@ from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
 
 
-def check_pairs(
+def check(
     recipe: Recipe,
     mode: Mode,
-    data: str | Mapping[str, Any],
+    data: Any,
     *,
-    names: Mapping[str, str],
+    masks: str | None = None,
+    names: Mapping[str, str] | None = None,
     split: str | None,
     content: bool,
     advance: Parts,
-) -> tuple[Checked, Found]:
+) -> Checked:
     """Look at everything that a recipe of kind pair would read.
 
     Args:
         recipe: says which targets it takes.
         mode: the section.
         data: folders by target, or a CSV file.
+        masks: of images.
         names: templates of names by target, with folders.
         split: of a CSV file.
         content: also compare each small image with its large one, reduced.
         advance: called with what is done, and how much of it.
 
-    Returns:
-        What was found, and the scenes.
-
     Raises:
         DataError: there is nothing to look at.
     """
+    del masks
     targets = targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
@@ -50,7 +50,7 @@ def check_pairs(
     folders, csv = (None, data) if isinstance(data, str) else (data, None)
     if csv and names:
         raise DataError("--names goes with folders; a CSV file names every file", csv)
-    found = find(recipe, targets, folders, csv, names=names or None, split=split, cache=False)
+    found = find_scenes(recipe, targets, folders, csv, names=names or None, split=split, cache=False)
     wanted_ = wanted_by(recipe, mode, found.targets)
     found = checked(found, wanted_, "headers", lambda k, n: advance("reading headers", k, n))
     if content and len(found.targets) > 1:
@@ -60,7 +60,8 @@ def check_pairs(
         found = _without(found, wrong)
     looked = "names, sizes and channels" + (", and what they show" if content else "")
     listed = {name: found.listed.get(name, 0) for name in found.targets}
-    return Checked("scene", listed, len(found.scenes), looked, found.defects, tuple(found.notes())), found
+    more = {"unclaimed": list(found.unclaimed), "cropped": [asdict(cut) for cut in found.cropped]}
+    return Checked("scene", listed, len(found.scenes), looked, found.defects, tuple(found.notes()), more)
 
 
 def _without(found: Found, wrong: list[Defect]) -> Found:

@@ -1,0 +1,59 @@
+"""The data of one recipe: found and listed as the Datasets do it, before a picture is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from augrecipes import kinds
+from augrecipes.data.reading.listing import Data, Listing, StrPath
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.files import MAX_PIXELS
+
+
+def list_data(
+    recipe: Recipe,
+    targets: Sequence[str],
+    data: Data | Sequence[StrPath],
+    *,
+    mode: Mode = "train",
+    masks: Any = None,
+    split: str | None = None,
+    strict: bool = False,
+    headers: bool = False,
+    channels: int | None = None,
+    exif: str = "apply",
+    max_pixels: int = MAX_PIXELS,
+) -> Listing:
+    """List the data; of pictures no more than their headers is read.
+
+    Args:
+        recipe: of any kind.
+        targets: of a pair, those that are read.
+        data: a folder or several, a CSV file, or one image; of a pair folders by target, or a CSV file.
+        mode: the section that reads it.
+        masks: folders of masks, for images.
+        split: of a CSV file.
+        strict: files that are missing, and pairs that are defective, are an error now, not when they are read.
+        headers: look at those of pairs, too: what does not fit is left out.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        exif: `apply` or `ignore`.
+        max_pixels: larger images are refused.
+
+    Raises:
+        DataError: there is nothing, or it is not as it should be.
+    """
+    decode: dict[str, Any] = {
+        "channels": channels or recipe.inputs.channels or 3,
+        "exif": exif,
+        "max_pixels": max_pixels,
+    }
+    if isinstance(data, Mapping) and not recipe.facts.scales:
+        names = ", ".join(f"{name}=" for name in data)
+        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}")
+    find = kinds.part(recipe.kind, "reader").find
+    found: Listing = find(
+        recipe, targets, data, mode=mode, masks=masks, split=split, strict=strict, headers=headers, decode=decode
+    )
+    return found

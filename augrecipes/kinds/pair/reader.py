@@ -1,0 +1,55 @@
+"""The files of pairs, as the Dataset finds them; no torch here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from augrecipes.data.reading.listing import Data, Listing, StrPath, table_in
+from augrecipes.data.tables.pair_find import check_roots, find_scenes, wanted_by
+from augrecipes.data.tables.pair_report import report
+from augrecipes.data.tables.pair_table import PairTable, checked
+from augrecipes.errors import DataError
+from augrecipes.recipe.model import Mode, Recipe
+
+TABLE = PairTable
+
+
+def find(
+    recipe: Recipe,
+    targets: Sequence[str],
+    data: Data | Sequence[StrPath],
+    *,
+    mode: Mode,
+    masks: Any,
+    split: str | None,
+    strict: bool,
+    headers: bool,
+    decode: dict[str, Any],
+) -> Listing:
+    """List scenes: in folders by target, or as a CSV file has them."""
+    del masks
+    csv, roots = table_in(data), data if isinstance(data, Mapping) else None
+    if csv is None and roots is None:
+        check_roots(recipe, targets, {})
+    found = find_scenes(recipe, tuple(targets), roots, csv, split=split, cache=False)
+    if headers:
+        found = checked(found, wanted_by(recipe, mode, found.targets, **decode), "headers")
+    if found.defects and (strict or not found.scenes):
+        raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
+    if not found.scenes:
+        raise DataError("no pairs were found")
+    return Listing(found.table(), decode, tuple(defect.message for defect in found.defects), tuple(found.notes()))
+
+
+def alone(recipe: Recipe, targets: Sequence[str], data: Data) -> dict[str, str]:
+    """A file for each target, in the place of folders."""
+    if not isinstance(data, Mapping):
+        return {}
+    files = {name: str(path) for name, path in data.items() if isinstance(path, str | os.PathLike)}
+    if len(files) < len(data) or not all(Path(path).is_file() for path in files.values()):
+        return {}
+    check_roots(recipe, targets, files)
+    return files
