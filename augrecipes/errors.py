@@ -82,6 +82,15 @@ class Diagnostic:
         return harmless(f"{where}: {self.code}{name}: {self.message}")
 
 
+def counted(number: int, what: str) -> str:
+    """So many of something, in words.
+
+    >>> counted(1, "step"), counted(1200, "step")
+    ('1 step', '1,200 steps')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 class AugrecipesError(Exception):
     """Base of every error that augrecipes raises on purpose."""
 
@@ -126,6 +135,15 @@ class DataError(AugrecipesError):
 
     def __reduce__(self) -> tuple[type[DataError], tuple[str, str | None, str | None]]:
         return type(self), (self.reason, self.path, self.step)
+
+    @property
+    def reason_in_step(self) -> str:
+        """The reason, behind the step that failed.
+
+        >>> DataError("too small", "a.png", "RandomCrop#1").reason_in_step
+        'step RandomCrop#1: too small'
+        """
+        return f"step {self.step}: {self.reason}" if self.step else self.reason
 
     def with_path(self, path: str) -> DataError:
         """The same error, naming the file that the sample came from."""

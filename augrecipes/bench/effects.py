@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
+from augrecipes.compiler.kernels.drawing import with_channels
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
@@ -179,7 +180,7 @@ class _Watcher:
         done = step(*args, **kwargs)
         if label in self._outermost:
             pictures = kwargs["scene"].arrays if "scene" in kwargs else {"image": done["image"]}
-            self._now += [((name, label), np.array(_three(image))) for name, image in pictures.items()]
+            self._now += [((name, label), np.array(with_channels(image))) for name, image in pictures.items()]
         return done
 
     def found(self, samples: int, left_out: int) -> Effects:
@@ -198,10 +199,6 @@ class _Watcher:
             filled = None if self._borders is None else self._filled.get(label, 0) / max(self._pixels, 1)
             clipped = sums.extremes / max(sums.inside, 1)
             yield Effect(name, label, filled, clipped, sums.means(), sums.deviations())
-
-
-def _three(image: NDArray[Any]) -> NDArray[Any]:
-    return image if image.ndim == 3 else image[..., None]
 
 
 def _fitting(borders: NDArray[np.uint8] | None, image: NDArray[Any]) -> NDArray[np.uint8] | None:

@@ -6,9 +6,9 @@ import os
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from augrecipes.compat.guard import version_of
 from augrecipes.machine import cores
 from augrecipes.versions import features
 
@@ -53,16 +53,9 @@ def machine() -> Machine:
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
         python=platform.python_version(),
-        packages={name: found for name in _PACKAGES if (found := _version(name))},
+        packages={name: found for name in _PACKAGES if (found := version_of(name))},
         features=features(),
     )
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

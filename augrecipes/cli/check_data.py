@@ -14,6 +14,7 @@ from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Mode, Recipe, Set, Without, one_of, overrides
 from augrecipes.cli.progress import parts
 from augrecipes.cli.terminal import paint, say, say_line
+from augrecipes.errors import counted
 
 if TYPE_CHECKING:
     from augrecipes.data.audit.found import Checked
@@ -147,5 +148,4 @@ def _tell(found: Checked) -> None:
     if found.defects or not found.fine:
         say(report(found.defects, fine=found.fine, targets=list(found.listed), unit=found.unit), wrap=False)
     else:
-        units = f"{found.fine:,} {found.unit}{'' if found.fine == 1 else 's'}"
-        say(paint(f"{units}, all fine: {found.looked}", "good", sys.stdout))
+        say(paint(f"{counted(found.fine, found.unit)}, all fine: {found.looked}", "good", sys.stdout))

@@ -9,6 +9,7 @@ from typing import Any
 from augrecipes.cli import tables
 from augrecipes.cli.terminal import paint
 from augrecipes.diff.differences import Change, Difference, Side, StepDifference
+from augrecipes.errors import counted
 
 _MARKS = {"added": "+", "removed": "-", "moved": ">", "changed": "~"}
 _STYLES = {"+": "good", "-": "error", ">": "warning", "~": "warning"}
@@ -96,12 +97,8 @@ def _painted(text: str) -> str:
 
 
 def _verdict(found: Difference) -> str:
-    same = f"{_count(found.alike, 'step')} {'is' if found.alike == 1 else 'are'} the same"
+    same = f"{counted(found.alike, 'step')} {'is' if found.alike == 1 else 'are'} the same"
     if found.same:
         return paint(f"the same in effect: {same}", "good", sys.stdout)
-    counts = [_count(len(rows), word) for rows, word in ((found.settings, "setting"), (found.steps, "step")) if rows]
+    counts = [counted(len(rows), word) for rows, word in ((found.settings, "setting"), (found.steps, "step")) if rows]
     return paint(f"they differ: {', '.join(counts)}; {same}", "strong", sys.stdout)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from augrecipes.cli.terminal import line_of, paint, say
-from augrecipes.errors import Diagnostic, harmless
+from augrecipes.errors import Diagnostic, counted, harmless
 
 
 def status(problems: Sequence[Diagnostic], strict: bool) -> int:
@@ -56,14 +56,10 @@ def _property(text: str) -> str:
 
 
 def _summary(problems: Sequence[Diagnostic], checked: int) -> str:
-    files = f"{checked} recipe{'s' if checked != 1 else ''}"
+    files = counted(checked, "recipe")
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     if not problems:
         return paint(f"{files} checked, all clean", "good", sys.stderr)
-    found = [
-        f"{count} {word}{'s' if count != 1 else ''}"
-        for count, word in ((errors, "error"), (warnings, "warning"))
-        if count
-    ]
+    found = [counted(count, word) for count, word in ((errors, "error"), (warnings, "warning")) if count]
     return f"{files} checked: {', '.join(found)}; `augrecipes check --explain CODE` says more"

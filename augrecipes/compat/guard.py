@@ -58,7 +58,7 @@ def albumentations() -> ModuleType:
     >>> albumentations().__name__
     'albumentations'
     """
-    refuse_others(_installed(), _version(REFUSED))
+    refuse_others(_installed(), version_of(REFUSED))
     stay_offline()
     module = _import()
     listen(module)
@@ -98,10 +98,11 @@ def refuse_others(found: dict[str, str], refused: str | None) -> None:
 
 
 def _installed() -> dict[str, str]:
-    return {name: found for name in PROVEN if (found := _version(name)) is not None}
+    return {name: found for name in PROVEN if (found := version_of(name)) is not None}
 
 
-def _version(distribution: str) -> str | None:
+def version_of(distribution: str) -> str | None:
+    """Of an installed distribution; None where it is not there."""
     try:
         return version(distribution)
     except PackageNotFoundError:

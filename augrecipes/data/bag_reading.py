@@ -14,7 +14,7 @@ import torch
 from augrecipes.compiler.run.tiles import Bag, default_threads
 from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
-from augrecipes.data.batches.skips import Skipped, reason_of
+from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import PICKS, Pick, pick_tiles
@@ -140,6 +140,6 @@ def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int)
     """Tell the loader, or the log, which tiles were left out of a bag."""
     now = current()
     if now is not None and now.lost is not None:
-        now.lost.extend(Skipped(error.path or "", reason_of(error), epoch, virtual, bag=name) for error in errors)
+        now.lost.extend(Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors)
     else:
         _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

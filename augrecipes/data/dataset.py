@@ -21,6 +21,7 @@ from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
 from augrecipes.data.gathered import samples_at_once
 from augrecipes.data.keys import Key, position_of, resolved
+from augrecipes.data.sample import layout_of
 from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize
@@ -142,7 +143,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
     @property
     def image_layout(self) -> str:
         """`chw` or `hwc`, for padding."""
-        return self.recipe.output.layout
+        return layout_of(self.recipe)
 
     @property
     def ragged_keys(self) -> frozenset[str]:

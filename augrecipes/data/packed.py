@@ -17,7 +17,7 @@ from augrecipes.data.packed_batch import gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
 from augrecipes.data.read import naming_all
-from augrecipes.data.sample import as_torch, layout_of, ragged_keys
+from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError, StoreError
@@ -171,11 +171,6 @@ class Packed(SampleDataset):
         row = self._row(index)
         stored = self._table.units_of(row).start
         return {name: self._source(name, stored) for name in self.store.targets}
-
-    @property
-    def image_layout(self) -> str:
-        """`chw` or `hwc`, for padding."""
-        return layout_of(self.recipe)
 
     @property
     def ragged_keys(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import cell_of_output, output_aspect
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.progress import Progress
@@ -120,7 +120,7 @@ def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
 
 def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
     given, path = one.drawn.given, Path(one.drawn.given.path)
-    source = Cell(layout.fitted(one.source), f"source · {_size(one.source)}", quiet=True)
+    source = Cell(layout.fitted(one.source), f"source · {size_text(one.source)}", quiet=True)
     cells = [
         source,
         _shown(one.a, one.drawn.outputs[0], one.name, first, layout),
@@ -135,7 +135,7 @@ def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
 
 def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layout: Layout) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
-    caption = f"{side.name} · {_size(picture)} · {out[name].dtype}"
+    caption = f"{side.name} · {size_text(picture)} · {out[name].dtype}"
     if side.recipe.facts.annotated:
         return cell_of_output(out, side.recipe, layout, caption)
     return Cell(layout.fitted(picture), caption)
@@ -163,7 +163,3 @@ def _beside(drawn: Drawn) -> Iterator[str]:
         if not np.array_equal(a, b):
             share = f" in {100 * float((a != b).mean()):.3g} %" if name == "mask" and a.shape == b.shape else ""
             yield f"{name} {'differs' if name == 'mask' else 'differ'}{share}"
-
-
-def _size(picture: Picture) -> str:
-    return f"{picture.shape[1]}×{picture.shape[0]}"

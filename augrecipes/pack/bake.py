@@ -60,7 +60,7 @@ class Baker:
             done = self.arrays(unit, epoch)
         except DataError as error:
             lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-            return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": _reason(lost)}))
+            return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": lost.reason_in_step}))
         made = {
             name: [make_item(done[name], format=self.format, role=role, quality=self.quality)]
             for name, role in self.roles.items()
@@ -106,10 +106,6 @@ def _as_before(mask: npt.NDArray[Any], given: npt.NDArray[Any]) -> npt.NDArray[A
     if not np.array_equal(back, mask):
         raise DataError(f"the baked steps leave mask labels that {given.dtype} does not hold")
     return back
-
-
-def _reason(error: DataError) -> str:
-    return f"step {error.step}: {error.reason}" if error.step else error.reason
 
 
 def _dump(value: Any) -> str:

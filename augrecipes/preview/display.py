@@ -13,6 +13,15 @@ from augrecipes.recipe.model import Output
 Picture = NDArray[np.uint8]  # H×W×3 RGB
 
 
+def size_text(image: NDArray[Any]) -> str:
+    """Width and height of an image H×W[×C], px.
+
+    >>> size_text(np.zeros((2, 3)))
+    '3×2'
+    """
+    return f"{image.shape[1]}×{image.shape[0]}"
+
+
 def picture_of_input(image: NDArray[Any]) -> Picture:
     """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as a picture.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.reading.sample import least_shown
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.progress import Progress
@@ -47,7 +49,7 @@ def show_rows(
     *,
     data: str,
     path: Callable[[int], str],
-    order: Callable[[range, Sequence[int]], Sequence[int]] = lambda share, shown: share,
+    table: Columns | None = None,
     progress: Progress | None = None,
 ) -> Shown[T]:
     """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
@@ -58,7 +60,7 @@ def show_rows(
         show: makes a row of a source; its DataError passes the source over.
         data: a word for the sources, for the error when nothing can be shown.
         path: the file of a source.
-        order: puts the sources that a row may take in order, given those that are shown already.
+        table: of the sources; those whose label is shown least come first.
         progress: called with (rows done, rows in all).
 
     Raises:
@@ -73,7 +75,7 @@ def show_rows(
     wanted = min(rows, total)
     for slot in range(wanted):  # each row comes from its own share of the data
         share = range(slot * total // wanted, (slot + 1) * total // wanted)
-        for index in order(share, indices):
+        for index in share if table is None else least_shown(table, share, indices):
             if len(skipped) > _SPARE_TRIES:
                 break
             try:

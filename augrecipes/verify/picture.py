@@ -14,7 +14,7 @@ from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import output_aspect
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import draw_mask
 from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
 from augrecipes.verify.compare import Build
@@ -122,8 +122,8 @@ def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
     difference, times = amplified(one.apart)
     most = float(one.apart.max())
     captions = (
-        f"source · {one.source.shape[1]}×{one.source.shape[0]}",
-        f"none · {one.plain.shape[1]}×{one.plain.shape[0]}",
+        f"source · {size_text(one.source)}",
+        f"none · {size_text(one.plain)}",
         optimize,
         f"difference × {times} · most {number(most)} levels" if most else "no difference",
     )

@@ -16,7 +16,7 @@ from augrecipes.bench.sides import Setting, compiled
 from augrecipes.data.reading.sample import Sample
 from augrecipes.diff.samples import Drawn, Side, draw_sample
 from augrecipes.preview.cells import cell_of_output
-from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Layout
 from augrecipes.progress import Progress
@@ -147,7 +147,7 @@ def _thumbnail(picture: Picture, whole: NDArray[Any], alt: str) -> Thumbnail:
     bgr = cv2.cvtColor(np.ascontiguousarray(picture), cv2.COLOR_RGB2BGR)
     _, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     uri = "data:image/jpeg;base64," + base64.b64encode(encoded.tobytes()).decode("ascii")
-    return Thumbnail(uri, f"{whole.shape[1]}×{whole.shape[0]}", alt)
+    return Thumbnail(uri, size_text(whole), alt)
 
 
 def _caption(given: Sample, recipe: Recipe) -> tuple[str, str]:

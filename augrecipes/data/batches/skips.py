@@ -55,15 +55,6 @@ class SkipError(DataError):
         return type(self), (self.error, self.seed, self.index)
 
 
-def reason_of(error: DataError) -> str:
-    """Why a sample could not be had, the step that failed included.
-
-    >>> reason_of(DataError("too small", "a.png", "RandomCrop#1"))
-    'step RandomCrop#1: too small'
-    """
-    return f"step {error.step}: {error.reason}" if error.step else error.reason
-
-
 def report(records: Sequence[Skipped], most: int = 50) -> Lines:
     """What a log says of a pass's records: how many of which sort, and the files with the reasons.
 

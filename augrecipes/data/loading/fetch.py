@@ -16,7 +16,7 @@ from augrecipes.data.batches.epoch import Reading, Room, clocks, reading, tell_e
 from augrecipes.data.batches.memory import Empty, empty, empty_pinned
 from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.rows import Rows
-from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left, reason_of
+from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.gathered import joined, split
 from augrecipes.data.loading.sampler import Order
@@ -222,7 +222,7 @@ class Draft:
         except SkipError as skip:
             sample = self._instead(k, skip, repeat, position, skipped)
             where = sample.get("path") if isinstance(sample, dict) else None
-            record = Skipped(skip.error.path or "", reason_of(skip.error), self._order.epoch, skip.index)
+            record = Skipped(skip.error.path or "", skip.error.reason_in_step, self._order.epoch, skip.index)
             skipped.append(replace(record, replacement=where if isinstance(where, str) else None))
             return sample
 

@@ -13,6 +13,7 @@ from augrecipes import kinds
 from augrecipes.data.read import read_targets
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data, Listing, StrPath
+from augrecipes.data.tables.table import Columns
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.files import read_image
@@ -94,13 +95,14 @@ class Files:
         images = {name: rest.pop(name) for name in table.images_by_target()}
         return Sample(*table.place(k), self.path(k), images, rest)
 
-    def order(self, share: range, shown: Sequence[int]) -> list[int]:
-        """Those of `share`, the ones whose label was shown least (`shown`: which ones) first."""
-        labels = self.listing.table.labels
-        if labels is None:
-            return list(share)
-        seen = [int(labels[k]) for k in shown]
-        return sorted(share, key=lambda k: seen.count(int(labels[k])))
+
+def least_shown(table: Columns, share: range, shown: Sequence[int]) -> list[int]:
+    """The rows of `share`, those whose label was shown least (`shown`: which rows were) first."""
+    labels = table.labels
+    if labels is None:
+        return list(share)
+    seen = [int(labels[k]) for k in shown]
+    return sorted(share, key=lambda k: seen.count(int(labels[k])))
 
 
 def open_data(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Files:

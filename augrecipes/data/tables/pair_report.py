@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from augrecipes.errors import Lines, harmless
+from augrecipes.errors import Lines, counted, harmless
 from augrecipes.sources.pair_defects import KINDS, Defect
 
 _MOST_LINES = 300
@@ -27,28 +27,21 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     no partner: 1
       a.png: no lr
     """
-    lines = [f"{_count(len(defects), 'defect')} in the files of {' and '.join(targets)}; {_fine(fine, unit)}"]
+    left = f"{counted(fine, unit)} {'is' if fine == 1 else 'are'} fine"
+    lines = [f"{counted(len(defects), 'defect')} in the files of {' and '.join(targets)}; {left}"]
     lines += [f"{hint}" for hint in _hints(defects, fine)]
-    left = _MOST_LINES
+    room = _MOST_LINES
     for kind, title in KINDS.items():
         these = sorted((harmless(defect.message) for defect in defects if defect.kind == kind), key=_order)
         if not these:
             continue
         lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(these)}")
-        shown = these[: max(left, 3)]  # a few of every kind, however many there are of the others
-        left -= len(shown)
+        shown = these[: max(room, 3)]  # a few of every kind, however many there are of the others
+        room -= len(shown)
         lines += [f"  {message}" for message in shown]
         if len(these) > len(shown):
             lines.append(f"  and {len(these) - len(shown):,} more")
     return Lines("\n".join(lines))
-
-
-def _fine(count: int, unit: str) -> str:
-    return f"1 {unit} is fine" if count == 1 else f"{count:,} {unit}s are fine"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _hints(defects: Sequence[Defect], fine: int) -> list[str]:

@@ -11,6 +11,7 @@ from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
+from augrecipes.errors import counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
@@ -54,7 +55,8 @@ def check(
         start = int(table.offsets[bag])
         tiles = slice(start, start + count)
         if count < least:
-            found.defects.append(Defect("bag", (table.path(bag),), _few(table.bags[bag], count, least)))
+            few = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}"
+            found.defects.append(Defect("bag", (table.path(bag),), few))
         fine += count >= least and all(one.fine for one in found.samples[tiles])
         if len({size for size in sizes[tiles] if size}) > 1:
             mixed.append(table.bags.name(bag))
@@ -65,7 +67,3 @@ def check(
     looked += "; every picture decoded" if content else ""
     listed = {"bag": len(table), "tile": len(found.samples)}
     return Checked("bag", listed, fine, looked, tuple(found.defects), tuple(found.notes))
-
-
-def _few(bag: str, count: int, least: int) -> str:
-    return f"{bag}: {count} tile{'' if count == 1 else 's'}, fewer than min_tiles={least}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import header_after
-from augrecipes.preview.display import Picture, picture_of_input, picture_of_output
+from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import draws, facts, how_often, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
@@ -74,7 +74,7 @@ def sheet(
     table: Any = list_data(recipe, pipeline.targets, data).table
     drawer = _Drawer(pipeline, table, seed, epoch, columns, stages)
     shown = show_rows(
-        len(table), rows, drawer.draw, data=words_of(data), path=table.path, order=drawer.order, progress=progress
+        len(table), rows, drawer.draw, data=words_of(data), path=table.path, table=table, progress=progress
     )
     for one in shown.rows:
         shown.skipped.extend(one.broken)
@@ -109,14 +109,6 @@ class _Drawer:
     columns: int
     stages: bool
     output: NDArray[Any] | None = None  # one tile as it came out
-
-    def order(self, share: range, shown: Sequence[int]) -> list[int]:
-        """The bags of `share`, those of classes that were shown least first."""
-        labels = self.table.labels
-        if labels is None:
-            return list(share)
-        seen = [int(labels[index]) for index in shown]
-        return sorted(share, key=lambda index: seen.count(int(labels[index])))
 
     def draw(self, index: int) -> _Drawn:
         """One bag; DataError where it has too few tiles or none of them can be shown."""
@@ -182,7 +174,7 @@ def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[
 def _block(one: _Drawn, table: BagTable, side: int) -> BagBlock:
     count = int(table.counts()[one.index])
     picked = one.picked[0]
-    sizes = {f"{image.shape[1]}×{image.shape[0]} px" for image in one.tiles.values()}
+    sizes = {f"{size_text(image)} px" for image in one.tiles.values()}
     label = None if table.labels is None else int(table.labels[one.index])
     named = "" if label is None else f"label {table.classes[label] if table.classes else label}"
     notes = [

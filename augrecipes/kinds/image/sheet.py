@@ -56,7 +56,7 @@ def sheet(
         return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
 
     shown = show_rows(
-        len(files), rows, show, data=words_of(data), path=files.path, order=files.order, progress=progress
+        len(files), rows, show, data=words_of(data), path=files.path, table=files.listing.table, progress=progress
     )
     drawn = shown.rows
     table = files.listing.table

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of, naming_all
-from augrecipes.data.sample import as_torch, layout_of
+from augrecipes.data.sample import as_torch
 from augrecipes.data.tables.pair_checks import Cropped
 from augrecipes.data.tables.pair_find import find_scenes, wanted_by
 from augrecipes.data.tables.pair_report import report
@@ -161,11 +161,6 @@ class PairedImages(SampleDataset):
         except DataError as error:
             raise naming_all(error, paths) from error.__cause__
         return as_torch(out, self.ragged_keys)
-
-    @property
-    def image_layout(self) -> str:
-        """`chw` or `hwc`, for padding."""
-        return layout_of(self.recipe)
 
 
 DATASET = PairedImages

@@ -17,7 +17,7 @@ from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import header_after
-from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
+from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import draw_crops
 from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
 from augrecipes.preview.rows import facts, how_often, show_rows
@@ -121,17 +121,17 @@ def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: P
             for k, out in enumerate(one.outputs)
         ]
     path = Path(one.sample.path)
-    others = [f"{name} {_px(image)}" for name, image in one.sample.images.items() if name != base]
+    others = [f"{name} {size_text(image)}" for name, image in one.sample.images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
     notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
-    return Scene(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {_px(whole)}")
+    return Scene(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {size_text(whole)}")
 
 
 def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel]:
     panels = []
     for name in pipeline.outputs:
         picture = picture_of_output(out[name], pipeline.recipe.outputs.get(name, pipeline.recipe.output))
-        panels.append(Panel(picture, f"{name} {_px(picture)}"))
+        panels.append(Panel(picture, f"{name} {size_text(picture)}"))
     return panels
 
 
@@ -149,7 +149,7 @@ def _stage_groups(one: _Drawn, pipeline: PairPipeline) -> list[Group]:
 
 def _stage_panels(pictures: Mapping[str, NDArray[Any]], pipeline: PairPipeline) -> list[Panel]:
     return [
-        Panel(picture_of_input(pictures[name]), f"{name} {_px(pictures[name])}")
+        Panel(picture_of_input(pictures[name]), f"{name} {size_text(pictures[name])}")
         if name in pictures
         else Panel(None, f"{name}: made later")
         for name in pipeline.outputs
@@ -172,10 +172,6 @@ def _size(image: NDArray[Any], pipeline: PairPipeline, name: str) -> tuple[int, 
     output = pipeline.recipe.outputs.get(name, pipeline.recipe.output)
     first = 1 if output.layout == "chw" else 0
     return image.shape[first], image.shape[first + 1]
-
-
-def _px(image: NDArray[Any]) -> str:
-    return f"{image.shape[1]}×{image.shape[0]}"
 
 
 def _outputs(images: Mapping[str, NDArray[Any]]) -> str:
