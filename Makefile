@@ -9,6 +9,8 @@ READY  := .venv/.ready
 KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
+# Laws that run every native kernel.
+SANITIZED = $(shell grep -rl --include='test_*.py' 'from levels import' tests)
 # Whatever in benchmarks/ runs by itself and knows --write.
 SCRIPTS = $(shell grep -l __main__ $$(grep -l -e --write benchmarks/*.py))
 
@@ -16,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak coverage lint format bench package clean
+.PHONY: help demo test soak sanitize coverage lint format bench package clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -29,6 +31,13 @@ test: $(KERNELS)  ## run the tests
 
 soak: $(KERNELS)  ## run the long tests too: more random recipes, more broken files
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
+
+# What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
+WATCHED = build/kernels-watched.so
+sanitize: $(READY)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
+	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -fsanitize=address,undefined -fno-sanitize-recover=all
+	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
+		$(BIN)/pytest -p no:xdist $(SANITIZED)
 
 coverage: $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))

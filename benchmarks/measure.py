@@ -101,5 +101,5 @@ def conditions() -> str:
     load = "unknown" if here.load is None else f"{here.load:.1f}"
     return (
         f"{here.date[:10]}, {here.processor}, {os.cpu_count()} cores (load {load} at the start), {here.system}, "
-        f"Python {here.python}, {versions}."
+        f"Python {here.python}, {versions}, {here.kernels}."
     )

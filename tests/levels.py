@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native import build
-from augrecipes.native.library import Library, levels, load
+from augrecipes.native.library import Library, levels, load, where
 
 
 def every_level() -> list[Library | None]:
-    if not build.LIBRARY.exists():
+    if not where().exists():
         return [None]
-    return [None, *(load(level) for level in levels(ctypes.CDLL(str(build.LIBRARY))))]
+    return [None, *(load(level) for level in levels(ctypes.CDLL(str(where()))))]
 
 
 LEVELS = every_level()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from augrecipes.compat.guard import version_of
 from augrecipes.machine import cores
+from augrecipes.native.library import described
 from augrecipes.versions import features
 
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
@@ -28,6 +29,7 @@ class Machine:
         python: its version.
         packages: their versions.
         features: what OpenCV uses of the processor; pixels depend on it.
+        kernels: which native kernels ran, if any.
     """
 
     date: str
@@ -38,6 +40,7 @@ class Machine:
     python: str
     packages: dict[str, str]
     features: str = ""
+    kernels: str = ""
 
     def __str__(self) -> str:
         busy = "" if self.load is None else f", load {self.load:.1f}"
@@ -55,6 +58,7 @@ def machine() -> Machine:
         python=platform.python_version(),
         packages={name: found for name in _PACKAGES if (found := version_of(name))},
         features=features(),
+        kernels=described(),
     )
 
 

@@ -16,6 +16,7 @@ from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
+from augrecipes.native.library import described
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
@@ -153,6 +154,7 @@ class Explanation:
     optimize: Optimize
     dtype: Dtype
     output: str
+    kernels: str
     steps: tuple[SourceStep, ...]
     shared: tuple[SharedStep, ...]
     rules: tuple[FiredRule, ...]
@@ -224,6 +226,7 @@ def explain(
         optimize=level,
         dtype="float32" if arrival == "float32" else "uint8",
         output=output_line(recipe),
+        kernels=described(),
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,

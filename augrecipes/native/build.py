@@ -1,6 +1,7 @@
 """Builds the kernels of this folder: every C file once for each instruction set, linked into one library beside them.
 
-    python augrecipes/native/build.py
+    python augrecipes/native/build.py [LIBRARY [ARGUMENTS FOR THE COMPILER]]
+
 Needs a C compiler: the one that `CC` names, cc, gcc or clang, or else the package ziglang. Nothing of augrecipes is
 imported, because it also runs while augrecipes is installed.
 """
@@ -127,7 +128,8 @@ def _call(command: list[str]) -> None:
 def main() -> None:
     """Build, and say where."""
     try:
-        sys.stdout.write(f"{build()}\n")
+        file, *extra = sys.argv[1:] or [str(LIBRARY)]
+        sys.stdout.write(f"{build(Path(file), tuple(extra))}\n")
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")
     except subprocess.CalledProcessError as error:

@@ -1,7 +1,8 @@
 """The native kernels, where they were built: loaded once, at the best level that this processor carries out.
 
 Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and their Python twins do the work. `AUGRECIPES_NATIVE`
-may also name a level: `base`, `v3` (AVX2) or `v4` (AVX-512).
+may also name a level, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AUGRECIPES_KERNELS` a library built elsewhere, such
+as one that watches over memory.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +73,7 @@ def using(kernels: Library | None) -> Iterator[None]:
 @cache
 def _found() -> Library | None:
     asked = os.environ.get(SWITCH, "")
-    if asked == "0" or not build.LIBRARY.exists():
+    if asked == "0" or not where().exists():
         return None
     try:
         return load(asked)
@@ -80,14 +82,19 @@ def _found() -> Library | None:
         return None
 
 
-def load(level: str = "", path: Any = build.LIBRARY) -> Library:
+def where() -> Path:
+    """The file that the kernels are loaded from, whether or not it is there."""
+    return Path(os.environ.get("AUGRECIPES_KERNELS") or build.LIBRARY)
+
+
+def load(level: str = "", path: Path | None = None) -> Library:
     """The kernels of a library at a level; "" is the best that this processor carries out.
 
     Raises:
         OSError: it cannot be loaded.
         ValueError: it was built from other sources, or this processor lacks the level.
     """
-    handle = ctypes.CDLL(str(path))
+    handle = ctypes.CDLL(str(path or where()))
     handle.ar_sources.restype = ctypes.c_char_p
     if handle.ar_sources().decode() != build.fingerprint():
         raise ValueError("they were built from other sources; to build them again: python -m augrecipes.native.build")

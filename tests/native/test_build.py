@@ -1,0 +1,121 @@
+"""The native kernels are built where they can be, refused where they are stale, and never needed."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from programs import Programs
+
+from augrecipes.native import build, library
+
+
+def told(programs: Programs, name: str, value: str) -> tuple[str, str]:
+    """What a program that is started with this variable says of its kernels, and what it complains of."""
+    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.library import described"
+    done = programs(f"{text}\nprint(described())")
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.fixture
+def has_compiler() -> None:
+    try:
+        build.compiler()
+    except build.NoCompilerError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build.build(tmp_path_factory.mktemp("built") / "kernels.so")
+
+
+def test_a_library_says_which_sources_it_is_made_of(has_compiler: None, built: Path) -> None:
+    found = library.load(path=built)
+    assert found.handle.ar_sources().decode() == build.fingerprint()
+    assert found.level == library.levels(found.handle)[-1]
+    assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
+
+
+def test_one_built_from_other_sources_is_refused(
+    has_compiler: None, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "fingerprint", lambda: "0" * 16)
+    with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
+        library.load(path=built)
+
+
+def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in [*build.HERE.glob("*.[ch]"), build.HERE / "build.py"]:
+        shutil.copy(file, tmp_path)
+    before = build.fingerprint()
+    monkeypatch.setattr(build, "HERE", tmp_path)
+    assert build.fingerprint() == before
+    for file in sorted(tmp_path.iterdir()):
+        text = file.read_bytes()
+        file.write_bytes(text.replace(b"\n", b"\r\n"))  # as git may check it out on Windows
+        assert build.fingerprint() == before
+        file.write_bytes(text + b" ")
+        assert build.fingerprint() != before
+        file.write_bytes(text)
+
+
+def test_every_level_of_this_processor_is_in_the_library(has_compiler: None, built: Path) -> None:
+    names = library.levels(ctypes.CDLL(str(built)))
+    assert names[0] == "base"
+    for name in names:
+        assert library.load(name, built).kernel("sink", "pplllillpppillll")
+    with pytest.raises(ValueError, match="AUGRECIPES_NATIVE=v9"):
+        library.load("v9", built)
+
+
+def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(build, "find_spec", lambda name: None)
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(build.NoCompilerError, match="ziglang"):
+        build.compiler()
+    monkeypatch.setattr(build, "find_spec", lambda name: object())
+    assert build.compiler() == [sys.executable, "-m", "ziglang", "cc"]
+    monkeypatch.setenv("CC", "no-such-cc")
+    with pytest.raises(build.NoCompilerError, match="no-such-cc"):
+        build.compiler()
+
+
+def test_the_hook_asks_for_a_compiler_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hook", Path(__file__).parents[2] / "hatch_build.py")
+    assert spec is not None and spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.KernelsHook.dependencies(None) == ([] if shutil.which("cc") else ["ziglang"])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert hook.KernelsHook.dependencies(None) == ["ziglang"]
+
+
+def test_the_switch_turns_them_off_or_names_a_level(programs: Programs) -> None:
+    none = "no native kernels"
+    assert told(programs, "AUGRECIPES_NATIVE", "0") == (none, "")
+    assert told(programs, "AUGRECIPES_KERNELS", "/nowhere") == (none, "")
+    if library.where().exists():
+        assert told(programs, "AUGRECIPES_NATIVE", "base") == ("native base", "")
+        out, complaint = told(programs, "AUGRECIPES_NATIVE", "v9")
+        assert out == none
+        assert "AUGRECIPES_NATIVE=v9" in complaint
+
+
+def test_a_damaged_library_is_passed_over(programs: Programs, tmp_path: Path) -> None:
+    (tmp_path / "kernels.so").write_bytes(b"no library")
+    out, complaint = told(programs, "AUGRECIPES_KERNELS", str(tmp_path / "kernels.so"))
+    assert out == "no native kernels"
+    assert "native kernels are not used" in complaint
+
+
+def test_types_are_numbered_as_in_the_header() -> None:
+    text = (build.HERE / "kernels.h").read_text(encoding="utf-8")
+    for dtype, number in library.VALUES.items():
+        assert f"{dtype.name.upper()} = {number}" in text
