@@ -83,7 +83,14 @@ def _rules(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    shown = [(str(row["step"]), f"= {row['stands_for']}" if row["stands_for"] else "") for row in rows]
+    shown = []
+    for row in rows:
+        said = [f"= {row['stands_for']}"] if row["stands_for"] else []
+        if row["twins"]:
+            said.append(
+                "by a quicker twin" + ("" if [row["step"]] == list(row["twins"]) else f": {', '.join(row['twins'])}")
+            )
+        shown.append((str(row["step"]), "; ".join(said)))
     return Table("Plan", (), shown)
 
 

@@ -38,7 +38,7 @@ class Compose(A.Compose):  # type: ignore[misc]
 
 
 def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
-    """Let `by(*more, apply, image, ...)` do what a transform's `apply` did."""
+    """Let `by(*more, apply, image, ...)` do what a transform's `apply` did. Only before it is put into a group."""
     step.apply = partial(by, *more, step.apply)
     step._set_keys()  # albumentations keeps the functions that it calls
 

@@ -11,15 +11,15 @@ from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
-from augrecipes.compiler.plan.nodes import Fused, Node, Steps, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Node, Steps, is_single, kind_of, opened
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.library import described
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import effective
+from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
@@ -84,10 +84,14 @@ class FiredRule:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One step of the plan and, for a joined one, what it stands for; and its time, ms, where it was measured."""
+    """One step of the plan and, for a joined one, what it stands for; and its time, ms, where it was measured.
+
+    `twins` are the steps, it or inside it, whose work a quicker twin does: see `augrecipes.compiler.kernels.twins`.
+    """
 
     step: str
     stands_for: str
+    twins: tuple[str, ...] = ()
     ms: float | None = None
 
     @property
@@ -230,7 +234,7 @@ def explain(
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=tuple(PlannedStep(*_planned(step)) for step in planned.steps),
+        plan=tuple(PlannedStep(*_planned(step), () if level == "none" else _twins(step)) for step in planned.steps),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, level))
             for root in steps
@@ -258,6 +262,16 @@ def _source(step: Step, depth: int) -> SourceStep:
 
 def _planned(node: Node) -> tuple[str, str]:
     return (node.kind, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
+
+
+def _twins(node: Node) -> tuple[str, ...]:
+    """The steps of a plan's node that run by a twin, groups opened; those that are fused are another kernel's."""
+    named = [step for step in opened(node) if is_single(step) and claims(step.name).twin]
+    if not named:
+        return ()
+    from augrecipes.compiler.kernels.twins import quicker  # late: it brings albumentations with it
+
+    return tuple(step.site for step in named if quicker(construct(step)) is not None)
 
 
 def _kept(steps: Steps, flow: Flow) -> dict[str, str]:

@@ -98,6 +98,7 @@ class Capability:
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
+        twin: what does the work of its `apply` quicker, with the same bits: module and name in compiler/kernels.
     """
 
     name: str
@@ -140,6 +141,7 @@ class Capability:
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
+    twin: str = ""
 
     @property
     def moves(self) -> bool:

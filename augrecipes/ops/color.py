@@ -92,6 +92,7 @@ CAPABILITIES = (
         channels=_GREY_OR_RGB,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
+        twin="hue_saturation_value:TWIN",
     ),
     # These look at the whole image first.
     _colour(

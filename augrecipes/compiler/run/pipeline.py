@@ -20,6 +20,7 @@ from typing import Any, Self
 import cv2
 
 from augrecipes.compat.albumentations import A, gate_of, running
+from augrecipes.compiler.kernels import twins
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.as_compose import Standalone
 from augrecipes.compiler.run.draws import Draws
@@ -62,6 +63,8 @@ class Pipeline(Standalone):
     ) -> None:
         self.compiled = compiled
         self.arrival = arrival
+        if compiled.optimize != "none":
+            twins.attach(made for made, _, _ in sites)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )

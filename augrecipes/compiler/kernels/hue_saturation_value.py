@@ -1,0 +1,44 @@
+"""Hue, saturation and value shifted: one table for each of the three, between OpenCV's two conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compiler.kernels.twins import Case, Twin
+
+_LEVELS = np.arange(256, dtype=np.int16)
+
+
+def shift(img: np.ndarray, hue_shift: float, sat_shift: float, val_shift: float, **_: Any) -> np.ndarray | None:
+    """An RGB uint8 image shifted as albumentations does it; None for any other."""
+    if img.dtype != np.uint8 or img.ndim != 3 or img.shape[2] != 3:
+        return None
+    if hue_shift == sat_shift == val_shift == 0:
+        return img
+    hsv = cv2.cvtColor(img, cv2.COLOR_RGB2HSV)
+    cv2.LUT(hsv, tables(hue_shift, sat_shift, val_shift)[None], dst=hsv)
+    return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
+
+
+def tables(hue_shift: float, sat_shift: float, val_shift: float) -> np.ndarray:
+    """256×3: what becomes of hue, 0..179, saturation and value."""
+    made = np.empty((256, 3), np.uint8)
+    made[:, 0] = np.mod(_LEVELS + hue_shift, 180) if hue_shift else _LEVELS
+    made[:, 1] = np.clip(_LEVELS + int(sat_shift), 0, 255)
+    made[0, 1] = 0  # what is grey stays grey
+    made[:, 2] = np.clip(_LEVELS + int(val_shift), 0, 255)
+    return made
+
+
+def _cases(cls: type) -> Iterator[Case]:
+    step = cls()
+    for hue in (-20.0, -0.5, 0, 13.7, 179.6, -400.2):
+        for saturation, value in ((-30.4, 0.9), (30.9, -20.2), (0, 20.0), (300.0, -300.0), (-0.5, 0)):
+            yield step, {"hue_shift": hue, "sat_shift": saturation, "val_shift": value}
+
+
+TWIN = Twin(lambda step: shift, _cases)

@@ -1,0 +1,218 @@
+"""A twin does what the `apply` of its class does, to the bit, whatever is drawn and whatever picture comes."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from every_class import STEPS
+from hypothesis import given
+from hypothesis import strategies as st
+from levels import LEVELS
+
+from augrecipes.compiler.explain import explain
+from augrecipes.compiler.kernels import twins
+from augrecipes.compiler.kernels.drawing import draw
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.native.library import using
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.parse import parse_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+TWINNED = [step for step in STEPS if claims(step.name).twin]
+SIZES = st.one_of(st.tuples(st.integers(1, 70), st.integers(1, 70)), st.sampled_from([(64, 64), (1, 513), (130, 3)]))
+
+
+def picture(kind: str, size: tuple[int, int], channels: int, seed: int) -> np.ndarray:
+    """Noise, few levels, greys with a little noise, or dark; uint8."""
+    rng = np.random.default_rng(seed)
+    shape = (*size, channels)
+    if kind == "levels":
+        return rng.choice(np.array([0, 1, 127, 128, 254, 255], np.uint8), shape)
+    if kind == "grey":
+        return np.clip(rng.integers(0, 256, (*size, 1)) + rng.integers(-2, 3, shape), 0, 255).astype(np.uint8)
+    return rng.integers(0, 12 if kind == "dark" else 256, shape, np.uint8)
+
+
+PICTURES = st.builds(
+    picture, st.sampled_from(["noise", "levels", "grey", "dark"]), SIZES, st.sampled_from([3, 3, 3, 1, 4]),
+    st.integers(0, 99),
+)  # fmt: skip
+
+
+def outcome(apply: Any, image: np.ndarray, drawn: dict[str, Any]) -> Any:
+    """What comes of a picture: an array, or the error."""
+    given = image.copy()
+    try:
+        done = apply(given, **drawn)
+    except Exception as error:
+        return type(error), str(error)
+    np.testing.assert_array_equal(given, image)  # what comes in stays
+    return done
+
+
+def check(step: Step, image: np.ndarray, seed: int) -> None:
+    """Holds a twin to its class, for one draw and one picture."""
+    own, quick = construct(step), construct(step)
+    draws = Draws(seed)
+    own.random_generator, own.py_random = draws.add(step.name)
+    draws.position(0, seed)
+    try:
+        drawn = draw(own, {"image": image})
+    except Exception:
+        return  # it takes no such picture at all
+    twins.attach([quick])
+    expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
+    if isinstance(expected, np.ndarray):
+        assert isinstance(done, np.ndarray)
+        assert done.dtype == expected.dtype
+        np.testing.assert_array_equal(done, expected, err_msg=f"{step.name} {drawn}")
+    else:
+        assert done == expected
+
+
+@pytest.mark.parametrize("step", TWINNED, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
+def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
+    @given(
+        image=PICTURES,
+        floats=st.sampled_from([False, False, True]),
+        level=st.sampled_from(LEVELS),
+        seed=st.integers(0, 999),
+    )
+    def law(image: np.ndarray, floats: bool, level: Any, seed: int) -> None:
+        with using(level):
+            check(step, image.astype(np.float32) / np.float32(255) if floats else image, seed)
+
+    law()
+
+
+def test_every_twin_shows_its_bits_on_the_opencv_that_is_installed() -> None:
+    assert TWINNED
+    for level in LEVELS:
+        with using(level):
+            for step in TWINNED:
+                made = construct(step)
+                if twins.twin(claims(step.name).twin).make(made) is not None:
+                    assert twins.quicker(made) is not None, (step.name, level)
+
+
+RECIPE = """
+version: 1
+recipe: test
+steps:
+  - HueSaturationValue
+  - OneOf:
+      steps:
+        - Sequential: {steps: [HueSaturationValue, {Blur: {p: 0.5}}]}
+        - HueSaturationValue
+      p: 0.9
+  - SomeOf: {n: 2, steps: [HueSaturationValue, {RandomGamma: {p: 1}}]}
+eval: []
+output: {dtype: uint8, layout: hwc}
+"""
+IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+
+
+def recipe() -> Recipe:
+    return parse_text(RECIPE)
+
+
+def samples(pipeline: Any, image: np.ndarray = IMAGE) -> list[Any]:
+    return [pipeline.at(k)(image=image) for k in range(12)]
+
+
+def alike(some: list[Any], others: list[Any]) -> None:
+    for one, other in zip(some, others, strict=True):
+        np.testing.assert_array_equal(one["image"], other["image"])
+        assert pickle.dumps(one.get("applied")) == pickle.dumps(other.get("applied"))
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.level if level else "python")
+def test_samples_are_those_of_none(level: Any) -> None:
+    with using(level):
+        expected = samples(recipe().compile(optimize="none", save_applied_params=True))
+        exact = recipe().compile(optimize="exact", save_applied_params=True)
+        alike(samples(exact), expected)
+        alike(samples(pickle.loads(pickle.dumps(exact))), expected)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.extend(samples(exact)))
+        thread.start()
+        thread.join()
+        alike(found, expected)
+        together = [exact.at(k)(image=IMAGE, images=np.stack([IMAGE, IMAGE[::-1]])) for k in range(12)]
+        alike(together, expected)
+        floats = IMAGE.astype(np.float32) / np.float32(255)
+        alike(samples(exact, floats), samples(recipe().compile(optimize="none", save_applied_params=True), floats))
+
+
+def _calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    calls: list[Any] = []
+    found = twins.twin
+
+    def counting(name: str) -> twins.Twin:
+        def make(step: Any) -> Any:
+            works = found(name).make(step)
+            return None if works is None else lambda *args, **drawn: (calls.append(step), works(*args, **drawn))[1]
+
+        return replace(found(name), make=make)
+
+    monkeypatch.setattr(twins, "twin", counting)
+    return calls
+
+
+@pytest.mark.parametrize(("optimize", "acts"), [("none", False), ("exact", True), ("fast", True)])
+def test_twins_act_in_optimised_plans_and_in_their_groups(
+    optimize: Any, acts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = _calls(monkeypatch)
+    pipeline = recipe().compile(optimize=optimize)
+    calls.clear()
+    samples(pipeline)
+    assert len({id(step) for step in calls}) == (4 if acts else 0)
+    planned = [site for row in explain(recipe(), optimize=optimize).plan for site in row.twins]
+    assert len(planned) == (4 if acts else 0)
+
+
+def test_a_twin_with_other_bits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an OpenCV that rounds otherwise."""
+    expected = samples(recipe().compile(optimize="none"))
+    name = claims("HueSaturationValue").twin
+    true = twins.twin(name)
+
+    def off(*args: Any, **drawn: Any) -> Any:
+        done = true.make(None)(*args, **drawn)  # type: ignore[misc]
+        done[-1, -1, 0] ^= 1
+        return done
+
+    monkeypatch.setattr(twins, "twin", lambda name: replace(true, make=lambda step: off))
+    twins.same_bits.cache_clear()
+    try:
+        alike(samples(recipe().compile(optimize="exact")), expected)
+        assert not any(row.twins for row in explain(recipe(), optimize="exact").plan)
+        monkeypatch.setattr(twins, "same_bits", lambda *_: True)
+        with pytest.raises(AssertionError):  # the law sees it
+            alike(samples(recipe().compile(optimize="exact")), expected)
+    finally:
+        monkeypatch.undo()
+        twins.same_bits.cache_clear()
+
+
+@pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError])
+def test_a_twin_that_the_class_has_outgrown_is_left_alone(error: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cases(cls: type) -> Any:
+        raise error
+
+    true = twins.twin
+    monkeypatch.setattr(twins, "twin", lambda name: replace(true(name), cases=cases))
+    twins.same_bits.cache_clear()
+    try:
+        alike(samples(recipe().compile(optimize="exact")), samples(recipe().compile(optimize="none")))
+    finally:
+        monkeypatch.undo()
+        twins.same_bits.cache_clear()
