@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compat import stay_offline
 from augrecipes.errors import harmless_record
+from augrecipes.kinds import KINDS, facts
 
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
@@ -67,18 +68,15 @@ _HOMES = {
     "CollateError": "errors:CollateError",
     "DataError": "errors:DataError",
     "Diagnostic": "errors:Diagnostic",
-    "ImageFolder": "kinds.image.dataset:ImageFolder",
     "LintError": "errors:LintError",
     "Loader": "data.loader:Loader",
     "LoaderError": "errors:LoaderError",
     "Packed": "data.packed:Packed",
-    "PairedImages": "kinds.pair.dataset:PairedImages",
     "Pipeline": "compiler.run.pipeline:Pipeline",
     "Recipe": "recipe.model:Recipe",
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
     "StoreError": "errors:StoreError",
-    "TileBags": "kinds.bag.dataset:TileBags",
     "bench": "bench.run:bench",
     "concat": "data.views:concat",
     "diff": "diff.recipes:diff",
@@ -100,6 +98,7 @@ _HOMES = {
     "verify": "verify.run:verify",
     "verify_store": "sources.store.verify:verify_store",
 }
+_HOMES |= {facts(kind).dataset: f"kinds.{kind}.dataset:DATASET" for kind in KINDS}
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
 

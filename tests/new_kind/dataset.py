@@ -1,0 +1,13 @@
+"""Two views of each picture, as a torch Dataset."""
+
+from augrecipes.kinds import Kind
+from augrecipes.kinds.image.dataset import ImageFolder
+
+
+class TwoViews(ImageFolder):
+    """Samples `{"a": tensor, "b": tensor, ...}`; arguments as of ImageFolder."""
+
+    kind: Kind = "views"  # type: ignore[assignment]
+
+
+DATASET = TwoViews

@@ -1,0 +1,115 @@
+"""A kind of recipe is one folder and one line: a stranger adds one, as docs/WALKS.md says, and everything works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from augrecipes import kinds
+
+ROOT = Path(__file__).parent.parent
+NEW = ROOT / "tests" / "new_kind"
+LINE = 'Kind = Literal["image", "pair", "bag"]'
+STEPS = "[Resize: {height: 36, width: 44}, RandomCrop: {height: 24, width: 24}, HorizontalFlip, Blur]"
+RECIPE = f"version: 1\nrecipe: two\nkind: views\nsteps: {STEPS}\neval: []\n"
+
+PROGRAM = """
+import numpy as np, augrecipes as ar
+from augrecipes.cli import main
+from augrecipes.data.reading.sample import open_data
+
+recipe = ar.load("two.yaml")
+pipeline = recipe.compile(seed=3)
+given = open_data(recipe, pipeline.targets, "files").read(2)
+first = given.run(pipeline, 0)
+assert sorted(first) == ["a", "b"] and first["a"].shape == (3, 24, 24)
+assert not np.array_equal(first["a"], first["b"])  # draws of their own
+again = recipe.compile(seed=3, optimize="none").at(2)(image=given.images["image"])
+assert all(np.array_equal(first[name], again[name]) for name in first)
+
+ds = ar.TwoViews("files", "two.yaml", seed=3)
+assert np.array_equal(ds[0, 2]["b"].numpy(), first["b"])
+(batch,) = ar.loader(ds, batch_size=4, seed=0)
+assert batch["a"].shape == batch["b"].shape == (4, 3, 24, 24)
+
+assert ar.pack("two.yaml", "files", "store").rows == 4
+packed = ar.Packed("store", "two.yaml", seed=3)
+assert np.array_equal(packed[0, 2]["a"].numpy(), first["a"])
+(batch,) = ar.loader(packed, batch_size=4, seed=0)
+
+assert ar.verify("two.yaml", "files", samples=4, optimize="exact").ok
+assert "Blur#1" in [row.site for row in ar.explain("two.yaml").steps]
+assert not ar.diff("two.yaml", ar.load("two.yaml", overrides={"HorizontalFlip.p": 1.0})).same
+for words in ("check two.yaml", "check-data two.yaml files", "explain two.yaml", "preview two.yaml files -o sheet.png"):
+    try:
+        main(words.split())
+    except SystemExit as left:
+        assert not left.code, words
+
+for text, wrong in (("scales: {lr: 1, hr: 2}", "of kind pair, and this is kind views"), ("bag: {}", "of kind bag")):
+    try:
+        ar.load(open("two.yaml").read() + text)
+    except ar.RecipeError as error:
+        assert wrong in str(error), error
+    else:
+        raise AssertionError(text)
+try:
+    ar.ImageFolder("files", "two.yaml")
+except ar.RecipeError as error:
+    assert "for ar.TwoViews" in str(error)
+print("all is well")
+"""
+
+
+def _house(folder: Path, line: str) -> Path:
+    """A copy of the package with the new kind's folder, and one line of it changed."""
+    shutil.copytree(ROOT / "augrecipes", folder / "augrecipes")
+    shutil.copytree(NEW, folder / "augrecipes" / "kinds" / "views")
+    file = folder / "augrecipes" / "kinds" / "__init__.py"
+    text = file.read_text(encoding="utf-8")
+    assert text.count(LINE) == 1
+    file.write_text(text.replace(LINE, line), encoding="utf-8")
+    (folder / "files").mkdir()
+    draw = np.random.default_rng(0)
+    for k in range(4):
+        cv2.imwrite(str(folder / "files" / f"{k}.png"), draw.integers(0, 256, (40, 48, 3), np.uint8))
+    (folder / "two.yaml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+def _run(folder: Path) -> subprocess.CompletedProcess[str]:
+    # What a stranger adds is no more than he adds: nothing of this test's environment helps.
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_one_folder_and_one_line_make_a_kind(tmp_path: Path) -> None:
+    done = _run(_house(tmp_path, LINE.replace('"bag"]', '"bag", "views"]')))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("all is well\n")
+
+
+def test_without_the_line_there_is_no_such_kind(tmp_path: Path) -> None:
+    done = _run(_house(tmp_path, LINE))
+    assert "E204" in done.stderr
+
+
+@pytest.mark.parametrize("part", ["facts", "pipeline", "reader", "audit", "dataset", "sheet"])
+def test_each_kind_has_the_same_parts(part: str) -> None:
+    """What rooms ask a kind for, each kind has: names in capitals, and functions that may be called alike."""
+    files = {kind: Path(kinds.part(kind, part).__file__ or "") for kind in kinds.KINDS}
+    assert {file.parent.name for file in files.values()} == set(kinds.KINDS)
+    listed = (ROOT / "augrecipes" / "kinds" / "__init__.py").read_text(encoding="utf-8")
+    (said,) = [line for line in listed.splitlines() if line.startswith(f"    {part}.py ")]
+    for kind in kinds.KINDS:
+        for name in ("FACTS", "PIPELINE", "TABLE", "find", "alone", "check", "DATASET", "sheet", "COLUMNS"):
+            assert hasattr(kinds.part(kind, part), name) or name not in said.replace(":", " ").split()
