@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import LoaderError as LoaderError
     from augrecipes.errors import RecipeError as RecipeError
     from augrecipes.errors import StoreError as StoreError
+    from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
@@ -77,6 +78,7 @@ _HOMES = {
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
     "StoreError": "errors:StoreError",
+    "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
     "concat": "data.views:concat",
     "diff": "diff.recipes:diff",

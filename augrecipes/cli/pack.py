@@ -16,7 +16,6 @@ from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Recipe, Seed, Set, Without, one_of, overrides
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import paint, say, say_line
-from augrecipes.cli.units import in_bytes
 
 if TYPE_CHECKING:
     from augrecipes.pack.run import Packing
@@ -134,7 +133,7 @@ def _describe(packing: Packing) -> None:
     units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     room = shutil.disk_usage(packing.out.absolute().parent).free
-    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(size.bytes)} of {in_bytes(room)} free"
+    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{_in_bytes(size.bytes)} of {_in_bytes(room)} free"
     report = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",
@@ -154,7 +153,7 @@ def _describe(packing: Packing) -> None:
 
 def _report(packing: Packing, seconds: float) -> None:
     lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in packing.unreadable)  # once, not once an epoch
-    done = f"packed in {seconds:.0f} s, {in_bytes(_taken(packing))}"
+    done = f"packed in {seconds:.0f} s, {_in_bytes(_taken(packing))}"
     say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
     for what in list(lost)[:_LISTED]:
         say_line(f"unreadable: {what}")
@@ -165,3 +164,17 @@ def _report(packing: Packing, seconds: float) -> None:
 def _taken(packing: Packing) -> int:
     """The bytes of the store on disk."""
     return sum(file.stat().st_size for file in packing.out.iterdir())
+
+
+def _in_bytes(count: int) -> str:
+    """A number of bytes, in decimal units.
+
+    >>> _in_bytes(512), _in_bytes(1_536_000), _in_bytes(12_300_000_000)
+    ('512 B', '1.5 MB', '12 GB')
+    """
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"

@@ -168,14 +168,6 @@ def _pad_if_needed(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _piecewise_affine(a: Mapping[str, Any]) -> Fault:
-    for name in ("nb_rows", "nb_cols"):
-        value = a[name]
-        if min(value if isinstance(value, list) else [value]) < 2:
-            return name, f"must be at least 2, got {value}"
-    return None
-
-
 def _planckian_jitter(a: Mapping[str, Any]) -> Fault:
     limit = a["temperature_limit"]
     if limit is None:
@@ -285,7 +277,7 @@ RULES: dict[str, Rule] = {
     "MedianBlur": _odd_kernel,
     "MotionBlur": _odd_kernel,
     "PadIfNeeded": _pad_if_needed,
-    "PiecewiseAffine": _piecewise_affine,
+    "PiecewiseAffine": _nothing,
     "PlanckianJitter": _planckian_jitter,
     "Posterize": _posterize,
     "RGBShift": _rgb_shift,

@@ -78,7 +78,6 @@ def grid(
     recipes: Mapping[str, Recipe],
     setting: Setting,
     levels: Mapping[str, Any],
-    samples: int = SAMPLES,
     progress: Progress | None = None,
 ) -> Grid:
     """Run samples, spread evenly over the data, through every recipe.
@@ -87,7 +86,6 @@ def grid(
         recipes: of one kind, by the name that they are shown under.
         setting: data, section, seed.
         levels: of the optimiser, by the recipe's name.
-        samples: how many.
         progress: called with (samples done, samples).
 
     Raises:
@@ -101,7 +99,7 @@ def grid(
         sides.append(Side(name, recipe, pipeline, setting.reader(recipe, pipeline)))
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
-        count, samples, lambda k: draw_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
+        count, SAMPLES, lambda k: draw_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
     )
     for edge in _EDGES:
         lines = tuple(_lines(shown.rows, sides, edge))
