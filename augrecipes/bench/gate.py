@@ -44,7 +44,7 @@ class Then:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RatioChange:
     """A ratio now over the ratio then: 1.3 is 30% slower; `low` and `high` hold what is not known of both."""
 
     middle: float
@@ -71,7 +71,7 @@ class Gate:
     side: str
     then: float
     now: float
-    change: Change
+    change: RatioChange
     of: Literal["time", "work"]
     outcome: Outcome
     step: str
@@ -229,16 +229,16 @@ def _judged(then: Then, time: Ratio, work: Ratio, limit: float) -> _Judged:
     return outcome, "work", then.work, work
 
 
-def change_of(then: Ratio, now: Ratio) -> Change:
+def change_of(then: Ratio, now: Ratio) -> RatioChange:
     """Two independent ratios: what is not known of each adds up as squares.
 
     >>> change_of(Ratio(1.0, 1.0, 1.0, ()), Ratio(1.3, 1.2, 1.4, ()))
-    Change(middle=1.3, low=1.2, high=1.4)
+    RatioChange(middle=1.3, low=1.2, high=1.4)
     """
     change = log(now.middle / then.middle)
     low = exp(change - sqrt(log(now.middle / now.low) ** 2 + log(then.high / then.middle) ** 2))
     high = exp(change + sqrt(log(now.high / now.middle) ** 2 + log(then.middle / then.low) ** 2))
-    return Change(*(round(value, 12) for value in (exp(change), low, high)))
+    return RatioChange(*(round(value, 12) for value in (exp(change), low, high)))
 
 
 def _one(side: SideRecord, then: Then, judged: _Judged, stock_ms: float) -> Gate:

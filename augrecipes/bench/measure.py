@@ -41,7 +41,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Turns:
+class Timings:
     """What `in_turns` found, in seconds, (works, rounds, batches) each.
 
     Attributes:
@@ -52,9 +52,9 @@ class Turns:
     wall: Times
     cpu: Times
 
-    def and_then(self, more: Turns) -> Turns:
+    def and_then(self, more: Timings) -> Timings:
         """These rounds, and more of the same."""
-        return Turns(*(np.concatenate(both, axis=1) for both in ((self.wall, more.wall), (self.cpu, more.cpu))))
+        return Timings(*(np.concatenate(both, axis=1) for both in ((self.wall, more.wall), (self.cpu, more.cpu))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Ratio:
 
 def in_turns(
     works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None, *, first: int = 0
-) -> Turns:
+) -> Timings:
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
@@ -91,7 +91,7 @@ def in_turns(
         progress: called with (rounds done, rounds).
         first: number of the first round, for `Work.after`.
     """
-    found = Turns(*(np.zeros((len(works), rounds, batches)) for _ in range(2)))
+    found = Timings(*(np.zeros((len(works), rounds, batches)) for _ in range(2)))
     for turn in range(rounds):
         passes = [work.start() for work in works]
         for batch in range(batches):
@@ -181,22 +181,22 @@ def _quantile(rounds: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RunSize:
     """How much is run: so many batches a pass, so many passes."""
 
     batches: int
     rounds: int
 
 
-def size_for(seconds: float, a_batch: float, batches: int) -> Size:
+def size_for(seconds: float, a_batch: float, batches: int) -> RunSize:
     """What fits into `seconds`, where one batch of everyone takes `a_batch`.
 
     Rounds come first: many short ones tell more than few long ones; below the fewest rounds passes get shorter, and
     no pass is shorter than one batch.
 
     >>> size_for(10, 0.01, 8), size_for(1, 0.1, 8), size_for(1, 1.0, 8)
-    (Size(batches=8, rounds=41), Size(batches=1, rounds=10), Size(batches=1, rounds=7))
+    (RunSize(batches=8, rounds=41), RunSize(batches=1, rounds=10), RunSize(batches=1, rounds=7))
     """
     most = 41
     fitting = max(1, min(batches, int(seconds / a_batch / FEWEST_ROUNDS)))
-    return Size(fitting, max(FEWEST_ROUNDS, min(most, int(seconds / a_batch / fitting))))
+    return RunSize(fitting, max(FEWEST_ROUNDS, min(most, int(seconds / a_batch / fitting))))

@@ -14,7 +14,7 @@ from augrecipes.bench.effects import effects
 from augrecipes.bench.feeding import Feeding, feeding
 from augrecipes.bench.hints import packing, quicker
 from augrecipes.bench.machine import Peak, machine
-from augrecipes.bench.measure import CONFIDENCE, Ratio, Size, Turns, Work, in_turns, mad, ratio, size_for, total
+from augrecipes.bench.measure import CONFIDENCE, Ratio, RunSize, Timings, Work, in_turns, mad, ratio, size_for, total
 from augrecipes.bench.record import SCHEMA_VERSION, Bench, RecipeRecord, SideRecord, Verdict
 from augrecipes.bench.scope import Scope
 from augrecipes.bench.sides import STOCK, Setting, Side, sides_of, stock_side, work_of
@@ -88,8 +88,8 @@ class _Run:
     batch_size: int
     advance: Parts
     cold: Evicted | None
-    size: Size = field(init=False)
-    times: Turns = field(init=False)
+    size: RunSize = field(init=False)
+    times: Timings = field(init=False)
 
 
 def bench(

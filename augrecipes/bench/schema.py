@@ -22,7 +22,7 @@ this page.
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class JsonKey:
     """One key of an object.
 
     Attributes:
@@ -60,14 +60,14 @@ def classes() -> list[type]:
     return found
 
 
-def keys(cls: type) -> list[Key]:
+def keys(cls: type) -> list[JsonKey]:
     """The keys of an object, with what the docstring says of each; empty where it says nothing.
 
     >>> keys(record.Stage)[2]
-    Key(name='ms', type=<class 'float'>, about='a sample.')
+    JsonKey(name='ms', type=<class 'float'>, about='a sample.')
     """
     hints, said = get_type_hints(cls), _said(cls)
-    return [Key(field.name, hints[field.name], said.get(field.name, "")) for field in fields(cls)]
+    return [JsonKey(field.name, hints[field.name], said.get(field.name, "")) for field in fields(cls)]
 
 
 def words(hint: Any) -> str:

@@ -12,14 +12,14 @@ from augrecipes.bench.measure import Work, mad
 from augrecipes.bench.sides import Setting, Side, compiled, with_pipeline, work_of
 from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.data.batches.collate import Collate
-from augrecipes.data.batches.rows import Rows
+from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.loading.arguments import choose_collate
 from augrecipes.data.packed import Packed
 from augrecipes.sources.watch import watched
 
-Kind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
+StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
 _COLLATE = "\x00collate"
-_KINDS: dict[str, Kind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
+_KINDS: dict[str, StageKind] = {"read": "read", "decode": "decode", SINK: "sink", _COLLATE: "collate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Stage:
         mad: of its time over the rounds, ms a sample.
     """
 
-    kind: Kind
+    kind: StageKind
     name: str
     ms: float
     mad: float
@@ -106,7 +106,7 @@ class _Clocked(Collate):
 
     clock: Clock = field(default_factory=Clock)
 
-    def __call__(self, samples: list[Any], rows: Rows | None = None) -> Any:
+    def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
         return self.clock.run(_COLLATE, super().__call__, (samples, rows), {})
 
 

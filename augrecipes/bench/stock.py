@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.lower import group
-from augrecipes.compiler.run.tiles import Bag
+from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
@@ -89,13 +89,13 @@ class StockPipeline:
             done["keypoints"] = np.asarray(done["keypoints"], np.float32)
         return done
 
-    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Bag:
+    def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> BagResult:
         """The tiles of a bag, one after another."""
         del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)
-        return Bag(out, tuple(range(len(tiles))))
+        return BagResult(out, tuple(range(len(tiles))))
 
 
 def made_of(step: Step) -> Any:

@@ -23,7 +23,7 @@ from augrecipes.bench.workers import gaps_of
 from augrecipes.data.batches.order import epoch_order
 from augrecipes.data.loading.arguments import choose_collate
 from augrecipes.data.loading.choice import Backend, named
-from augrecipes.data.loading.fetch import Reader
+from augrecipes.data.loading.fetch import FetchDataset
 from augrecipes.errors import LoaderError
 from augrecipes.machine import cores
 from augrecipes.progress import Parts
@@ -99,7 +99,7 @@ def sweep(read: Sequence[Swept], scope: Scope, advance: Parts | None = None) -> 
         advance(f"{one.recipe}, a first look", k, len(read))
         paces.append(_pace(one.dataset, scope))
     sizes = tuple(sorted(scope.sizes)) if scope.sizes else default_sizes(size_of_all, scope, max(paces))
-    run = _Run(scope, sizes, scope.rounds(sum(sizes) * max(paces)), advance, len(read))
+    run = _Sweeping(scope, sizes, scope.rounds(sum(sizes) * max(paces)), advance, len(read))
     with no_word_about_cores():
         points = [point for one in read for point in run.points(one)]
     found = Sweep(sizes, run.rounds, tuple(points), (), size_of_all, tuple(dict.fromkeys(run.left_out)))
@@ -129,7 +129,7 @@ def _pace(dataset: Any, scope: Scope) -> float:
 
 
 @dataclass
-class _Timed:
+class _TimedSetting:
     """A setting at a size."""
 
     backend: Backend
@@ -139,7 +139,7 @@ class _Timed:
 
 
 @dataclass
-class _Run:
+class _Sweeping:
     """What is under way."""
 
     scope: Scope
@@ -154,12 +154,12 @@ class _Run:
     def points(self, one: Swept) -> Iterator[Point]:
         """Of a recipe."""
         settings = self.scope.settings
-        if not Reader(one.dataset, choose_collate("default", one.dataset)).ours:
+        if not FetchDataset(one.dataset, choose_collate("default", one.dataset)).ours:
             settings = [setting for setting in settings if setting[0] != "threads"]
             self.left_out.append(f"{one.recipe}: threads: the dataset is not one that is known to be made for them")
         for size in self.sizes:
             with ExitStack() as stack:
-                timed = [_Timed(*setting, self._loader(one.dataset, size, setting)) for setting in settings]
+                timed = [_TimedSetting(*setting, self._loader(one.dataset, size, setting)) for setting in settings]
                 for each in timed:
                     stack.callback(each.batches.close)
                 for turn in range(1 + self.rounds):
@@ -176,7 +176,7 @@ class _Run:
             samples_per_epoch=size, persistent_workers=True,
         )  # fmt: skip
 
-    def _epoch(self, one: Swept, timed: _Timed, size: int) -> bool:
+    def _epoch(self, one: Swept, timed: _TimedSetting, size: int) -> bool:
         """Time one; False where the workers cannot go on."""
         if self.scope.cold is not None:
             order = epoch_order(len(one.dataset), 0, seed=self.scope.seed, shuffle=True, samples=size)
@@ -204,7 +204,7 @@ class _Run:
             self.advance(what, self.done + further, whole)
             self.said = perf_counter()
 
-    def _point(self, one: Swept, timed: _Timed, size: int) -> Point:
+    def _point(self, one: Swept, timed: _TimedSetting, size: int) -> Point:
         first, *rest = (float(gaps.sum()) for gaps in timed.epochs)
         seconds = median(rest)
         gaps = gaps_of(np.concatenate(timed.epochs[1:]))

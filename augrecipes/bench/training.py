@@ -28,7 +28,7 @@ _AHEAD = 2  # batches that are read ahead for each worker: torch's number, and t
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StepPart:
     """A part of a training step. Parts follow each other.
 
     Attributes:
@@ -73,7 +73,7 @@ class Training:
     step: str
     batch_size: int
     steps: int
-    parts: tuple[Part, ...]
+    parts: tuple[StepPart, ...]
 
     @property
     def name(self) -> str:
@@ -211,7 +211,7 @@ class _Course:
             step=self._train.text,
             batch_size=self._batch_size,
             steps=self.steps * len(self.passes),
-            parts=tuple(Part(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items()),
+            parts=tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items()),
         )
 
 

@@ -13,7 +13,7 @@ from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import report_once, width
 
 if TYPE_CHECKING:
-    from augrecipes.demo.run import Report
+    from augrecipes.demo.run import DemoReport
 
 
 def demo(
@@ -42,7 +42,7 @@ def demo(
         raise typer.Exit(1)
 
 
-def _as_json(found: Report) -> dict[str, Any]:
+def _as_json(found: DemoReport) -> dict[str, Any]:
     return {
         "ok": found.ok,
         "proofs": {what: [asdict(proof) for proof in proofs] for what, proofs in found.proofs.items()},

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.cli import tables
 from augrecipes.cli.terminal import paint
-from augrecipes.diff.differences import Change, Difference, Side, StepDifference
+from augrecipes.diff.differences import Change, ComparedRecipe, Difference, StepDifference
 from augrecipes.errors import counted
 
 _MARKS = {"added": "+", "removed": "-", "moved": ">", "changed": "~"}
@@ -21,7 +21,7 @@ def render(found: Difference, width: int | None = None) -> str:
     """A difference as aligned text, no wider than the terminal.
 
     >>> from augrecipes.diff import Change, Difference
-    >>> side = Side("tiny", "tiny.yaml", "0123456789abcdef")
+    >>> side = ComparedRecipe("tiny", "tiny.yaml", "0123456789abcdef")
     >>> layout = Change("output.layout", "chw", "hwc")
     >>> print(render(Difference(side, side, ("train",), settings=(layout,), alike=3), 80))
     A: tiny · tiny.yaml · digest 0123456789ab
@@ -47,7 +47,7 @@ def render(found: Difference, width: int | None = None) -> str:
     return f"{_painted(tables.render(report, width))}\n\n{_verdict(found)}"
 
 
-def _side(side: Side) -> str:
+def _side(side: ComparedRecipe) -> str:
     return f"{side.recipe} · {side.file} · digest {side.digest[:12]}"
 
 

@@ -16,7 +16,7 @@ _NARROWEST = 24  # of a last column; where it is less, the text stands below
 _DIGITS = 12  # of a digest: enough to tell recipes apart
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """Rows of text; the last column is wrapped."""
 
     title: str
@@ -62,7 +62,7 @@ def render(report: Mapping[str, Any], width: int | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
     """Children stand below their group, further in, so their label need not repeat the group's."""
     shown = []
     for row in rows:
@@ -70,19 +70,19 @@ def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         label = site if site.startswith(f"{row['name']}#") else f"{site} ({row['name']})"
         arguments = {name: value for name, value in row["arguments"].items() if value is not None}
         shown.append(("  " * row["depth"] + label, f"{row['p']:g}", text(arguments)))
-    return Table("Steps, with the arguments that take effect", ("step", "p", "arguments"), shown)
+    return TextTable("Steps, with the arguments that take effect", ("step", "p", "arguments"), shown)
 
 
-def _rules(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _rules(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
     shown = []
     for row in rows:
         shown.append((f"{row['rule']}", f"{row['contract']}", f"{row['before']} → {row['after'] or 'nothing'}"))
         if row["equation"]:
             shown.append(("", "", " ".join(row["equation"].split())))
-    return Table("Rules that fired", ("rule", "contract", "what it did"), shown)
+    return TextTable("Rules that fired", ("rule", "contract", "what it did"), shown)
 
 
-def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
     shown = []
     for row in rows:
         said = [f"= {row['stands_for']}"] if row["stands_for"] else []
@@ -91,37 +91,37 @@ def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
                 "by a quicker twin" + ("" if [row["step"]] == list(row["twins"]) else f": {', '.join(row['twins'])}")
             )
         shown.append((str(row["step"]), "; ".join(said)))
-    return Table("Plan", (), shown)
+    return TextTable("Plan", (), shown)
 
 
-def _stayed(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    return Table("Stayed as it is, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
+def _stayed(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    return TextTable("Stayed as it is, and why", (), [(str(row["site"]), str(row["why"])) for row in rows])
 
 
-def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    return Table("Who shares a draw", (), [(str(row["site"]), str(row["how"])) for row in rows])
+def _shared(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    return TextTable("Who shares a draw", (), [(str(row["site"]), str(row["how"])) for row in rows])
 
 
-def _derived(_: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+def _derived(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
     shown = []
     for row in rows:
         site = "  " * row["depth"] + str(row["site"]).rpartition("/")[2]
         becomes = "" if row["why"] == ONE_BY_ONE else f"{', '.join(row['becomes']) or 'nothing'}: "
         shown.append((site, f"{becomes}{row['why']}"))
-    return Table("Evaluation, derived from the training steps", ("training", "evaluation, and why"), shown)
+    return TextTable("Evaluation, derived from the training steps", ("training", "evaluation, and why"), shown)
 
 
-def _any(key: str, rows: Sequence[Any]) -> Table:
+def _any(key: str, rows: Sequence[Any]) -> TextTable:
     mappings = [row if isinstance(row, Mapping) else {"": row} for row in rows]
     headings = tuple(str(name) for name in mappings[0]) if mappings else ()
     shown = [tuple(text(row.get(name)) for name in headings) for row in mappings]
-    return Table(key.replace("_", " ").capitalize(), headings if any(headings) else (), shown)
+    return TextTable(key.replace("_", " ").capitalize(), headings if any(headings) else (), shown)
 
 
 _TIMED = {"steps": "before", "plan": "after"}
 
 
-def _with_times(table: Table, times: Sequence[float], rest: Mapping[str, float]) -> Table:
+def _with_times(table: TextTable, times: Sequence[float], rest: Mapping[str, float]) -> TextTable:
     """A column of milliseconds before the last, and rows for what is no step."""
     more = [("sink", rest["sink"]), ("overhead", rest["overhead"]), ("in all", rest["whole"])]
     texts = [f"{ms:.3f}" for ms in (*times, *(ms for _, ms in more))]
@@ -129,7 +129,7 @@ def _with_times(table: Table, times: Sequence[float], rest: Mapping[str, float])
     columns = len(table.headings or table.rows[0] if table.rows else ("", ""))
     rows = [*table.rows, *((what, *[""] * (columns - 1)) for what, _ in more)]
     headings = table.headings or ("step", *[""] * (columns - 1))
-    return Table(
+    return TextTable(
         table.title,
         (*headings[:-1], "ms".rjust(widest), headings[-1]),
         [(*row[:-1], text.rjust(widest), row[-1]) for row, text in zip(rows, texts, strict=True)],
@@ -147,7 +147,7 @@ def _measured(timing: Mapping[str, Any]) -> dict[str, str]:
 _TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed, "derived": _derived}
 
 
-def _drawn(table: Table, width: int) -> str:
+def _drawn(table: TextTable, width: int) -> str:
     """Title, head and aligned columns."""
     lines = [paint(table.title, "strong", sys.stdout)]
     if not table.rows:

@@ -17,7 +17,7 @@ from augrecipes.cli.terminal import complain, paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.flow import Dtype
-    from augrecipes.verify import Figure, Place, Verification
+    from augrecipes.verify import Figure, SampleRef, Verification
 
 _DTYPES: dict[str, tuple[Dtype, ...]] = {
     "uint8": ("uint8",),
@@ -176,7 +176,7 @@ def _row(figure: Figure) -> dict[str, str]:
     }
 
 
-def _where(place: Place | None) -> str:
+def _where(place: SampleRef | None) -> str:
     """Index, tile and epoch."""
     if place is None:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from augrecipes.compiler.prefix import brief, described
-from augrecipes.recipe.derive import Row, derive
+from augrecipes.recipe.derive import DerivedRow, derive
 from augrecipes.recipe.model import Recipe
 
 
@@ -37,7 +37,7 @@ def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
     return tuple(_listed(derive(recipe.steps, recipe.scales.plain()), 0)) if recipe.derived else ()
 
 
-def _listed(rows: Iterable[Row], depth: int) -> Iterator[DerivedStep]:
+def _listed(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedStep]:
     for row in rows:
         becomes = () if row.inner else tuple(brief(described(step)) for step in row.becomes)
         yield DerivedStep(row.step.site, depth, becomes, row.why)

@@ -96,7 +96,8 @@ def measure(
     (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], 'IntoSink(RandomCrop#1 + HorizontalFlip#1)')
     """
     plain, planned = (
-        _Timed(recipe.compile(mode, level, seed, threads=1), targets) for level in ("none", optimize or recipe.optimize)
+        _TimedPipeline(recipe.compile(mode, level, seed, threads=1), targets)
+        for level in ("none", optimize or recipe.optimize)
     )
     with quiet.held():
         for index in range(_FEWEST_SAMPLES):  # warm-up
@@ -119,7 +120,7 @@ def measure(
     return Measured(plain.times(), planned.times(), ratio, spread, samples, rounds)
 
 
-class _Timed:
+class _TimedPipeline:
     """A pipeline of its own whose steps are run by clocks: ordinary pipelines know nothing of them."""
 
     def __init__(self, pipeline: Pipeline, targets: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augrecipes.compiler.run.tiles import Bag, default_threads
+from augrecipes.compiler.run.tiles import BagResult, default_threads
 from augrecipes.data.batches.epoch import current
 from augrecipes.data.batches.memory import Result, room
 from augrecipes.data.batches.skips import Skipped
@@ -21,8 +21,7 @@ from augrecipes.data.picking import PICKS, Pick, pick_tiles
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.data.tables.problems import listed
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Bag as BagRule
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Bag, Recipe
 
 _log = logging.getLogger("augrecipes")
 Read = Callable[[int], npt.NDArray[np.uint8]]
@@ -49,7 +48,7 @@ class Picking:
 
 def picking(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Picking:
     """What is in force: the arguments that are given, and otherwise what the recipe says; ValueError for nonsense."""
-    rule = recipe.bag or BagRule()
+    rule = recipe.bag or Bag()
     how = cast("Pick", rule.pick if pick is None else pick)
     if how not in PICKS:
         raise ValueError(f"pick must be one of {', '.join(PICKS)}, got {how!r}")
@@ -93,7 +92,7 @@ def read_bag(
 
     try:
         pipeline: Any = ds.pipeline
-        bag: Bag = pipeline.bag(
+        bag: BagResult = pipeline.bag(
             virtual,
             epoch,
             picked.tolist(),
@@ -128,7 +127,7 @@ def _threads(ds: SampleDataset) -> int | None:
     return max(1, default_threads() // now.readers)
 
 
-def _check_enough(bag: Bag, least: int) -> None:
+def _check_enough(bag: BagResult, least: int) -> None:
     if len(bag.kept) < least:
         raise DataError(
             f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.data.batches.epoch import Clock, check_epoch, current
+from augrecipes.data.batches.epoch import EpochClock, check_epoch, current
 from augrecipes.data.batches.order import Indices, number_repeats
 from augrecipes.data.batches.profiled import named
-from augrecipes.data.batches.rows import Rows, Take
+from augrecipes.data.batches.rows import BatchRows, Take
 from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
 from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
@@ -81,7 +81,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **compile_options}
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
-        self.clock = Clock()
+        self.clock = EpochClock()
 
     def _hold(self, table: Columns, weights: Any, samples_per_epoch: int | None) -> None:
         """Take `table` as the rows to read. The last thing that a kind's `__init__` does."""
@@ -291,7 +291,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
-        found = named(self)._batch(rows, epoch, virtual, take or Rows(len(rows)).take(range(len(rows))))
+        found = named(self)._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         if found is None:
             return None
         batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}

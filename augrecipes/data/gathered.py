@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import torch
 
-from augrecipes.data.batches.rows import Rows
+from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.keys import Key
 from augrecipes.errors import DataError
 
@@ -22,10 +22,10 @@ class ReadsBatches(Protocol):
         """A batch, or None where they have to be read one after another."""
 
 
-def joined(parts: Sequence[Mapping[str, Any]], rows: Rows) -> dict[str, Any]:
+def joined(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:
     """One batch of parts that follow each other: tensors of some rows each, or lists.
 
-    >>> joined([{"label": torch.tensor([3]), "path": ["a"]}, {"label": torch.tensor([4]), "path": ["b"]}], Rows(2))
+    >>> joined([{"label": torch.tensor([3]), "path": ["a"]}, {"label": torch.tensor([4]), "path": ["b"]}], BatchRows(2))
     {'label': tensor([3, 4]), 'path': ['a', 'b']}
     """
     batch: dict[str, Any] = {}

@@ -18,9 +18,9 @@ from augrecipes.data.loading.choice import Backend, Choice, asked
 from augrecipes.data.loading.ledger import Ledger
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler, divided_twice
 from augrecipes.data.loading.passes import Pass
-from augrecipes.data.loading.place import Place
+from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.ranks import Ranks
-from augrecipes.data.loading.sampler import Plan, orders
+from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.data.loading.state import fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
@@ -135,7 +135,7 @@ class Loader(DataLoader[Any]):
             if torch_options.pop(name, None) is not None:
                 raise TypeError(f"the loader brings its own {name}; use {instead}")
         self._ranks = Ranks(rank, world_size)
-        plan = Plan(
+        plan = BatchSchedule(
             n=length(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
@@ -167,7 +167,7 @@ class Loader(DataLoader[Any]):
                 "prefetch_factor": ahead,
                 "timeout": timeout,
             }
-        self._plan, self._place = plan, Place(dataset)
+        self._plan, self._place = plan, LoaderPosition(dataset)
         self._sampler: Any = LoaderSampler(plan, self._place)
         budget = Budget(
             default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),

@@ -14,14 +14,14 @@ from augrecipes.sources.watch import stage
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
-Rows = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
 
 
-def items_of(store: Store, target: str, stored: Rows) -> Rows | None:
+def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None:
     """The item of each stored row, or None where one has none."""
     rows = store.tables[target].rows
     first = rows[stored]
-    return cast("Rows", first) if (rows[stored + 1] > first).all() else None
+    return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
 
 
 def gathers(pipeline: Pipeline, store: Store) -> bool:
@@ -31,7 +31,7 @@ def gathers(pipeline: Pipeline, store: Store) -> bool:
     return plain and pipeline.outputs == ("image",) and store.block("image") is not None
 
 
-def gathered(pipeline: Pipeline, store: Store, stored: Rows, take: Take) -> dict[str, Any] | None:
+def gathered(pipeline: Pipeline, store: Store, stored: RowNumbers, take: Take) -> dict[str, Any] | None:
     """The images of some stored rows, side by side; None where one is unreadable."""
     items, block = items_of(store, "image", stored), cast("npt.NDArray[np.uint8]", store.block("image"))
     if items is None:
@@ -49,7 +49,9 @@ def gathered(pipeline: Pipeline, store: Store, stored: Rows, take: Take) -> dict
     return {"image": sink.many(len(items), shape, fill, lambda shape, dtype: take("image", shape[1:], dtype))}
 
 
-def pairs(pipeline: Any, store: Store, stored: Rows, epoch: int, virtual: Rows, take: Take) -> dict[str, Any] | None:
+def pairs(
+    pipeline: Any, store: Store, stored: RowNumbers, epoch: int, virtual: RowNumbers, take: Take
+) -> dict[str, Any] | None:
     """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
     if pipeline.recipe.inputs.min_size is not None or store.format == "jpeg":
         return None

@@ -28,7 +28,7 @@ class Concat(ConcatDataset[Any]):
     def __init__(self, datasets: Sequence[Any]) -> None:
         super().__init__([part for member in datasets for part in _parts(member)])
         self._clocks = [next(iter(clocks(member)), None) for member in self.datasets]
-        self._keys = Keys.of(self.datasets)
+        self._keys = RepeatKeys.of(self.datasets)
         modes = {getattr(leaf, "mode", "eval") for leaf in leaves(self)}
         self._visits = Visits(len(self), quiet=modes == {"eval"})
         self.classes, self.class_to_idx = _shared_classes(self.datasets)
@@ -102,7 +102,7 @@ def concat(datasets: Sequence[Any]) -> Concat:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RepeatKeys:
     """Which repeats of its samples each part of a concat gives, so that no two parts make the same draws.
 
     Attributes:
@@ -114,7 +114,7 @@ class Keys:
     spans: tuple[int, ...]
 
     @classmethod
-    def of(cls, members: Sequence[Any]) -> Keys:
+    def of(cls, members: Sequence[Any]) -> RepeatKeys:
         """The keys of `members`, in order."""
         parts = [leaves(member) for member in members]
         numbers: list[int] = []
@@ -128,9 +128,9 @@ class Keys:
 
         Every number has a stretch of indices to itself, long enough for the longest part.
 
-        >>> [Keys((0, 1), (10, 10)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
+        >>> [RepeatKeys((0, 1), (10, 10)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
         [0, 1, 2, 3]
-        >>> [Keys((0, 1), (10, 4)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
+        >>> [RepeatKeys((0, 1), (10, 4)).repeat(part, again) for again in (0, 1) for part in (0, 1)]
         [0, 5, 4, 15]
         """
         parts = 1 + max(self.numbers)

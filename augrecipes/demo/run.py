@@ -33,7 +33,7 @@ Show = Callable[[str], AbstractContextManager[Progress]]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DemoFolders:
     """Where the demo's data lie.
 
     Attributes:
@@ -48,7 +48,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DemoReport:
     """What the demo found.
 
     Attributes:
@@ -58,7 +58,7 @@ class Report:
         seconds: what all of it took.
     """
 
-    data: Drawn
+    data: DemoFolders
     proofs: Mapping[str, tuple[Proof, ...]]
     grids: tuple[Path, ...]
     seconds: float
@@ -84,7 +84,7 @@ def run_demo(
     rows: int = 4,
     columns: int | None = None,
     progress: Show = lambda what: nullcontext(lambda done, total: None),
-) -> Report:
+) -> DemoReport:
     """Run the whole demo and write its files into `out`.
 
     Args:
@@ -121,7 +121,7 @@ def run_demo(
             out / "slides", bags=bags, seed=seed, shrink=shrink,
             progress=lambda k, _: advance(done + scenes + k, everything),
         )  # fmt: skip
-    data = Drawn(images, pairs, slides)
+    data = DemoFolders(images, pairs, slides)
     _say(
         console,
         f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three "
@@ -138,10 +138,10 @@ def run_demo(
 
     spent = perf_counter() - start
     console.print(next_steps(out, images.tissue, spent))
-    return Report(data, proofs, grids, spent)
+    return DemoReport(data, proofs, grids, spent)
 
 
-def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
+def _prove(data: DemoFolders, progress: Show, *, workers: int, spawn: bool) -> dict[str, tuple[Proof, ...]]:
     """Every kind of data, read in several ways."""
     tissue, pairs, slides = os.fspath(data.images.tissue), data.scenes.roots("hr", "lr"), os.fspath(data.slides)
     images = partial(ar.ImageFolder, tissue, "stained-tissue", optimize="exact")
@@ -156,7 +156,7 @@ def _prove(data: Drawn, progress: Show, *, workers: int, spawn: bool) -> dict[st
         return {what: tuple(prove(some, lambda _: advance(next(done), total))) for what, some in ways.items()}
 
 
-class _Shown(NamedTuple):
+class _GallerySheet(NamedTuple):
     """A recipe of the gallery, and data that suit it."""
 
     recipe: str
@@ -164,23 +164,23 @@ class _Shown(NamedTuple):
     masks: Path | None = None
 
 
-def _shown(data: Drawn) -> list[_Shown]:
+def _shown(data: DemoFolders) -> list[_GallerySheet]:
     """What is previewed."""
     images, roots = data.images, data.scenes.roots
     return [
-        _Shown("stained-tissue", images.tissue),
-        _Shown("segmentation", images.tissue, images.masks),
-        _Shown("detection", images.table),
-        *(_Shown(name, images.photos) for name in ("imagenet-train", "folder-128", "jpeg-crop-256")),
-        _Shown("sr-x4", roots("hr", "lr")),
-        _Shown("sr-multiscale", roots("hr", "x2", "lr")),
-        _Shown("real-esrgan-x4", roots("hr")),
-        _Shown(_BAG, data.slides),
+        _GallerySheet("stained-tissue", images.tissue),
+        _GallerySheet("segmentation", images.tissue, images.masks),
+        _GallerySheet("detection", images.table),
+        *(_GallerySheet(name, images.photos) for name in ("imagenet-train", "folder-128", "jpeg-crop-256")),
+        _GallerySheet("sr-x4", roots("hr", "lr")),
+        _GallerySheet("sr-multiscale", roots("hr", "x2", "lr")),
+        _GallerySheet("real-esrgan-x4", roots("hr")),
+        _GallerySheet(_BAG, data.slides),
     ]
 
 
 def _draw_grids(
-    folder: Path, data: Drawn, progress: Show, *, seed: int, rows: int, columns: int | None
+    folder: Path, data: DemoFolders, progress: Show, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
     """Write one preview a recipe, and some that show a recipe step by step."""
     shown = _shown(data)

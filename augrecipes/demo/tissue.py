@@ -20,7 +20,7 @@ from augrecipes.demo.brushes import Field, Random, Size, blur, grid, noise, ramp
 CLASSES = ("lymphocytes", "stroma", "tumour")
 
 
-class _Cell(NamedTuple):
+class _TissueCell(NamedTuple):
     """What nuclei of one cell type look like; lengths in px of a 20× scan, strengths relative to `darkness`."""
 
     name: str
@@ -36,9 +36,9 @@ class _Cell(NamedTuple):
 
 
 _CELLS = (
-    _Cell("tumour", 9.6, 0.17, (1.05, 1.6), 0.52, 0.46, 0.5, 1.1, 0.055, 1.03),
-    _Cell("fibroblast", 5.4, 0.16, (2.6, 5.0), 0.74, 0.22, 0.15, 0.0, 0.05, 1.7),
-    _Cell("lymphocyte", 5.6, 0.09, (1.0, 1.18), 0.86, 0.34, 0.2, 0.0, 0.03, 1.02),
+    _TissueCell("tumour", 9.6, 0.17, (1.05, 1.6), 0.52, 0.46, 0.5, 1.1, 0.055, 1.03),
+    _TissueCell("fibroblast", 5.4, 0.16, (2.6, 5.0), 0.74, 0.22, 0.15, 0.0, 0.05, 1.7),
+    _TissueCell("lymphocyte", 5.6, 0.09, (1.0, 1.18), 0.86, 0.34, 0.2, 0.0, 0.03, 1.02),
 )
 _NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # one more than the place in `_CELLS`
 CELL_TYPES = tuple(cell.name for cell in _CELLS)
@@ -156,7 +156,7 @@ def _share(field: Field, share: float, soft: float) -> Field:
 class _Nucleus(NamedTuple):
     """One placed nucleus: centre and half axes in px, direction of the long axis in radians."""
 
-    cell: _Cell
+    cell: _TissueCell
     x: float
     y: float
     long_px: float

@@ -76,7 +76,7 @@ class StepDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRecipe:
     """One of the recipes: its name, its file, and the digest of what it does."""
 
     recipe: str
@@ -99,8 +99,8 @@ class Difference:
         remarks: what is written differently and changes no sample.
     """
 
-    a: Side
-    b: Side
+    a: ComparedRecipe
+    b: ComparedRecipe
     modes: tuple[Mode, ...]
     settings: tuple[Change, ...] = ()
     steps: tuple[StepDifference, ...] = ()

@@ -50,7 +50,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Context:
+class _StepContext:
     """What steps inherit from where they stand."""
 
     facts: Facts
@@ -68,11 +68,11 @@ def meanings(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Meaning, ...]:
     [(0.5, True, (1,))]
     """
     scales: dict[str, int] = dict(recipe.scales)
-    return _all(steps, _Context(recipe.facts, scales, tuple(sorted(scales))), ())
+    return _all(steps, _StepContext(recipe.facts, scales, tuple(sorted(scales))), ())
 
 
 def _all(
-    steps: tuple[Step, ...], context: _Context, place: tuple[int, ...], *, one_of: bool = False
+    steps: tuple[Step, ...], context: _StepContext, place: tuple[int, ...], *, one_of: bool = False
 ) -> tuple[Meaning, ...]:
     weights = sum(chance(step) for step in steps) if one_of else 0.0
     befores = (None, *(step.site for step in steps))
@@ -82,13 +82,13 @@ def _all(
     )
 
 
-def _meaning(step: Step, context: _Context, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
+def _meaning(step: Step, context: _StepContext, place: tuple[int, ...], behind: str | None, weights: float) -> Meaning:
     values = _arguments(step)
     p = float(values.pop("p"))
     weight = p / weights if weights else None
     draws = _draws(step, p, weight)
     targets, share = tuple(sorted(step.target)) or context.targets, step.share or context.share
-    inside = _Context(context.facts, context.scales, targets, share, context.degrade or step.name == groups.DEGRADE)
+    inside = _StepContext(context.facts, context.scales, targets, share, context.degrade or step.name == groups.DEGRADE)
     if context.facts.scales and not step.steps and not context.degrade:  # a group's targets are its children's
         values |= {"target": list(targets), **_at(step, context, targets)}
     if context.facts.tiles and draws:
@@ -109,7 +109,7 @@ def _arguments(step: Step) -> dict[str, Any]:
     return values
 
 
-def _at(step: Step, context: _Context, targets: tuple[str, ...]) -> dict[str, str]:
+def _at(step: Step, context: _StepContext, targets: tuple[str, ...]) -> dict[str, str]:
     """The target whose pixels the numbers count; of those of one scale the first by name, as they count alike."""
     record = capability(step.name)
     if record is None or not record.pixels:

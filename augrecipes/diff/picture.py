@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from augrecipes.data.reading.listing import Data, StrPath, words_of
 from augrecipes.data.reading.sample import open_data
-from augrecipes.diff.samples import Drawn, Side, draw_sample
+from augrecipes.diff.samples import ComparedSample, RecipeRun, draw_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import cell_of_output, output_aspect
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
-from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
+from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.metrics import number
@@ -77,7 +77,7 @@ def draw(
     sides = []
     for name, recipe in (("A", a), ("B", b)):
         pipeline = recipe.compile(mode, optimize, seed)
-        sides.append(Side(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
+        sides.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
     first, second = sides
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
@@ -102,14 +102,14 @@ def draw(
 class _Compared:
     """One target of one sample, as it is shown."""
 
-    drawn: Drawn
+    drawn: ComparedSample
     name: str
     source: Picture
     a: Picture
     b: Picture
 
 
-def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
+def _compared(one: ComparedSample, name: str, first: RecipeRun, second: RecipeRun) -> _Compared:
     source = one.given.images[first.pipeline.origins[name]]
     a, b = (
         picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
@@ -118,7 +118,7 @@ def _compared(one: Drawn, name: str, first: Side, second: Side) -> _Compared:
     return _Compared(one, name, picture_of_input(source), a, b)
 
 
-def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
+def _row(one: _Compared, layout: SheetLayout, first: RecipeRun, second: RecipeRun) -> SheetRow:
     given, path = one.drawn.given, Path(one.drawn.given.path)
     source = Cell(layout.fitted(one.source), f"source · {size_text(one.source)}", quiet=True)
     cells = [
@@ -130,10 +130,10 @@ def _row(one: _Compared, layout: Layout, first: Side, second: Side) -> Row:
     target = [one.name] if first.recipe.facts.scales else []
     tile = [f"tile {given.tile}"] if first.recipe.facts.tiles else []
     notes = [*target, f"index {given.index}", *tile, *_beside(one.drawn)]
-    return Row(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
+    return SheetRow(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
 
 
-def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layout: Layout) -> Cell:
+def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: RecipeRun, layout: SheetLayout) -> Cell:
     """A target as it came out, with mask, boxes and keypoints over images."""
     caption = f"{side.name} · {size_text(picture)} · {out[name].dtype}"
     if side.recipe.facts.annotated:
@@ -141,7 +141,7 @@ def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: Side, layo
     return Cell(layout.fitted(picture), caption)
 
 
-def _apart(one: _Compared, layout: Layout) -> Cell:
+def _apart(one: _Compared, layout: SheetLayout) -> Cell:
     """The difference of both as they are shown; an empty cell where their sizes differ."""
     if one.a.shape != one.b.shape:
         empty = ink(np.zeros((layout.cell_height, layout.cell_width), np.float32))
@@ -154,7 +154,7 @@ def _apart(one: _Compared, layout: Layout) -> Cell:
     return Cell(layout.fitted(difference), caption, quiet=not most)
 
 
-def _beside(drawn: Drawn) -> Iterator[str]:
+def _beside(drawn: ComparedSample) -> Iterator[str]:
     """What else came out differently: labels of masks, boxes, keypoints."""
     for name in ("mask", "boxes", "keypoints"):
         if any(name not in out for out in drawn.outputs):

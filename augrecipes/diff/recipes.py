@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from augrecipes.diff import settings
-from augrecipes.diff.differences import Change, Difference, Draws, Placed, Side, StepDifference
+from augrecipes.diff.differences import Change, ComparedRecipe, Difference, Draws, Placed, StepDifference
 from augrecipes.diff.equivalent import equivalent
 from augrecipes.diff.matching import match, pair_off
 from augrecipes.diff.meaning import Meaning, equal, meanings, plain
@@ -64,8 +64,8 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     )  # fmt: skip
 
 
-def _side(recipe: Recipe) -> Side:
-    return Side(recipe.name, recipe.file, recipe.digest)
+def _side(recipe: Recipe) -> ComparedRecipe:
+    return ComparedRecipe(recipe.name, recipe.file, recipe.digest)
 
 
 def _section(a: tuple[Meaning, ...], b: tuple[Meaning, ...]) -> list[_Pair]:

@@ -13,7 +13,7 @@ from augrecipes.recipe.model import Recipe
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RecipeRun:
     """One recipe, compiled.
 
     Attributes:
@@ -30,14 +30,14 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ComparedSample:
     """One sample, and what each recipe makes of it."""
 
     given: Sample
     outputs: tuple[dict[str, Any], ...]
 
 
-def draw_sample(sides: Sequence[Side], k: int, epoch: int) -> Drawn:
+def draw_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
     """Read a sample for every recipe, and run it.
 
     Args:
@@ -59,4 +59,4 @@ def draw_sample(sides: Sequence[Side], k: int, epoch: int) -> Drawn:
         outputs = [one.run(side.pipeline, epoch) for one, side in zip(given, sides, strict=True)]
     except DataError as error:
         raise error if error.path else error.with_path(first.path) from None
-    return Drawn(first, tuple(outputs))
+    return ComparedSample(first, tuple(outputs))

@@ -9,7 +9,7 @@ from augrecipes.lint import sizes
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.sizes import Size, to_sides
+from augrecipes.ops.sizes import SizeBounds, to_sides
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -63,7 +63,7 @@ def _stretch(aspect: Aspect | None) -> tuple[float, float, bool] | None:
     return None if aspect is None else (aspect.low, aspect.high, aspect.framed)
 
 
-def _after(step: Step, aspect: Aspect | None, size: Size) -> Aspect | None:
+def _after(step: Step, aspect: Aspect | None, size: SizeBounds) -> Aspect | None:
     p = chance(step)
     if p <= 0 or aspect is None:
         return aspect
@@ -78,7 +78,7 @@ def _join(one: Aspect | None, other: Aspect | None) -> Aspect | None:
     return Aspect(low, high, one.framed, one.whole and other.whole)
 
 
-def _acting(step: Step, aspect: Aspect, size: Size) -> Aspect | None:
+def _acting(step: Step, aspect: Aspect, size: SizeBounds) -> Aspect | None:
     match step.name:
         case groups.SEQUENTIAL:
             inner: Aspect | None = aspect
@@ -96,7 +96,7 @@ def _acting(step: Step, aspect: Aspect, size: Size) -> Aspect | None:
     return _alone(step, aspect, size)
 
 
-def _alone(step: Step, aspect: Aspect, size: Size) -> Aspect | None:
+def _alone(step: Step, aspect: Aspect, size: SizeBounds) -> Aspect | None:
     record = capability(step.name)
     if record is None:
         return None

@@ -9,7 +9,7 @@ from augrecipes.lint.grids import on_one_grid
 from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.lint.sizes import along
 from augrecipes.ops.capabilities import claims
-from augrecipes.ops.sizes import Size
+from augrecipes.ops.sizes import SizeBounds
 from augrecipes.ops.warps import rotate
 from augrecipes.recipe.model import Recipe, Step
 
@@ -54,7 +54,7 @@ def _exposes(step: Step) -> bool:
     return any(interval("symmetric", values.get(name)) not in (None, (0, 0)) for name in claims(step.name).turns)
 
 
-def _hidden(turn: Step, size: Size, crop: Step) -> bool:
+def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     """Whether a central crop stays inside every turned picture."""
     if claims(turn.name).warp is not rotate or claims(crop.name).crops != "centre" or not size.declared:
         return False

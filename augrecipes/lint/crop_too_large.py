@@ -8,7 +8,7 @@ from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.lint.sizes import after, along
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.groups import SEQUENTIAL
-from augrecipes.ops.sizes import Size
+from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -21,7 +21,7 @@ def check(recipe: Recipe) -> Findings:
             yield from _inside(step, size, unit)
 
 
-def _inside(step: Step, size: Size, unit: str) -> Findings:
+def _inside(step: Step, size: SizeBounds, unit: str) -> Findings:
     if step.is_group:
         for child in step.steps:
             yield from _inside(child, size, unit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from augrecipes.lint.drift import both
 from augrecipes.lint.record import Finding, Findings, Lint
 from augrecipes.lint.sizes import along, arriving
-from augrecipes.ops.sizes import Size
+from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
 
@@ -21,7 +21,7 @@ def check(recipe: Recipe) -> Findings:
             yield Finding(f"{message}; end both at one size, or write `eval: derived`", step)
 
 
-def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Size, Step | None]:
+def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[SizeBounds, Step | None]:
     """The size behind the steps, and the step that decides it."""
     size, decides = arriving(recipe), None
     for step, before, then in along(recipe, steps):
@@ -29,7 +29,7 @@ def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[Size, Step | None]:
     return size, decides
 
 
-def _shown(size: Size) -> str:
+def _shown(size: SizeBounds) -> str:
     return f"{size.low[0]:g} × {size.low[1]:g}"
 
 

@@ -8,17 +8,17 @@ from math import inf
 from augrecipes.lint.arguments import arguments, chance
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.sizes import UNKNOWN, Size
+from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
 
-def arriving(recipe: Recipe) -> Size:
+def arriving(recipe: Recipe) -> SizeBounds:
     """What a recipe declares of its images; of a pair, of its coarsest target."""
     least = recipe.inputs.min_size
-    return UNKNOWN if least is None else Size(least, (inf, inf), True)
+    return UNKNOWN if least is None else SizeBounds(least, (inf, inf), True)
 
 
-def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, Size, Size]]:
+def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, SizeBounds, SizeBounds]]:
     """Each step of a section, with what is known of the size before it and after it."""
     size = arriving(recipe)
     for step in steps:
@@ -26,7 +26,7 @@ def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, Size,
         yield step, before, size
 
 
-def after(step: Step, size: Size) -> Size:
+def after(step: Step, size: SizeBounds) -> SizeBounds:
     """What is known after `step`, which may not act."""
     p = chance(step)
     if p <= 0:
@@ -35,7 +35,7 @@ def after(step: Step, size: Size) -> Size:
     return acted if p >= 1 else acted.join(size)
 
 
-def acting(step: Step, size: Size) -> Size:
+def acting(step: Step, size: SizeBounds) -> SizeBounds:
     """What is known after `step` has acted."""
     match step.name:
         case groups.SEQUENTIAL:
@@ -54,7 +54,7 @@ def acting(step: Step, size: Size) -> Size:
     return size if record.size is None else record.size(arguments(step), size)
 
 
-def _joined(ends: list[Size], otherwise: Size) -> Size:
+def _joined(ends: list[SizeBounds], otherwise: SizeBounds) -> SizeBounds:
     if not ends:
         return otherwise
     whole = ends[0]

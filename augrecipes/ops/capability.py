@@ -11,14 +11,14 @@ from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
 from augrecipes.ops.warps import Warp
 
-Kind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
+StepKind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
 # How one draw serves images of one scene on several grids.
 Grids = Literal["same", "alike", "never"]
 
 Resizes = Literal["whole", "window", "target"]
 Crops = Literal["centre", "anywhere", "placed"]
-Effect = Literal["field", "padding", "compression", "noise"]
+EffectKind = Literal["field", "padding", "compression", "noise"]
 Chroma = Literal["drops", "swaps", "turns"]
 
 Gain = float | Callable[[Mapping[str, Any]], float | None] | None
@@ -102,7 +102,7 @@ class Capability:
     """
 
     name: str
-    kind: Kind = "opaque"
+    kind: StepKind = "opaque"
     random: bool = True
     steady_when: Callable[[Mapping[str, Any]], bool] | None = None
     statistics: str = ""
@@ -135,7 +135,7 @@ class Capability:
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
     needs: Literal["boxes", "mask"] | None = None
-    effect: Effect | None = None
+    effect: EffectKind | None = None
     chroma: Chroma | None = None
     chroma_when: Callable[[Mapping[str, Any]], bool] | None = None
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
@@ -158,7 +158,7 @@ class Capability:
         """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
         return self.crops is not None and self.resizes is None and self.size is to_sides
 
-    def kind_for(self, arguments: Mapping[str, Any]) -> Kind:
+    def kind_for(self, arguments: Mapping[str, Any]) -> StepKind:
         """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
         return self.kind if self.when is None or self.when(arguments) else "opaque"
 

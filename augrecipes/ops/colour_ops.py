@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 Params: TypeAlias = Mapping[str, Any]
-Row: TypeAlias = tuple[float, float, float, float]
-Rows: TypeAlias = tuple[Row, Row, Row]
+MatrixRow: TypeAlias = tuple[float, float, float, float]
+ColourMatrix: TypeAlias = tuple[MatrixRow, MatrixRow, MatrixRow]
 
 # BT.601 luma as cv2.COLOR_RGB2GRAY has it.
 LUMA = (0.299, 0.587, 0.114)
@@ -26,7 +26,7 @@ class Linear(NamedTuple):
         truncates: on uint8 the step drops the fraction; otherwise it rounds.
     """
 
-    rows: Rows
+    rows: ColourMatrix
     truncates: bool
 
 
@@ -47,12 +47,12 @@ Operation: TypeAlias = Linear | Contrast | Hue
 Operations: TypeAlias = Callable[[Any, Params, float], list[Operation] | None]
 
 
-def gain(factor: float, offset: float = 0.0) -> Rows:
+def gain(factor: float, offset: float = 0.0) -> ColourMatrix:
     """Every channel times `factor`, plus `offset` of full scale."""
     return (factor, 0.0, 0.0, offset), (0.0, factor, 0.0, offset), (0.0, 0.0, factor, offset)
 
 
-def saturation(factor: float) -> Rows:
+def saturation(factor: float) -> ColourMatrix:
     """Every pixel moved away from its own luma.
 
     >>> saturation(0.0)[2]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Fault = tuple[str, str] | None
-Rule = Callable[[Mapping[str, Any]], Fault]
+ArgumentRule = Callable[[Mapping[str, Any]], Fault]
 
 
 def _pair(value: Any, low: float | None = None) -> tuple[float, float]:
@@ -199,7 +199,7 @@ def _crop_from_borders(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _region(name: str) -> Rule:
+def _region(name: str) -> ArgumentRule:
     def rule(a: Mapping[str, Any]) -> Fault:
         x0, y0, x1, y1 = a[name]
         if x0 < x1 and y0 < y1 and min(x0, y0) >= 0 and max(x1, y1) <= 1:
@@ -261,7 +261,7 @@ def _nothing(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ArgumentRule] = {
     "AdditiveNoise": _additive_noise,
     "AdvancedBlur": _advanced_blur,
     "Affine": _affine,

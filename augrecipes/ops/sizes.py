@@ -11,7 +11,7 @@ from augrecipes.ops.intervals import interval
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SizeBounds:
     """Bounds of (height, width) in px.
 
     Attributes:
@@ -29,50 +29,50 @@ class Size:
         """Whether every image has the same size."""
         return self.low == self.high
 
-    def join(self, other: Size) -> Size:
+    def join(self, other: SizeBounds) -> SizeBounds:
         """What is known of an image that has one or the other size."""
         low = (min(self.low[0], other.low[0]), min(self.low[1], other.low[1]))
         high = (max(self.high[0], other.high[0]), max(self.high[1], other.high[1]))
-        return Size(low, high, self.declared and other.declared)
+        return SizeBounds(low, high, self.declared and other.declared)
 
 
-UNKNOWN = Size()
+UNKNOWN = SizeBounds()
 Arguments: TypeAlias = Mapping[str, Any]
 # (arguments with defaults merged, bounds before the step) → bounds after it has acted.
-Bounds: TypeAlias = Callable[[Arguments, Size], Size]
+Bounds: TypeAlias = Callable[[Arguments, SizeBounds], SizeBounds]
 
 
-def fixed(height: float, width: float) -> Size:
+def fixed(height: float, width: float) -> SizeBounds:
     """The size of every image after a step that decides it."""
-    return Size((height, width), (height, width), True)
+    return SizeBounds((height, width), (height, width), True)
 
 
-def to_sides(values: Arguments, size: Size) -> Size:
+def to_sides(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Exactly `height` × `width`."""
     return fixed(values["height"], values["width"])
 
 
-def to_box(values: Arguments, size: Size) -> Size:
+def to_box(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Exactly the box."""
     return fixed(values["y_max"] - values["y_min"], values["x_max"] - values["x_min"])
 
 
-def to_size(values: Arguments, size: Size) -> Size:
+def to_size(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Exactly `size`."""
     height, width = values["size"]
     return fixed(height, width)
 
 
-def shorter_side(values: Arguments, size: Size) -> Size:
+def shorter_side(values: Arguments, size: SizeBounds) -> SizeBounds:
     """The shorter side is `max_size`."""
     sides = _sides(values.get("max_size"))
-    return Size((min(sides), min(sides)), (inf, inf), True) if sides else UNKNOWN
+    return SizeBounds((min(sides), min(sides)), (inf, inf), True) if sides else UNKNOWN
 
 
-def longer_side(values: Arguments, size: Size) -> Size:
+def longer_side(values: Arguments, size: SizeBounds) -> SizeBounds:
     """The longer side is `max_size`."""
     sides = _sides(values.get("max_size"))
-    return Size((1, 1), (max(sides), max(sides))) if sides else UNKNOWN
+    return SizeBounds((1, 1), (max(sides), max(sides))) if sides else UNKNOWN
 
 
 def _sides(value: Any) -> list[float]:
@@ -81,7 +81,7 @@ def _sides(value: Any) -> list[float]:
     return [side for side in value if isinstance(side, int | float)] if isinstance(value, list | tuple) else []
 
 
-def pad_to(values: Arguments, size: Size) -> Size:
+def pad_to(values: Arguments, size: SizeBounds) -> SizeBounds:
     """At least `min_height` × `min_width`, or up to a multiple."""
     height, width = values.get("min_height"), values.get("min_width")
     if height is None or width is None:  # padded to a multiple
@@ -89,15 +89,15 @@ def pad_to(values: Arguments, size: Size) -> Size:
     least = (float(height), float(width))
     low = (max(size.low[0], least[0]), max(size.low[1], least[1]))
     high = (max(size.high[0], least[0]), max(size.high[1], least[1]))
-    return Size(low, high, True)
+    return SizeBounds(low, high, True)
 
 
-def pad(values: Arguments, size: Size) -> Size:
+def pad(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Larger, by how much is not said."""
     return replace(size, high=(inf, inf))
 
 
-def scaled(values: Arguments, size: Size) -> Size:
+def scaled(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Times a factor of `scale_limit`."""
     span = interval("symmetric", values.get("scale_limit"))
     if span is None:
@@ -105,18 +105,18 @@ def scaled(values: Arguments, size: Size) -> Size:
     # RandomScale rounds; one pixel is left for that.
     low = tuple(max(1, side * (1 + span[0]) - 1) for side in size.low)
     high = tuple(side * (1 + span[1]) + 1 for side in size.high)
-    return Size((low[0], low[1]), (high[0], high[1]), size.declared)
+    return SizeBounds((low[0], low[1]), (high[0], high[1]), size.declared)
 
 
-def turned(values: Arguments, size: Size) -> Size:
+def turned(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Height and width may change places."""
     low, high = min(size.low), max(size.high)
-    return Size((low, low), (high, high), size.declared)
+    return SizeBounds((low, low), (high, high), size.declared)
 
 
-def transposed(values: Arguments, size: Size) -> Size:
+def transposed(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Height and width change places."""
-    return Size(size.low[::-1], size.high[::-1], size.declared)
+    return SizeBounds(size.low[::-1], size.high[::-1], size.declared)
 
 
 def kept_if(argument: str, kept: bool) -> Bounds:
@@ -124,6 +124,6 @@ def kept_if(argument: str, kept: bool) -> Bounds:
     return lambda values, size: size if bool(values.get(argument)) is kept else UNKNOWN
 
 
-def unpredictable(values: Arguments, size: Size) -> Size:
+def unpredictable(values: Arguments, size: SizeBounds) -> SizeBounds:
     """Nothing is known: the sample decides."""
     return UNKNOWN

@@ -25,7 +25,7 @@ _kept: dict[Path, dict[str, list[str]]] = {}
 _lock = threading.Lock()  # threads may check recipes at the same time
 
 
-class Verdict(NamedTuple):
+class SavedVerdict(NamedTuple):
     """What is known of one step: the refusal, or None where the class takes it."""
 
     refusal: Refusal | None
@@ -42,12 +42,12 @@ def key(name: str, arguments: Mapping[str, Any], p: float | None, edition: str) 
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def look_up(key: str) -> Verdict | None:
+def look_up(key: str) -> SavedVerdict | None:
     """What earlier runs found, or None."""
     with contextlib.suppress(OSError):
         found = _read(file()).get(key)
         if found is not None:
-            return Verdict(Refusal(found[0], found[1]) if found else None)
+            return SavedVerdict(Refusal(found[0], found[1]) if found else None)
     return None
 
 

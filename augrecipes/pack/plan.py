@@ -12,7 +12,7 @@ from augrecipes.recipe.model import Mode, Recipe, Step
 
 
 @dataclass(frozen=True)
-class Plan:
+class BakedSteps:
     """What is baked.
 
     Attributes:
@@ -63,7 +63,7 @@ class Plan:
 
 def plan_pack(
     recipe: Recipe, *, mode: Mode | None = None, epochs: int | None = None, through: str | None = None, seed: int = 0
-) -> Plan:
+) -> BakedSteps:
     """Choose the steps.
 
     Args:
@@ -96,7 +96,7 @@ def plan_pack(
     serves = both if mode is None else (mode,)
     where = f"the {mode} section" if mode else "both sections" if len(serves) > 1 else "the recipe"
     why = f"{where} can begin with what draws nothing" if count else _why_none(recipe, steps, mode)
-    return Plan(recipe, mode or "train", serves, count, 0, seed, why)
+    return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
 
 
 def _why_none(recipe: Recipe, steps: tuple[Step, ...], mode: Mode | None) -> str:
@@ -108,7 +108,7 @@ def _why_none(recipe: Recipe, steps: tuple[Step, ...], mode: Mode | None) -> str
     return f"the sections of {recipe.name!r} begin differently: whole pictures are kept{section}"
 
 
-def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> Plan:
+def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> BakedSteps:
     steps = recipe.steps
     if through is not None:
         count, chosen = _place(steps, through) + 1, f"{through} was asked for as the last step"
@@ -121,7 +121,7 @@ def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> 
     left = ", ".join(step.site for step in steps[count:]) or "none"
     draws = not all(draws_nothing(step) for step in steps[:count])
     why = f"{chosen}; left to do in training: {left}"
-    return Plan(recipe, "train", ("train",), count, epochs if draws else 0, seed, why)
+    return BakedSteps(recipe, "train", ("train",), count, epochs if draws else 0, seed, why)
 
 
 def _place(steps: tuple[Step, ...], name: str) -> int:

@@ -13,13 +13,13 @@ import numpy as np
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.packed_match import LAYOUT, declared
 from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data, Listing
+from augrecipes.data.reading.listing import Data, DataListing
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
-from augrecipes.pack.plan import Plan, plan_pack
-from augrecipes.pack.size import Size, size_of
+from augrecipes.pack.plan import BakedSteps, plan_pack
+from augrecipes.pack.size import StoreSize, size_of
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
@@ -43,12 +43,12 @@ class Packing:
         unreadable: inputs without pixels; filled by `write`.
     """
 
-    plan: Plan
-    given: Listing
+    plan: BakedSteps
+    given: DataListing
     out: Path
     rows: int
     baker: Baker
-    size: Size
+    size: StoreSize
     unreadable: tuple[Unreadable, ...] = ()
 
 

@@ -23,7 +23,7 @@ Key = tuple[tuple[int, int, int], ...]  # height, width and bytes a sample, of e
 
 
 @dataclass(frozen=True)
-class Size:
+class StoreSize:
     """What is known of a store before it is written.
 
     Attributes:
@@ -39,13 +39,13 @@ class Size:
     unreadable: int = 0
 
 
-def size_of(baker: Baker, rows: int) -> Size:
+def size_of(baker: Baker, rows: int) -> StoreSize:
     """The size of a store of `rows` rows: from headers, and from the steps run on empty pictures of those sizes."""
     units = baker.table.units
     chosen = _spread(units, _HEADERS)
     keys, unreadable = _keys(baker, chosen)
     if not keys:
-        return Size(0, False, None, unreadable)
+        return StoreSize(0, False, None, unreadable)
     counts = Counter(keys)
     tried = [list(counts)[i] for i in _spread(len(counts), _SIZES)]
     made = {key: _shapes(baker, key) for key in tried}
@@ -57,7 +57,7 @@ def size_of(baker: Baker, rows: int) -> Size:
     one = float(pixels) / total * len(keys) / len(chosen)
     if baker.format == "jpeg":
         one = _encoded(baker, one, units)
-    return Size(int(rows * (one + _PER_ROW)), exact, channels.pop() if len(channels) == 1 else None, unreadable)
+    return StoreSize(int(rows * (one + _PER_ROW)), exact, channels.pop() if len(channels) == 1 else None, unreadable)
 
 
 def _spread(n: int, most: int) -> list[int]:

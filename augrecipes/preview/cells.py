@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 from augrecipes.data.reading.sample import Sample
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
 from augrecipes.preview.overlay import corners_px, draw_boxes, draw_keypoints, draw_mask
-from augrecipes.preview.sheet import Cell, Layout
+from augrecipes.preview.sheet import Cell, SheetLayout
 from augrecipes.recipe.model import Output, Recipe
 
 
-def cell_of_source(sample: Sample, recipe: Recipe, layout: Layout, classes: Sequence[str] = ()) -> Cell:
+def cell_of_source(sample: Sample, recipe: Recipe, layout: SheetLayout, classes: Sequence[str] = ()) -> Cell:
     """The source as it was read, with its mask, boxes and keypoints."""
     picture = picture_of_input(sample.images["image"])
     return Cell(_decorated(picture, sample.rest, recipe, layout, classes), "source", quiet=True)
 
 
 def cell_of_output(
-    out: Mapping[str, Any], recipe: Recipe, layout: Layout, header: str, classes: Sequence[str] = ()
+    out: Mapping[str, Any], recipe: Recipe, layout: SheetLayout, header: str, classes: Sequence[str] = ()
 ) -> Cell:
     """What a pipeline returned, with the targets that it returned."""
     return Cell(_decorated(picture_of_output(out["image"], recipe.output), out, recipe, layout, classes), header)
 
 
-def cell_of_stage(label: str, image: NDArray[Any], before: NDArray[Any], layout: Layout) -> Cell:
+def cell_of_stage(label: str, image: NDArray[Any], before: NDArray[Any], layout: SheetLayout) -> Cell:
     """The picture after one step; its header is grey where the step changed nothing."""
     same = image.shape == before.shape and bool(np.array_equal(image, before))
     return Cell(layout.fitted(picture_of_input(image)), header_after(label, same), quiet=same)
@@ -69,7 +69,7 @@ def output_aspect(
 
 
 def _decorated(
-    picture: Picture, targets: Mapping[str, Any], recipe: Recipe, layout: Layout, classes: Sequence[str]
+    picture: Picture, targets: Mapping[str, Any], recipe: Recipe, layout: SheetLayout, classes: Sequence[str]
 ) -> Picture:
     height, width = picture.shape[:2]
     fitted, scale = fit_into(picture, layout.cell_height, layout.cell_width)

@@ -36,7 +36,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PanelGroup:
     """Panels of one scene at one scale, side by side.
 
     Attributes:
@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ScenePanels:
     """One block of a sheet.
 
     Attributes:
@@ -65,7 +65,7 @@ class Scene:
     """
 
     whole: Picture
-    groups: Sequence[Group]
+    groups: Sequence[PanelGroup]
     caption: str = ""
     notes: Sequence[str] = ()
     header: str = ""
@@ -156,7 +156,7 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
     return max(round(largest[0] * fit), 1), max(round(largest[1] * fit), 1)
 
 
-def draw_scene(scene: Scene, layout: PanelLayout) -> NDArray[np.uint8]:
+def draw_scene(scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
     """The scene as a block of a sheet, uint8 h×w×3."""
     lines = -(-len(scene.groups) // layout.across)
     notes = [note for note in scene.notes if note]
@@ -179,7 +179,7 @@ def draw_scene(scene: Scene, layout: PanelLayout) -> NDArray[np.uint8]:
     return block
 
 
-def _draw_group(block: NDArray[np.uint8], group: Group, layout: PanelLayout, y: int, x: int) -> None:
+def _draw_group(block: NDArray[np.uint8], group: PanelGroup, layout: PanelLayout, y: int, x: int) -> None:
     at = x
     if group.tag is not None:
         name, number = group.tag

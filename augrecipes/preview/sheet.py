@@ -40,7 +40,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """One line of cells, and the two lines of text under its first.
 
     Attributes:
@@ -59,7 +59,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SheetLayout:
     """Sizes of a sheet's cells, px."""
 
     columns: int
@@ -75,13 +75,13 @@ class Layout:
         """A picture at the largest size that a cell holds, proportions kept."""
         return fit_into(picture, self.cell_height, self.cell_width)[0]
 
-    def row_height(self, row: Row) -> int:
+    def row_height(self, row: SheetRow) -> int:
         """Height of a row with its header and its caption."""
         caption = _CAPTION if row.caption or row.note else 0
         return (HEADER if row.headers else 0) + self.cell_height + caption + _BETWEEN
 
 
-def layout_for(columns: int, aspect: float, largest: int = 256) -> Layout:
+def layout_for(columns: int, aspect: float, largest: int = 256) -> SheetLayout:
     """The largest cells, at most `largest` px wide, that let `columns` of them fit the sheet.
 
     Many columns make the sheet wider than `MAX_WIDTH_PX` rather than cells smaller than 96 px.
@@ -92,16 +92,16 @@ def layout_for(columns: int, aspect: float, largest: int = 256) -> Layout:
         largest: px.
 
     >>> layout_for(7, 1.0)
-    Layout(columns=7, cell_height=256, cell_width=256)
+    SheetLayout(columns=7, cell_height=256, cell_width=256)
     """
     room = (MAX_WIDTH_PX - 2 * MARGIN + GAP) // columns - GAP
     width = min(max(room, 96), largest)
-    return Layout(columns, max(round(width * aspect), 24), width)
+    return SheetLayout(columns, max(round(width * aspect), 24), width)
 
 
 def compose(
-    layout: Layout,
-    rows: Sequence[Row],
+    layout: SheetLayout,
+    rows: Sequence[SheetRow],
     *,
     title: str,
     lines: Sequence[str] = (),
@@ -210,7 +210,7 @@ def _draw_legend(sheet: NDArray[np.uint8], legend: Sequence[tuple[Colour, str]],
         x += width + 18
 
 
-def _draw_row(layout: Layout, row: Row) -> NDArray[np.uint8]:
+def _draw_row(layout: SheetLayout, row: SheetRow) -> NDArray[np.uint8]:
     top = HEADER if row.headers else 0
     block = blank(layout.row_height(row) - _BETWEEN, layout.width - 2 * MARGIN)
     for k, cell in enumerate(row.cells, start=int(row.indent)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from augrecipes.recipe import spelling
 from augrecipes.recipe.grammar import KEYS
-from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.problems import Problems
 
 SECTIONS = ("steps", "eval")
@@ -20,10 +20,10 @@ SETTABLE = tuple(key for key in KEYS if key not in {*SECTIONS, "version", "exten
 
 
 @dataclass(slots=True)
-class Found:
+class FoundStep:
     """One step among the nodes: where it hangs, what it is called."""
 
-    parent: Items
+    parent: ListNode
     index: int
     item: Node
     name: str
@@ -42,10 +42,10 @@ class Found:
 class Steps:
     """Every step of both sections in file order, groups before what they hold. Shapes that are no step are skipped."""
 
-    def __init__(self, top: Table) -> None:
-        self._of: dict[str, list[Found]] = {}
-        self._named: dict[tuple[str, str], list[Found]] = {}
-        self._ids: dict[str, list[Found]] = {}
+    def __init__(self, top: MappingNode) -> None:
+        self._of: dict[str, list[FoundStep]] = {}
+        self._named: dict[tuple[str, str], list[FoundStep]] = {}
+        self._ids: dict[str, list[FoundStep]] = {}
         for section in SECTIONS:
             self._of[section] = list(_walk(top.entries.get(section), section))
             for step in self._of[section]:
@@ -55,35 +55,35 @@ class Steps:
                 if step.id is not None:
                     self._ids.setdefault(step.id, []).append(step)
 
-    def of(self, section: str) -> list[Found]:
+    def of(self, section: str) -> list[FoundStep]:
         """Those of one section."""
         return self._of[section]
 
-    def named(self, section: str, name: str) -> list[Found]:
+    def named(self, section: str, name: str) -> list[FoundStep]:
         """Those of one section that are called `name`, in order: the ordinal is the place, from 1."""
         return self._named.get((section, name), [])
 
-    def with_id(self, label: str, section: str | None = None) -> Found | None:
+    def with_id(self, label: str, section: str | None = None) -> FoundStep | None:
         """The first with an id, in one section or in any."""
         return next((step for step in self._ids.get(label, ()) if section in (None, step.section)), None)
 
 
-def _walk(node: Node | None, section: str) -> Iterator[Found]:
-    if not isinstance(node, Items):
+def _walk(node: Node | None, section: str) -> Iterator[FoundStep]:
+    if not isinstance(node, ListNode):
         return
     for index, item in enumerate(node.items):
         if isinstance(item, Scalar) and isinstance(item.value, str):
-            yield Found(node, index, item, item.value, None, None, section)
-        elif isinstance(item, Table) and len(item.entries) == 1:
+            yield FoundStep(node, index, item, item.value, None, None, section)
+        elif isinstance(item, MappingNode) and len(item.entries) == 1:
             name, body = next(iter(item.entries.items()))
-            own = body.entries.get("id") if isinstance(body, Table) else None
+            own = body.entries.get("id") if isinstance(body, MappingNode) else None
             label = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else None
-            yield Found(node, index, item, name, body, label, section)
-            if isinstance(body, Table):
+            yield FoundStep(node, index, item, name, body, label, section)
+            if isinstance(body, MappingNode):
                 yield from _walk(body.entries.get("steps"), section)
 
 
-def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[Found, list[str]] | None:
+def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[FoundStep, list[str]] | None:
     """The step of an address and what follows it; None, with the problem noted, where there is none."""
     words = address.split(".")
     section = None
@@ -130,7 +130,7 @@ def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> 
     return f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}" if there else ""
 
 
-def assign(top: Table, steps: Steps, address: str, *, place: Place, value: Node, problems: Problems) -> None:
+def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value: Node, problems: Problems) -> None:
     """Set the value at an address, or note why there is none."""
     words = address.split(".")
     is_key = words[0] in SETTABLE or words[0] in top.entries
@@ -153,33 +153,33 @@ def assign(top: Table, steps: Steps, address: str, *, place: Place, value: Node,
         _put(_body(step), rest, place=place, value=value, address=address, problems=problems)
 
 
-def _put(table: Table, words: list[str], *, place: Place, value: Node, address: str, problems: Problems) -> None:
+def _put(table: MappingNode, words: list[str], *, place: Place, value: Node, address: str, problems: Problems) -> None:
     for word in words[:-1]:
         inner = table.entries.get(word)
         if inner is None or (isinstance(inner, Scalar) and inner.value is None):
-            inner = Table({}, place)
+            inner = MappingNode({}, place)
             table.entries[word], table.at[word] = inner, place
-        if not isinstance(inner, Table):
+        if not isinstance(inner, MappingNode):
             problems.add("E505", place, f"{word!r} is no mapping, so nothing inside it can be set", address)
             return
         table = inner
     table.entries[words[-1]], table.at[words[-1]] = value, place
 
 
-def _body(step: Found) -> Table:
+def _body(step: FoundStep) -> MappingNode:
     """The mapping of a step's arguments; made where the step is a bare name."""
-    if isinstance(step.body, Table):
+    if isinstance(step.body, MappingNode):
         return step.body
-    body = Table({}, step.item.place)
-    replaced = Table({step.name: body}, step.item.place, {step.name: step.item.place})
+    body = MappingNode({}, step.item.place)
+    replaced = MappingNode({step.name: body}, step.item.place, {step.name: step.item.place})
     step.parent.items[step.index] = replaced
     step.body, step.item = body, replaced
     return body
 
 
-def remove(gone: Iterable[Found]) -> None:
+def remove(gone: Iterable[FoundStep]) -> None:
     """Take steps out of their lists. Indexes of what is left no longer count."""
-    by_parent: dict[int, tuple[Items, set[int]]] = {}
+    by_parent: dict[int, tuple[ListNode, set[int]]] = {}
     for step in gone:
         by_parent.setdefault(id(step.parent), (step.parent, set()))[1].add(step.index)
     for parent, indexes in by_parent.values():

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from augrecipes.recipe import spelling
-from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
 
 Schema = Mapping[str, Any]
 
 _NOUNS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
 
 
-class Finding(NamedTuple):
+class ArgumentProblem(NamedTuple):
     """One thing that is wrong: its code, its place, and a message without the argument's name."""
 
     code: str
@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     message: str
 
 
-def check_value(schema: Schema, node: Node) -> list[Finding]:
+def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
     """What is wrong with one value; nothing where the schema accepts it.
 
     >>> here = Place("f", 3, 5)
@@ -39,17 +39,17 @@ def check_value(schema: Schema, node: Node) -> list[Finding]:
         return []
     if not any(_is(kind, node) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
         return [_wrong_type(schema, node)]
-    if isinstance(node, Items):
+    if isinstance(node, ListNode):
         return _check_items(schema, node)
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         return _check_table(schema, node)
     return _check_bounds(schema, node)
 
 
 def _is(kind: str, node: Node) -> bool:
-    if isinstance(node, Items):
+    if isinstance(node, ListNode):
         return kind == "array"
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         return kind == "object"
     value = node.value
     match kind:
@@ -70,11 +70,11 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _wrong_type(schema: Schema, node: Node) -> Finding:
+def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
     hint = ""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         hint = _hint_for_text(schema, node.value)
-    return Finding("E306", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")
+    return ArgumentProblem("E306", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")
 
 
 def _hint_for_text(schema: Schema, value: str) -> str:
@@ -91,8 +91,8 @@ def _hint_for_text(schema: Schema, value: str) -> str:
     return ""
 
 
-def _check_union(schema: Schema, node: Node) -> list[Finding]:
-    near: list[list[Finding]] = []
+def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
+    near: list[list[ArgumentProblem]] = []
     for part in schema["anyOf"]:
         found = check_value(part, node)
         if not found:
@@ -108,27 +108,27 @@ def _check_union(schema: Schema, node: Node) -> list[Finding]:
     return [_wrong_type(schema, node)]
 
 
-def _check_enum(schema: Schema, node: Node) -> list[Finding]:
+def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     choices = schema["enum"]
     if isinstance(node, Scalar) and any(_same(choice, node.value) for choice in choices):
         return []
     texts = [choice for choice in choices if isinstance(choice, str)]
-    if isinstance(node, Items) and any(isinstance(choice, list) for choice in choices):
+    if isinstance(node, ListNode) and any(isinstance(choice, list) for choice in choices):
         value = plain(node)
         same = any(len(choice) == len(value) and all(map(_same, choice, value)) for choice in choices)
-        return [] if same else [Finding("E307", node.place, f"must be {expected(schema)}, got {value}")]
+        return [] if same else [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {value}")]
     if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
         hint = spelling.hint(node.value, texts)
-        return [Finding("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
+        return [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
     code = "E307" if isinstance(node, Scalar) and any(_number(choice) for choice in choices) else "E306"
-    return [Finding(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
+    return [ArgumentProblem(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
 
 
 def _same(a: Any, b: Any) -> bool:
     return isinstance(a, bool) == isinstance(b, bool) and a == b
 
 
-def _check_items(schema: Schema, node: Items) -> list[Finding]:
+def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
     least, most = schema.get("minItems", 0), schema.get("maxItems")
     if len(node.items) < least or (most is not None and len(node.items) > most):
         return [_wrong_type(schema, node)]
@@ -140,25 +140,25 @@ def _check_items(schema: Schema, node: Items) -> list[Finding]:
         return found
     values = plain(node)
     if len(values) == 2 and all(_number(value) for value in values) and values[0] > values[1]:
-        return [Finding("E307", node.place, f"the first value may not exceed the second, got {values}")]
+        return [ArgumentProblem("E307", node.place, f"the first value may not exceed the second, got {values}")]
     return []
 
 
-def _check_table(schema: Schema, node: Table) -> list[Finding]:
+def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
     properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
-    found: list[Finding] = []
+    found: list[ArgumentProblem] = []
     for key, place, value in node.pairs():
         if key in properties:
             found += check_value(properties[key], value)
         elif others is False:
-            found.append(Finding("E304", place, f"unknown key {key!r}{spelling.hint(key, properties)}"))
+            found.append(ArgumentProblem("E304", place, f"unknown key {key!r}{spelling.hint(key, properties)}"))
         elif isinstance(others, Mapping):
             found += check_value(others, value)
     missing = [key for key in schema.get("required", ()) if key not in node.entries]
-    return found + [Finding("E305", node.place, f"key {key!r} is missing") for key in missing]
+    return found + [ArgumentProblem("E305", node.place, f"key {key!r} is missing") for key in missing]
 
 
-def _check_bounds(schema: Schema, node: Scalar) -> list[Finding]:
+def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     value = node.value
     if not _number(value):
         return []
@@ -171,7 +171,7 @@ def _check_bounds(schema: Schema, node: Scalar) -> list[Finding]:
         and (below is None or value < below)
     )
     hint = f"; {schema['x-hint']}" if "x-hint" in schema and value > schema["maximum"] else ""
-    return [] if fine else [Finding("E307", node.place, f"must be {_bounds(schema)}, got {value!r}{hint}")]
+    return [] if fine else [ArgumentProblem("E307", node.place, f"must be {_bounds(schema)}, got {value!r}{hint}")]
 
 
 def _bounds(schema: Schema) -> str:

@@ -12,7 +12,7 @@ from augrecipes.kinds.record import Facts
 from augrecipes.recipe import spelling
 from augrecipes.recipe.arguments import Schema, check_value, expected
 from augrecipes.recipe.model import NOWHERE, Position
-from augrecipes.recipe.nodes import Node, Place, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import MappingNode, Node, Place, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
@@ -74,7 +74,7 @@ class Context:
             self.problems.add(code, finding.place, finding.message, name)
         return not found
 
-    def keys(self, table: Table, valid: Sequence[str], code: str, name: str) -> None:
+    def keys(self, table: MappingNode, valid: Sequence[str], code: str, name: str) -> None:
         """Note the keys of `table` that are not among `valid`."""
         for key, place, _ in table.pairs():
             if key not in valid:
@@ -86,7 +86,7 @@ class Context:
         if node is None:
             return {}
         properties = mapping["properties"]
-        if not isinstance(node, Table):
+        if not isinstance(node, MappingNode):
             message = f"must be a mapping of {', '.join(properties)}; got {describe(node)}"
             self.problems.add(code, node.place, message, name)
             return {}
@@ -103,7 +103,7 @@ class Context:
     def word_or_fields(self, node: Node, union: Schema, code: str, name: str) -> str | dict[str, Any] | None:
         """One of the words that stand for a mapping, or the values of the mapping that are fine; None for neither."""
         words, mapping = union["anyOf"]
-        if isinstance(node, Table):
+        if isinstance(node, MappingNode):
             return self.fields(node, mapping, code, name)
         if not check_value(words, node):
             return str(plain(node))
@@ -114,7 +114,7 @@ class Context:
 
     def at(self, node: Node, key: str) -> Place:
         """Where a key of a mapping stands."""
-        return node.at.get(key, node.place) if isinstance(node, Table) else node.place
+        return node.at.get(key, node.place) if isinstance(node, MappingNode) else node.place
 
     def position(self, place: Place) -> Position:
         """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""

@@ -10,10 +10,10 @@ from augrecipes.ops.registry import chance
 from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.model import Step
-from augrecipes.recipe.nodes import Place, Scalar, Table, describe
+from augrecipes.recipe.nodes import MappingNode, Place, Scalar, describe
 
 
-def check_degrade(context: Context, step: Step, body: Table, place: Place) -> None:
+def check_degrade(context: Context, step: Step, body: MappingNode, place: Place) -> None:
     """Note what keeps one Degrade from making its target."""
     problems = context.problems
     names: dict[str, str] = {}

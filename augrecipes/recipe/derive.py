@@ -19,7 +19,7 @@ ONE_BY_ONE = "its steps one by one"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DerivedRow:
     """A step of training, and what stands for it in evaluation.
 
     Attributes:
@@ -33,11 +33,11 @@ class Row:
     step: Step
     becomes: tuple[Step, ...]
     why: str
-    inner: tuple[Row, ...] = ()
+    inner: tuple[DerivedRow, ...] = ()
     unknown: bool = False
 
 
-def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tuple[Row, ...]:
+def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tuple[DerivedRow, ...]:
     """What stands in evaluation for each step of training; `scales`: of a pair, its targets' grids.
 
     >>> row, = derive([Step("RandomCrop", Arguments({"height": 8, "width": 8}))])
@@ -47,32 +47,32 @@ def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tu
     return tuple(_row(step, scales or {}) for step in steps)
 
 
-def steps_of(rows: Iterable[Row]) -> tuple[Step, ...]:
+def steps_of(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
     """The steps of evaluation, labelled."""
     return label(_all(rows))
 
 
-def unknown(rows: Iterable[Row]) -> list[Row]:
+def unknown(rows: Iterable[DerivedRow]) -> list[DerivedRow]:
     """The rows for which nothing can stand, those inside others too."""
     return [inner for row in rows for inner in ([row] if row.unknown else unknown(row.inner))]
 
 
-def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighted: bool = False) -> Row:
+def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighted: bool = False) -> DerivedRow:
     """`picked`: the step is one of several that a group picks from; `weighted`: its p is a weight."""
     p = chance(step)
     if p < 1 and not weighted:
-        return Row(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
+        return DerivedRow(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
     if step.name == groups.DEGRADE:
         return _degrade(step, scales)
     if step.is_group:
         return _group(step, scales)
     record = capability(step.name)
     if picked and record is not None and record.kind == "dihedral":
-        return Row(step, (), evaluation.GONE.why)
+        return DerivedRow(step, (), evaluation.GONE.why)
     twin = evaluation.twin(step, _unit(step, scales))
     if twin is None:
-        return Row(step, (), "nothing is known that could stand for it", unknown=True)
-    return Row(step, tuple(_made(step, name, arguments) for name, arguments in twin.steps), twin.why)
+        return DerivedRow(step, (), "nothing is known that could stand for it", unknown=True)
+    return DerivedRow(step, tuple(_made(step, name, arguments) for name, arguments in twin.steps), twin.why)
 
 
 def _made(step: Step, name: str, arguments: dict[str, object]) -> Step:
@@ -89,21 +89,21 @@ def _unit(step: Step, scales: Mapping[str, int]) -> int:
     return scales[at] // gcd(*scales.values())
 
 
-def _degrade(step: Step, scales: Mapping[str, int]) -> Row:
+def _degrade(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     inner = tuple(_row(child, {}) for child in step.steps)
     made = _all(inner)
     if not made:
-        return Row(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
-    return Row(step, (replace(step, steps=made, id=None, places=Arguments()),), ONE_BY_ONE, inner)
+        return DerivedRow(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
+    return DerivedRow(step, (replace(step, steps=made, id=None, places=Arguments()),), ONE_BY_ONE, inner)
 
 
-def _group(step: Step, scales: Mapping[str, int]) -> Row:
+def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     children = [replace(child, target=child.target or step.target) for child in step.steps]  # they leave the group
     size = len(children)
     count = size if step.name == groups.SEQUENTIAL else step.args.get("n", 1 if step.name == groups.SOME_OF else size)
     if step.name != groups.ONE_OF and count == size and not step.args.get("replace"):
         inner = tuple(_row(child, scales) for child in children)
-        return Row(step, _all(inner), ONE_BY_ONE, inner)
+        return DerivedRow(step, _all(inner), ONE_BY_ONE, inner)
     weighted = step.name == groups.ONE_OF
     able = [child for child in children if chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
@@ -112,14 +112,14 @@ def _group(step: Step, scales: Mapping[str, int]) -> Row:
     few = count if not weighted else 1
     spare = len(rows) - len(acting)
     if spare >= few or (spare and step.args.get("replace")):
-        return Row(step, (), f"draws {few} of {len(rows)}; no change among it")
+        return DerivedRow(step, (), f"draws {few} of {len(rows)}; no change among it")
     if weighted:
         acting = sorted(acting, key=lambda row: -chance(row.step))
     taken = acting[: few - spare]
     which = "the likeliest" if weighted and chance(taken[0].step) > chance(acting[-1].step) else "the first"
     why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in taken)}"
-    return Row(step, _all(taken), why, tuple(row for row in taken if unknown([row])))
+    return DerivedRow(step, _all(taken), why, tuple(row for row in taken if unknown([row])))
 
 
-def _all(rows: Iterable[Row]) -> tuple[Step, ...]:
+def _all(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
     return tuple(step for row in rows for step in row.becomes)

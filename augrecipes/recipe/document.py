@@ -13,7 +13,7 @@ from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import BAG, KEYS, TOP, WORD
 from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
-from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, noted
 from augrecipes.recipe.sites import label
 from augrecipes.recipe.steps import build_steps
@@ -75,7 +75,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     return recipe
 
 
-def _check_keys(context: Context, top: Table) -> None:
+def _check_keys(context: Context, top: MappingNode) -> None:
     for key, place, _ in top.pairs():
         if key in RESERVED:
             context.problems.add("E206", place, f"reserved for {RESERVED[key]}, which is not in version 1", key)
@@ -83,7 +83,7 @@ def _check_keys(context: Context, top: Table) -> None:
             context.problems.add("E202", place, f"unknown key{suggest.top_key(key, KEYS)}", key)
 
 
-def _check_version(context: Context, top: Table) -> None:
+def _check_version(context: Context, top: MappingNode) -> None:
     node = top.entries.get("version")
     if node is None:
         context.problems.add("E203", top.place, "key 'version' is missing; write `version: 1`", "version")
@@ -92,7 +92,7 @@ def _check_version(context: Context, top: Table) -> None:
         context.problems.add("E205", node.place, message, "version")
 
 
-def _name(context: Context, top: Table) -> str:
+def _name(context: Context, top: MappingNode) -> str:
     node = top.entries.get("recipe")
     if node is None:
         return ""
@@ -107,14 +107,14 @@ def _name(context: Context, top: Table) -> str:
     return value
 
 
-def _value(context: Context, top: Table, key: str, otherwise: Any) -> Any:
+def _value(context: Context, top: MappingNode, key: str, otherwise: Any) -> Any:
     """The value of a key that takes plain values."""
     node = top.entries.get(key)
     fine = node is not None and context.value(node, TOP["properties"][key], "E204", key)
     return plain(node) if node is not None and fine else otherwise
 
 
-def _section(context: Context, top: Table, key: str) -> tuple[Step, ...] | None:
+def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] | None:
     node: Node | None = top.entries.get(key)
     if node is None:
         return None
@@ -124,12 +124,12 @@ def _section(context: Context, top: Table, key: str) -> tuple[Step, ...] | None:
     return label(build_steps(context, node, key=key))
 
 
-def _says_derived(top: Table) -> bool:
+def _says_derived(top: MappingNode) -> bool:
     node = top.entries.get("eval")
     return isinstance(node, Scalar) and node.value == WORD
 
 
-def _evaluation(context: Context, top: Table, steps: tuple[Step, ...]) -> tuple[Step, ...] | None:
+def _evaluation(context: Context, top: MappingNode, steps: tuple[Step, ...]) -> tuple[Step, ...] | None:
     node = top.entries.get("eval")
     if isinstance(node, Scalar) and isinstance(node.value, str) and not _says_derived(top):
         message = f"must be a list of steps, or `{WORD}`, got {describe(node)}"

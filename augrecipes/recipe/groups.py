@@ -7,26 +7,26 @@ from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_degrade
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import Items, Place, Scalar, Table
+from augrecipes.recipe.nodes import ListNode, MappingNode, Place, Scalar
 
 # The message of lint L504, which `document` notes beside old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
 _N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
 
 
-def check_group(context: Context, step: Step, body: Table, place: Place) -> None:
+def check_group(context: Context, step: Step, body: MappingNode, place: Place) -> None:
     """Note what keeps a group, or a Degrade, from running."""
     listed = body.entries.get("steps")
     problems = context.problems
     if listed is None:
         problems.add("E310", place, f"needs steps, such as {step.name}: {{steps: [...]}}", step.name)
-    elif isinstance(listed, Items) and not listed.items:
+    elif isinstance(listed, ListNode) and not listed.items:
         problems.add("E310", listed.place, "has no steps", step.name)
     match step.name:
         case groups.ONE_OF:
             _weights(context, step, place)
         case groups.SOME_OF | groups.RANDOM_ORDER:
-            _counts(context, step, body, len(listed.items) if isinstance(listed, Items) else 0)
+            _counts(context, step, body, len(listed.items) if isinstance(listed, ListNode) else 0)
         case groups.DEGRADE:
             check_degrade(context, step, body, place)
 
@@ -37,7 +37,7 @@ def _weights(context: Context, step: Step, place: Place) -> None:
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
 
 
-def _counts(context: Context, step: Step, body: Table, size: int) -> None:
+def _counts(context: Context, step: Step, body: MappingNode, size: int) -> None:
     replace = body.entries.get("replace")
     if replace is not None:
         context.value(replace, GROUPS[groups.SOME_OF]["properties"]["replace"], "E310", f"{step.name}.replace")

@@ -52,7 +52,7 @@ RENAMED: dict[str, str] = {
 _MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
 
 
-class Ends(NamedTuple):
+class RangeEnds(NamedTuple):
     """Two arguments that are one range today. A default of None means: as the other end.
 
     beyond: by how much the range ends further on than the larger argument did.
@@ -65,24 +65,26 @@ class Ends(NamedTuple):
     beyond: int = 0
 
 
-JOINED: dict[tuple[str, str], Ends] = {
-    ("CoarseDropout", "num_holes_range"): Ends("min_holes", None, "max_holes", 8),
-    ("CoarseDropout", "hole_height_range"): Ends("min_height", None, "max_height", 8),
-    ("CoarseDropout", "hole_width_range"): Ends("min_width", None, "max_width", 8),
-    ("Downscale", "scale_range"): Ends("scale_min", 0.25, "scale_max", 0.25),
-    ("GridDropout", "unit_size_range"): Ends("unit_size_min", None, "unit_size_max", None, beyond=1),
-    ("GridDropout", "holes_number_xy"): Ends("holes_number_x", None, "holes_number_y", None),
-    ("GridDropout", "shift_xy"): Ends("shift_x", 0, "shift_y", 0),
-    ("ImageCompression", "quality_range"): Ends("quality_lower", 99, "quality_upper", 100),
-    ("JpegCompression", "quality_range"): Ends("quality_lower", 99, "quality_upper", 100),
-    ("RandomFog", "fog_coef_range"): Ends("fog_coef_lower", 0.3, "fog_coef_upper", 1),
-    ("RandomRain", "slant_range"): Ends("slant_lower", -10, "slant_upper", 10),
-    ("RandomResizedCrop", "size"): Ends("height", None, "width", None),
-    ("RandomShadow", "num_shadows_limit"): Ends("num_shadows_lower", 1, "num_shadows_upper", 2),
-    ("RandomSizedCrop", "size"): Ends("height", None, "width", None),
-    ("RandomSnow", "snow_point_range"): Ends("snow_point_lower", 0.1, "snow_point_upper", 0.3),
-    ("RandomSunFlare", "angle_range"): Ends("angle_lower", 0, "angle_upper", 1),
-    ("RandomSunFlare", "num_flare_circles_range"): Ends("num_flare_circles_lower", 6, "num_flare_circles_upper", 10),
+JOINED: dict[tuple[str, str], RangeEnds] = {
+    ("CoarseDropout", "num_holes_range"): RangeEnds("min_holes", None, "max_holes", 8),
+    ("CoarseDropout", "hole_height_range"): RangeEnds("min_height", None, "max_height", 8),
+    ("CoarseDropout", "hole_width_range"): RangeEnds("min_width", None, "max_width", 8),
+    ("Downscale", "scale_range"): RangeEnds("scale_min", 0.25, "scale_max", 0.25),
+    ("GridDropout", "unit_size_range"): RangeEnds("unit_size_min", None, "unit_size_max", None, beyond=1),
+    ("GridDropout", "holes_number_xy"): RangeEnds("holes_number_x", None, "holes_number_y", None),
+    ("GridDropout", "shift_xy"): RangeEnds("shift_x", 0, "shift_y", 0),
+    ("ImageCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100),
+    ("JpegCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100),
+    ("RandomFog", "fog_coef_range"): RangeEnds("fog_coef_lower", 0.3, "fog_coef_upper", 1),
+    ("RandomRain", "slant_range"): RangeEnds("slant_lower", -10, "slant_upper", 10),
+    ("RandomResizedCrop", "size"): RangeEnds("height", None, "width", None),
+    ("RandomShadow", "num_shadows_limit"): RangeEnds("num_shadows_lower", 1, "num_shadows_upper", 2),
+    ("RandomSizedCrop", "size"): RangeEnds("height", None, "width", None),
+    ("RandomSnow", "snow_point_range"): RangeEnds("snow_point_lower", 0.1, "snow_point_upper", 0.3),
+    ("RandomSunFlare", "angle_range"): RangeEnds("angle_lower", 0, "angle_upper", 1),
+    ("RandomSunFlare", "num_flare_circles_range"): RangeEnds(
+        "num_flare_circles_lower", 6, "num_flare_circles_upper", 10
+    ),
 }
 # Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
 _TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
@@ -189,7 +191,7 @@ def is_old(cls: str, name: str, given: Arguments) -> bool:
     return old or instead(cls, name, given) is not None
 
 
-def _joined(name: str, ends: Ends, given: Arguments) -> dict[str, Any] | None:
+def _joined(name: str, ends: RangeEnds, given: Arguments) -> dict[str, Any] | None:
     low, high = given.get(ends.low), given.get(ends.high)
     low = ends.low_default if low is None else low
     high = ends.high_default if high is None else high

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import IMAGE, INPUTS
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Presence
-from augrecipes.recipe.nodes import Node, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import MappingNode, Node, Scalar, describe, plain
 
 
 def build_inputs(context: Context, node: Node | None) -> Inputs:
@@ -19,7 +19,7 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     """
     if node is None:
         return Inputs()
-    if not isinstance(node, Table):
+    if not isinstance(node, MappingNode):
         context.problems.add("E402", node.place, f"must be a mapping, got {describe(node)}", "inputs")
         return Inputs()
     context.keys(node, (*INPUTS["properties"], *context.scales), "E402", "inputs")

@@ -26,7 +26,7 @@ class Scalar:
 
 
 @dataclass(slots=True, eq=False)
-class Items:
+class ListNode:
     """A list."""
 
     items: list[Node]
@@ -34,7 +34,7 @@ class Items:
 
 
 @dataclass(slots=True, eq=False)
-class Table:
+class MappingNode:
     """A mapping: each key is a Scalar with text; `at` gives the key's place."""
 
     entries: dict[str, Node]
@@ -47,21 +47,21 @@ class Table:
             yield key, self.at.get(key, node.place), node
 
 
-Node = Scalar | Items | Table
+Node = Scalar | ListNode | MappingNode
 
 
 def plain(node: Node) -> Any:
     """The node as Python values.
 
-    >>> plain(Items([Scalar(1, Place()), Scalar("a", Place())], Place()))
+    >>> plain(ListNode([Scalar(1, Place()), Scalar("a", Place())], Place()))
     [1, 'a']
     """
     match node:
         case Scalar():
             return node.value
-        case Items():
+        case ListNode():
             return [plain(item) for item in node.items]
-        case Table():
+        case MappingNode():
             return {key: plain(value) for key, value in node.entries.items()}
 
 
@@ -72,9 +72,9 @@ def from_value(value: Any, place: Place) -> Node:
         TypeError: a value that no recipe can hold.
     """
     if isinstance(value, Mapping):
-        return Table({str(key): from_value(item, place) for key, item in value.items()}, place)
+        return MappingNode({str(key): from_value(item, place) for key, item in value.items()}, place)
     if isinstance(value, list | tuple):
-        return Items([from_value(item, place) for item in value], place)
+        return ListNode([from_value(item, place) for item in value], place)
     if value is None or isinstance(value, bool | int | float | str):
         return Scalar(value, place, str(value))
     raise TypeError(f"a recipe holds text, numbers, true, false, null, lists and mappings, not {type(value).__name__}")
@@ -89,9 +89,9 @@ def describe(node: Node) -> str:
     match node:
         case Scalar():
             return describe_value(node.value)
-        case Items():
+        case ListNode():
             return f"a list of {len(node.items)}" if node.items else "an empty list"
-        case Table():
+        case MappingNode():
             return "a mapping"
 
 

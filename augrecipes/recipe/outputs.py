@@ -11,7 +11,7 @@ from augrecipes.recipe import spelling
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import OUTPUT
 from augrecipes.recipe.model import Normalize, Output
-from augrecipes.recipe.nodes import Node, Scalar, Table, describe
+from augrecipes.recipe.nodes import MappingNode, Node, Scalar, describe
 
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
 _IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -32,17 +32,17 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
     """The output of all targets, and of each target that is named (kind pair)."""
     if node is None:
         return Output(), {}
-    if not isinstance(node, Table):
+    if not isinstance(node, MappingNode):
         context.problems.add(
             "E401", node.place, f"must be a mapping of {', '.join(KEYS)}; got {describe(node)}", "output"
         )
         return Output(), {}
-    named: dict[str, Table] = {}
-    own = Table({}, node.place)
+    named: dict[str, MappingNode] = {}
+    own = MappingNode({}, node.place)
     for key, place, value in node.pairs():
         if key in KEYS:
             own.entries[key], own.at[key] = value, place
-        elif context.facts.scales and isinstance(value, Table):
+        elif context.facts.scales and isinstance(value, MappingNode):
             if key in context.scales:
                 named[key] = value
             else:
@@ -55,9 +55,9 @@ def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str,
     return _one(context, own, "output"), by_target
 
 
-def _inherited(own: Table, of_target: Table) -> Table:
+def _inherited(own: MappingNode, of_target: MappingNode) -> MappingNode:
     """What a target says, and beside it what is said for all; of what contradicts, what the target says."""
-    merged = Table(dict(of_target.entries), of_target.place, dict(of_target.at))
+    merged = MappingNode(dict(of_target.entries), of_target.place, dict(of_target.at))
     scaled = {"normalize", "range"}
     dtype = of_target.entries.get("dtype")
     unscaled = isinstance(dtype, Scalar) and dtype.value == "uint8"
@@ -69,10 +69,10 @@ def _inherited(own: Table, of_target: Table) -> Table:
     return merged
 
 
-def _one(context: Context, node: Table, name: str) -> Output:
+def _one(context: Context, node: MappingNode, name: str) -> Output:
     normalize = node.entries.get("normalize")
     others = {key: value for key, value in node.entries.items() if key != "normalize"}
-    values = context.fields(Table(others, node.place, node.at), OUTPUT, "E401", name)
+    values = context.fields(MappingNode(others, node.place, node.at), OUTPUT, "E401", name)
     if "range" in values:
         values["range"] = tuple(map(float, values["range"]))
     if normalize is not None:
@@ -82,7 +82,7 @@ def _one(context: Context, node: Table, name: str) -> Output:
     return output
 
 
-def _check_together(context: Context, node: Table, output: Output, name: str) -> None:
+def _check_together(context: Context, node: MappingNode, output: Output, name: str) -> None:
     """Keys that contradict one another."""
     normalize = output.normalize
     if normalize is not None and "range" in node.entries:

@@ -12,7 +12,7 @@ from augrecipes.recipe.context import Context
 from augrecipes.recipe.degrade import check_order
 from augrecipes.recipe.grammar import OUTPUT, SCALES
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import Table, describe
+from augrecipes.recipe.nodes import MappingNode, describe
 
 # Keys of samples and of `output:` that no target may take.
 _TAKEN = {
@@ -22,7 +22,7 @@ _TAKEN = {
 }  # fmt: skip
 
 
-def build_scales(context: Context, top: Table) -> dict[str, int]:
+def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
     """The relative grid of each target."""
     node = top.entries.get("scales")
     problems = context.problems
@@ -30,7 +30,7 @@ def build_scales(context: Context, top: Table) -> dict[str, int]:
         if context.facts.scales:
             problems.add("E403", top.at.get("kind", top.place), "a pair needs scales, such as {lr: 1, hr: 4}", "scales")
         return {}
-    if not isinstance(node, Table):
+    if not isinstance(node, MappingNode):
         problems.add("E403", node.place, f"must be a mapping such as {{lr: 1, hr: 4}}, got {describe(node)}", "scales")
         return {}
     scales: dict[str, int] = {}

@@ -13,10 +13,10 @@ from augrecipes.errors import Diagnostic
 from augrecipes.recipe import limits
 from augrecipes.recipe.document import build
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.scalars import NumberError, resolve
-from augrecipes.recipe.variants import Source, Variants
+from augrecipes.recipe.variants import SourceFile, Variants
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -48,7 +48,7 @@ def parse_text(
     problems = Problems()
     data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     folder = None if root is None else root.resolve()
-    source = Source(file, None if folder is None else folder / Path(file).name, folder)
+    source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
     recipe = _parse(data, source, problems, overrides, without)
     if recipe is None or problems:
         raise problems.error()
@@ -79,13 +79,13 @@ def parse_file(
         real = Path(path).resolve()
     except Stop:
         return None, problems.all()
-    recipe = _parse(data, Source(shown, real, real.parent), problems, overrides, without)
+    recipe = _parse(data, SourceFile(shown, real, real.parent), problems, overrides, without)
     return (None if problems else recipe), problems.all()
 
 
 def _parse(
     data: bytes,
-    source: Source,
+    source: SourceFile,
     problems: Problems,
     overrides: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
@@ -123,7 +123,7 @@ def read_nodes(data: bytes, file: str, problems: Problems) -> tuple[Node, list[s
         Stop: nothing can be made of it; the problems are noted.
     """
     text = limits.decode(data, file, problems)
-    reader = _Reader(file, problems)
+    reader = _YamlReader(file, problems)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             reader.take(event)
@@ -135,13 +135,13 @@ def read_nodes(data: bytes, file: str, problems: Problems) -> tuple[Node, list[s
     return reader.top, limits.lines_of(text)
 
 
-class _Reader:
+class _YamlReader:
     """Builds nodes from YAML events; notes what recipes do not allow, and stops at the limits."""
 
     def __init__(self, file: str, problems: Problems) -> None:
         self.file, self.problems = file, problems
         self.top: Node | None = None
-        self._open: list[Items | Table] = []
+        self._open: list[ListNode | MappingNode] = []
         self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
         self._count = 0
         self._documents = 0
@@ -181,8 +181,8 @@ class _Reader:
             return
         if len(self._open) >= limits.MAX_DEPTH:
             raise self.problems.stop("E106", place, f"a recipe nests at most {limits.MAX_DEPTH} levels", "recipe")
-        node: Items | Table = (
-            Items([], place) if isinstance(event, yaml.SequenceStartEvent) else Table({}, place, at={})
+        node: ListNode | MappingNode = (
+            ListNode([], place) if isinstance(event, yaml.SequenceStartEvent) else MappingNode({}, place, at={})
         )
         self._add(node)
         self._open.append(node)
@@ -202,7 +202,7 @@ class _Reader:
             self.top = node
             return
         parent = self._open[-1]
-        if isinstance(parent, Items):
+        if isinstance(parent, ListNode):
             parent.items.append(node)
             return
         key = self._keys[-1]

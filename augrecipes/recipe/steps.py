@@ -19,7 +19,7 @@ from augrecipes.recipe.grammar import STEP_KEYS, P
 from augrecipes.recipe.groups import check_group
 from augrecipes.recipe.history import CLASSES, GONE, is_old
 from augrecipes.recipe.model import GROUPS, Arguments, Step
-from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in grammar.GROUPS.items()}
@@ -39,7 +39,7 @@ class Inside:
 
 def build_steps(context: Context, node: Node, inside: Inside | None = None, key: str = "steps") -> tuple[Step, ...]:
     """The steps of a list node; what is wrong is noted and left out."""
-    if not isinstance(node, Items):
+    if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
         return ()
     built = (_build(context, item, inside or Inside()) for item in node.items)
@@ -54,8 +54,8 @@ def _build(context: Context, node: Node, inside: Inside) -> Step | None:
     if not _usable_name(context, name, place, body, inside):
         return None
     if body is None:
-        body = Table({}, place)
-    if not isinstance(body, Table):
+        body = MappingNode({}, place)
+    if not isinstance(body, MappingNode):
         message = f"arguments are given by name, such as {name}: {{argument: value}}; got {describe(body)}"
         context.problems.add("E301", body.place, message, name)
         return None
@@ -87,7 +87,7 @@ def _shape(context: Context, node: Node) -> tuple[Place, str, Node | None]:
     problems = context.problems
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node.place, node.value, None
-    if not isinstance(node, Table) or not node.entries:
+    if not isinstance(node, MappingNode) or not node.entries:
         problems.add("E301", node.place, f"a step is a name or one `Name: {{arguments}}`, got {describe(node)}", "step")
         return node.place, "", None
     name, place, body = next(node.pairs())
@@ -145,7 +145,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     return False
 
 
-def _reserved(context: Context, name: str, body: Table) -> dict[str, Any]:
+def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
     """The reserved keys of a step as keyword arguments of the model."""
     found: dict[str, Any] = {}
     for key in RESERVED:
@@ -191,7 +191,7 @@ def _good_id(context: Context, node: Node, label: str) -> bool:
 
 
 def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[str, ...]:
-    items = [node] if isinstance(node, Scalar) else node.items if isinstance(node, Items) and not one else []
+    items = [node] if isinstance(node, Scalar) else node.items if isinstance(node, ListNode) and not one else []
     names: list[str] = []
     if not items:
         wanted = "the name of one target" if one else "a target's name or a list of them"
@@ -213,7 +213,7 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
     return tuple(names)
 
 
-def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
+def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> MappingNode:
     """The arguments that are not reserved, checked against the class's schema."""
     schema = _GROUPS.get(name) or registry.arguments(name) or {"properties": {}}
     properties: Mapping[str, Any] = schema["properties"]
@@ -245,10 +245,10 @@ def _arguments(context: Context, name: str, body: Table, place: Place) -> Table:
         for key in schema.get("required", ()):
             if key not in body.entries:
                 context.problems.add("E305", place, f"{key!r} is required", name)
-    return Table(taken, body.place, body.at)
+    return MappingNode(taken, body.place, body.at)
 
 
-def _ask_judge(context: Context, step: Step, body: Table, place: Place) -> None:
+def _ask_judge(context: Context, step: Step, body: MappingNode, place: Place) -> None:
     refusal = judge.verdict(step, context.max_bytes)
     if refusal is None:
         return

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.recipe import gallery, limits, spelling
-from augrecipes.recipe.addresses import Found, Steps, assign, find_step, remove
+from augrecipes.recipe.addresses import FoundStep, Steps, assign, find_step, remove
 from augrecipes.recipe.model import NOWHERE, Position
-from augrecipes.recipe.nodes import Items, Node, Place, Scalar, Table, describe, from_value
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.saved import refuse_saved
 
@@ -33,7 +33,7 @@ class Resolved:
         partial: what it extends could not be read, so keys may be missing.
     """
 
-    top: Table
+    top: MappingNode
     lines: Mapping[str, Sequence[str]]
     file: str
     extends: Position = NOWHERE
@@ -41,7 +41,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file of the chain.
 
     Attributes:
@@ -69,7 +69,7 @@ class Variants:
         self._partial = False
 
     def resolve(
-        self, data: bytes, source: Source, overrides: Mapping[str, Any] | None = None, without: Sequence[str] = ()
+        self, data: bytes, source: SourceFile, overrides: Mapping[str, Any] | None = None, without: Sequence[str] = ()
     ) -> Resolved:
         """The recipe of `data` with everything that it extends, and the caller's own changes.
 
@@ -91,10 +91,10 @@ class Variants:
         self._change(top, values, [(str(address), here) for address in without])
         return Resolved(top, self._lines, source.shown, extends)
 
-    def _one(self, data: bytes, source: Source, chain: tuple[Source, ...]) -> Table:
+    def _one(self, data: bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems
         top, self._lines[source.shown] = self._read(data, source.shown, problems)
-        if not isinstance(top, Table):
+        if not isinstance(top, MappingNode):
             message = f"a recipe is a mapping of keys such as `version: 1`, got {describe(top)}"
             raise problems.stop("E201", top.place, message, "recipe")
         refuse_saved(top, problems)
@@ -113,7 +113,7 @@ class Variants:
         self._change(top, self._set(changes.get("set")), self._without(changes.get("without")))
         return top
 
-    def _extended(self, node: Node, source: Source, chain: tuple[Source, ...]) -> Table | None:
+    def _extended(self, node: Node, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode | None:
         """The mapping that `extends: node` means; None, with the problem noted, where it cannot be read."""
         before = len(self._problems)
         parent = None
@@ -128,7 +128,7 @@ class Variants:
             self._problems.add("E501", node.place, message, "extends")
         return parent
 
-    def _parent(self, node: Node, source: Source, chain: tuple[Source, ...]) -> Table:
+    def _parent(self, node: Node, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems
         if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value:
             message = f"must be a gallery name or a path, got {describe(node)}"
@@ -144,12 +144,12 @@ class Variants:
         data = limits.read_bytes(str(parent.path), parent.shown, problems)
         return self._one(data, parent, chain)
 
-    def _locate(self, name: str, place: Place, source: Source) -> Source:
+    def _locate(self, name: str, place: Place, source: SourceFile) -> SourceFile:
         """The file that `extends: name` means."""
         problems = self._problems
         if name in gallery.gallery_names():
             path = gallery.path(name).resolve()
-            return Source(str(path), path, path.parent)
+            return SourceFile(str(path), path, path.parent)
         if source.root is None or source.path is None:
             message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
             raise problems.stop("E501", place, message + spelling.hint(name, gallery.gallery_names()), "extends")
@@ -168,12 +168,12 @@ class Variants:
             message = f"{name!r} is neither a recipe of the gallery nor a file beside this one{hint}"
             raise problems.stop("E501", place, message, "extends")
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
-        return Source(shown, path, source.root)
+        return SourceFile(shown, path, source.root)
 
     def _set(self, node: Node | None) -> dict[str, tuple[Place, Node]]:
         if node is None:
             return {}
-        if not isinstance(node, Table):
+        if not isinstance(node, MappingNode):
             message = f"must be a mapping such as {{RandomCrop.height: 64}}, got {describe(node)}"
             self._problems.add("E507", node.place, message, "set")
             return {}
@@ -182,7 +182,7 @@ class Variants:
     def _without(self, node: Node | None) -> list[tuple[str, Place]]:
         if node is None:
             return []
-        items = node.items if isinstance(node, Items) else [node]
+        items = node.items if isinstance(node, ListNode) else [node]
         found = []
         for item in items:
             if isinstance(item, Scalar) and isinstance(item.value, str):
@@ -192,13 +192,13 @@ class Variants:
         return found
 
     def _change(
-        self, top: Table, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
+        self, top: MappingNode, values: Mapping[str, tuple[Place, Node]], without: Sequence[tuple[str, Place]]
     ) -> None:
         """Carry out `set` and `without`. Both count steps as they stood before either."""
         if not values and not without:
             return
         steps = Steps(top)
-        gone: dict[int, tuple[Found, Place]] = {}
+        gone: dict[int, tuple[FoundStep, Place]] = {}
         for address, place in without:
             found = find_step(steps, address, place, self._problems)
             if found is None:

@@ -18,7 +18,7 @@ _MOST = 40  # decorations of one target that are tried, the most frequent first
 
 
 @dataclass(slots=True)
-class Side:
+class TargetFiles:
     """The files of one target.
 
     Attributes:
@@ -77,7 +77,7 @@ class Scheme:
     small: Keys
 
 
-def keys_of(side: Side, naming: Naming, *, nested: bool = True) -> Keys:
+def keys_of(side: TargetFiles, naming: Naming, *, nested: bool = True) -> Keys:
     """Files by folder and scene, for those whose names are of this form; folders left out unless `nested`."""
     keys: Keys = defaultdict(list)
     if isinstance(naming, Template):
@@ -91,7 +91,7 @@ def keys_of(side: Side, naming: Naming, *, nested: bool = True) -> Keys:
     return dict(keys)
 
 
-def best_scheme(large: Side, small: Side, given: tuple[Naming, Naming] | None, *, shared: bool) -> Scheme:
+def best_scheme(large: TargetFiles, small: TargetFiles, given: tuple[Naming, Naming] | None, *, shared: bool) -> Scheme:
     """The scheme under which most scenes have both files; of equals the strictest.
 
     Args:
@@ -118,14 +118,14 @@ def best_scheme(large: Side, small: Side, given: tuple[Naming, Naming] | None, *
     return best[1]
 
 
-def _kept(known: dict[tuple[str, Naming, bool], Keys], side: Side, naming: Naming, nested: bool) -> Keys:
+def _kept(known: dict[tuple[str, Naming, bool], Keys], side: TargetFiles, naming: Naming, nested: bool) -> Keys:
     at = (side.role, naming, nested)
     if at not in known:
         known[at] = keys_of(side, naming, nested=nested)
     return known[at]
 
 
-def _options(large: Side, small: Side, *, shared: bool) -> Sequence[tuple[Naming, Naming]]:
+def _options(large: TargetFiles, small: TargetFiles, *, shared: bool) -> Sequence[tuple[Naming, Naming]]:
     """Pairs of decorations, the shortest first."""
     pairs = [
         (a, b)
@@ -136,12 +136,12 @@ def _options(large: Side, small: Side, *, shared: bool) -> Sequence[tuple[Naming
     return sorted(pairs, key=lambda pair: len(str(pair[0])) + len(str(pair[1])))
 
 
-def _strangeness(side: Side, naming: Naming) -> int:
+def _strangeness(side: TargetFiles, naming: Naming) -> int:
     """1 for a decoration that says another scale or role than the target's."""
     return int(isinstance(naming, Decoration) and not naming.fits(side.ratio, side.role))
 
 
-def _may_flatten(large: Side, small: Side) -> bool:
+def _may_flatten(large: TargetFiles, small: TargetFiles) -> bool:
     """Whether folders may be left out: where one target is flat, or the two have no folder in common."""
     a, b = ({file.folder for file in side.files} for side in (large, small))
     if a == b:

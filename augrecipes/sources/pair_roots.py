@@ -40,7 +40,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FileGroup:
     """Files among which pairs are looked for: a data set, or several taken together.
 
     Attributes:
@@ -52,7 +52,7 @@ class Group:
     shared: frozenset[str] = frozenset()
 
 
-def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[Group]:
+def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[FileGroup]:
     """The files of each target, one group for each place in the lists of roots.
 
     Args:
@@ -92,7 +92,9 @@ def _as_list(name: str, given: Roots) -> list[str]:
     return paths
 
 
-def _group(part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems: list[str], *, cache: bool) -> Group:
+def _group(
+    part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems: list[str], *, cache: bool
+) -> FileGroup:
     part = _one_path_each(part, as_files)
     found = {target: _listed(target, roots, as_files[target], problems, cache=cache) for target, roots in part.items()}
     places = {
@@ -100,7 +102,7 @@ def _group(part: Mapping[str, list[str]], as_files: Mapping[str, bool], problems
     }
     shared = frozenset(a for a in places if any(a != b and places[a] & places[b] for b in places))
     own = {name: tuple(sorted(_own(name, files, places), key=_by_path)) for name, files in found.items()}
-    return Group(own, shared)
+    return FileGroup(own, shared)
 
 
 def _one_path_each(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) -> dict[str, list[str]]:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from augrecipes.errors import DataError
-from augrecipes.sources.naming_schemes import Key, Keys, Scheme, Side, best_scheme, keys_of
+from augrecipes.sources.naming_schemes import Key, Keys, Scheme, TargetFiles, best_scheme, keys_of
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_names import Decoration, Grammar, Template
-from augrecipes.sources.pair_roots import Group, Named, Roots, list_groups
+from augrecipes.sources.pair_roots import FileGroup, Named, Roots, list_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def pair(
     defects: list[Defect] = []
     unclaimed: list[str] = []
     for group in groups:
-        work = _Group(group, order, scales, templates)
+        work = _GroupPairing(group, order, scales, templates)
         scenes += work.paired()
         defects += work.defects
         unclaimed += work.unclaimed
@@ -99,17 +99,17 @@ def _templates(names: Mapping[str, str] | None, targets: Sequence[str]) -> dict[
         raise DataError(f"names=: {error}") from None
 
 
-class _Group:
+class _GroupPairing:
     """Pairs one group of files: the largest target against each of the others."""
 
     def __init__(
-        self, group: Group, order: Sequence[str], scales: Mapping[str, int], templates: dict[str, Template] | None
+        self, group: FileGroup, order: Sequence[str], scales: Mapping[str, int], templates: dict[str, Template] | None
     ) -> None:
         self.group, self.order, self.templates = group, order, templates
         self.first = order[0]
         grammar = Grammar(order)
         self.sides = {
-            name: Side(
+            name: TargetFiles(
                 group.files[name],
                 None if name == self.first else Fraction(scales[self.first], scales[name]),
                 "high" if name == self.first else "low",

@@ -7,7 +7,7 @@ from augrecipes.preview.save import save_sheet as save_worst
 from augrecipes.verify.metrics import GOALS as GOALS
 from augrecipes.verify.metrics import LAWS as LAWS
 from augrecipes.verify.metrics import Figure as Figure
-from augrecipes.verify.metrics import Place as Place
+from augrecipes.verify.metrics import SampleRef as SampleRef
 from augrecipes.verify.metrics import Worst as Worst
 from augrecipes.verify.metrics import number as number
 from augrecipes.verify.picture import draw_worst as draw_worst
@@ -19,7 +19,7 @@ __all__ = [
     "GOALS",
     "LAWS",
     "Figure",
-    "Place",
+    "SampleRef",
     "Verification",
     "Worst",
     "checked_path",

@@ -21,9 +21,9 @@ from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
 from augrecipes.verify.levels import difference
 from augrecipes.verify.maps import legs_of
-from augrecipes.verify.metrics import Metrics, Place
+from augrecipes.verify.metrics import Metrics, SampleRef
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
-from augrecipes.verify.points import MOST_ASTRAY_PX, Grid, largest_difference
+from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid, largest_difference
 from augrecipes.verify.probe import Probe
 
 _ASTRAY_SLACK = 0.02
@@ -66,7 +66,7 @@ class Comparison:
             self._built[name] = Two(self.build(recipe, "none"), Planned(self.build(recipe, self.optimize)))
         return self._built[name]
 
-    def sample(self, given: Sample, place: Place) -> DataError | None:
+    def sample(self, given: Sample, place: SampleRef) -> DataError | None:
         """Measure one sample; the error, where the recipe itself refuses it, and the plan as well."""
         try:
             self._sample(given, place)
@@ -78,7 +78,7 @@ class Comparison:
             self.metrics.add("sample", "outcome", 0.0, place, limit=0.0)
         return None
 
-    def _sample(self, given: Sample, place: Place) -> None:
+    def _sample(self, given: Sample, place: SampleRef) -> None:
         two = self.two("itself", lambda: self.recipe)
         try:
             plain = given.run(two.plain, place.epoch)
@@ -109,7 +109,7 @@ class Comparison:
         if self.recipe.inputs.boxes or self.recipe.inputs.keypoints:
             self._points(given, place)
 
-    def _pictures(self, plain: dict[str, Any], fast: dict[str, Any], place: Place) -> None:
+    def _pictures(self, plain: dict[str, Any], fast: dict[str, Any], place: SampleRef) -> None:
         """Values, as they leave; bounded where no resampling was merged."""
         for name in self.origins:
             output = self.output_of(name)
@@ -117,7 +117,14 @@ class Comparison:
             self._levels(name, "levels", plain[name], fast[name], output, place, limit)
 
     def _levels(
-        self, name: str, law: str, a: NDArray[Any], b: NDArray[Any], output: Output, place: Place, limit: float | None
+        self,
+        name: str,
+        law: str,
+        a: NDArray[Any],
+        b: NDArray[Any],
+        output: Output,
+        place: SampleRef,
+        limit: float | None,
     ) -> None:
         found = difference(a, b, output)
         self.metrics.add(name, law, found.largest, place, limit=limit, mean=found.mean, share=found.share)
@@ -134,7 +141,7 @@ class Comparison:
         found: Output = self.recipe.outputs.get(name, self.recipe.output)
         return found
 
-    def _colours(self, given: Sample, place: Place, picture: NDArray[Any]) -> None:
+    def _colours(self, given: Sample, place: SampleRef, picture: NDArray[Any]) -> None:
         """The colour steps alone, on the picture as the geometry leaves it."""
         two = self.two("colours", lambda: variants.only_colours(self.recipe, self.mode))
         planned = two.fast.pipeline
@@ -146,20 +153,20 @@ class Comparison:
         limit = self._most(self.recipe.output, promise)
         self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
 
-    def _masks(self, plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], place: Place) -> None:
+    def _masks(self, plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], place: SampleRef) -> None:
         """No label that was not there; in a plan that merges no resampling, the same labels everywhere."""
         share = float((plain != fast).mean())
         new = len(invented(plain, fast, source, fills(self.recipe, self.mode))) if self.promise.geometry else share > 0
         self.metrics.add("mask", "labels", float(new), place, limit=0.0, share=share)
 
-    def _points(self, given: Sample, place: Place) -> None:
+    def _points(self, given: Sample, place: SampleRef) -> None:
         """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
         inputs = self.recipe.inputs
         two = self.two("points", lambda: variants.with_free_points(self.recipe))
         if self._probes is None:
             self._probes = Probe(two.plain, self.dtype), Probe(two.fast, self.dtype)
         image = given.images["image"]
-        grid = Grid.over(*image.shape[:2])
+        grid = PointGrid.over(*image.shape[:2])
         targets = grid.targets(boxes=inputs.boxes is not None, keypoints=inputs.keypoints is not None)
         rest = {"mask": given.rest["mask"]} if "mask" in given.rest else {}
         bare = Sample(given.index, given.tile, given.path, {"image": image}, {**rest, **targets})

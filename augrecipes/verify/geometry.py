@@ -16,7 +16,7 @@ from augrecipes.verify.apart import MOST_APART_PX, Apart, compare, same
 from augrecipes.verify.detail import MOST_SURVIVES, Wave, sweep
 from augrecipes.verify.labels import MOST_BESIDE_PX, beside, beyond
 from augrecipes.verify.maps import Map, legs_of
-from augrecipes.verify.metrics import GOALS, Metrics, Place
+from augrecipes.verify.metrics import GOALS, Metrics, SampleRef
 from augrecipes.verify.probe import Leg, Probe, tears
 from augrecipes.verify.ramps import F32, planes
 from augrecipes.verify.truth import Waves, integrated, rms
@@ -61,7 +61,7 @@ class Geometry:
         self.both = Probe(plain, dtype, afresh), Probe(fast, dtype, afresh)
         self.seed, self.origins, self.metrics = seed, origins, metrics
 
-    def measure(self, given: Sample, place: Place) -> NDArray[Any]:
+    def measure(self, given: Sample, place: SampleRef) -> NDArray[Any]:
         """Every law on one sample.
 
         Returns:
@@ -91,7 +91,7 @@ class Geometry:
             self._mask([(one, plain[one.leg][0].mask, fast[one.leg][0].mask) for one in seen], place)
         return done
 
-    def _places(self, name: str, seen: list[Seen], place: Place) -> None:
+    def _places(self, name: str, seen: list[Seen], place: SampleRef) -> None:
         worst = max(seen, key=lambda one: one.apart.largest).apart
         self.metrics.add(
             name, "displacement", worst.largest, place, limit=MOST_APART_PX, mean=worst.mean,
@@ -99,10 +99,12 @@ class Geometry:
         )  # fmt: skip
         self.metrics.add(name, "hidden", float(max(one.apart.hidden for one in seen)), place, limit=0.0)
 
-    def _run(self, given: Sample, place: Place, picture: Callable[[int, str, Shape], NDArray[Any]]) -> list[list[Leg]]:
+    def _run(
+        self, given: Sample, place: SampleRef, picture: Callable[[int, str, Shape], NDArray[Any]]
+    ) -> list[list[Leg]]:
         return [probe.run(given, place.epoch, picture) for probe in self.both]
 
-    def _truth(self, name: str, seen: list[Seen], given: Sample, place: Place) -> None:
+    def _truth(self, name: str, seen: list[Seen], given: Sample, place: SampleRef) -> None:
         """A picture that is known everywhere: the plan may be no further from it than the recipe.
 
         Where much is shrunk, the truth may also be the mean over each pixel's area: a plan that reduces first gives
@@ -128,7 +130,7 @@ class Geometry:
             broken = broken or all(not a <= b + _TRUTH_SLACK for a, b in further)
         self.metrics.add(name, "truth", max(ratios, default=1.0), place, limit=1.0, broken=broken)
 
-    def _detail(self, name: str, seen: list[Seen], given: Sample, place: Place) -> None:
+    def _detail(self, name: str, seen: list[Seen], given: Sample, place: SampleRef) -> None:
         """Waves that a grid in between cannot show: the plan lets through no more of them than the recipe."""
         waves = {one.leg: sweep(one.where, one.apart.where) for one in seen}
         channels = next(iter(given.images.values())).shape[2]
@@ -149,7 +151,7 @@ class Geometry:
         if more:
             self.metrics.add(name, "detail", max(more), place, limit=MOST_SURVIVES)
 
-    def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Sample, place: Place) -> None:
+    def _loss(self, name: str, seen: list[Seen], pictures: list[list[Leg]], given: Sample, place: SampleRef) -> None:
         """The real picture: how much further the plan is from its integral. A goal, not a promise."""
         losses, warned = [], False
         origin = self.origins[name]
@@ -165,7 +167,7 @@ class Geometry:
             warned = warned or (one.where.scale() >= LOSS_FROM and losses[-1] > GOALS["loss"])
         self.metrics.add(name, "loss", max(losses, default=1.0), place, warned=warned)
 
-    def _mask(self, seen: list[tuple[Seen, Any, Any]], place: Place) -> None:
+    def _mask(self, seen: list[tuple[Seen, Any, Any]], place: SampleRef) -> None:
         hidden, nearest, broken = 0, 0.0, False
         for one, plain, fast in seen:
             if one.alone and np.array_equal(plain, fast):

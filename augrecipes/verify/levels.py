@@ -12,7 +12,7 @@ from augrecipes.recipe.model import Output
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LevelDifference:
     """How two pictures differ: the largest and the mean difference in levels, and the share of pixels that do."""
 
     largest: float
@@ -36,15 +36,15 @@ def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
     return (values - np.float32(low)) * np.float32(255 / (high - low))
 
 
-def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> Difference:
+def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> LevelDifference:
     """How two outputs of one shape differ; equal bits are no difference, whatever they hold.
 
     >>> a = np.zeros((1, 2, 1), np.uint8)
     >>> difference(a, a + np.array([[[0], [3]]], np.uint8), Output(dtype="uint8", layout="hwc"))
-    Difference(largest=3.0, mean=1.5, share=0.5)
+    LevelDifference(largest=3.0, mean=1.5, share=0.5)
     """
     if np.array_equal(a, b, equal_nan=a.dtype != np.uint8):
-        return Difference(0.0, 0.0, 0.0)
+        return LevelDifference(0.0, 0.0, 0.0)
     apart = np.abs(levels_of(a, output) - levels_of(b, output))
     apart = np.nan_to_num(apart, nan=np.inf, posinf=np.inf)
-    return Difference(float(apart.max()), float(apart.mean()), float((apart > 0).any(axis=-1).mean()))
+    return LevelDifference(float(apart.max()), float(apart.mean()), float((apart > 0).any(axis=-1).mean()))

@@ -9,7 +9,7 @@ from augrecipes.flow import Dtype
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SampleRef:
     """A sample that can be run again.
 
     Attributes:
@@ -56,7 +56,7 @@ class Figure:
     samples: int
     broken: int
     warned: int
-    where: Place | None
+    where: SampleRef | None
     dtype: Dtype = "uint8"
 
     @property
@@ -110,10 +110,10 @@ class _Metric:
     shared: int = 0
     broken: int = 0
     warned: int = 0
-    where: Place | None = None
+    where: SampleRef | None = None
     where_broken: bool = False
 
-    def add(self, value: float, mean: float, share: float | None, place: Place, broken: bool, warned: bool) -> None:
+    def add(self, value: float, mean: float, share: float | None, place: SampleRef, broken: bool, warned: bool) -> None:
         self.values += 1
         self.total += mean
         self.broken += broken
@@ -127,7 +127,7 @@ class _Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Measurement:
     """One law on one sample."""
 
     target: str
@@ -152,8 +152,8 @@ class Worst:
         readings: what was measured on it, the worst first.
     """
 
-    place: Place
-    readings: tuple[Reading, ...]
+    place: SampleRef
+    readings: tuple[Measurement, ...]
 
 
 @dataclass
@@ -161,14 +161,14 @@ class Metrics:
     """Collects what samples measure, and remembers each."""
 
     kept: dict[tuple[Dtype, str, str], _Metric] = field(default_factory=dict)
-    readings: dict[Place, list[Reading]] = field(default_factory=dict)
+    readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
 
     def add(
         self,
         target: str,
         law: str,
         value: float,
-        place: Place,
+        place: SampleRef,
         *,
         limit: float | None = None,
         mean: float | None = None,
@@ -181,7 +181,7 @@ class Metrics:
             broken = limit is not None and not value <= limit
         metric = self.kept.setdefault((place.dtype, target, law), _Metric(limit))
         metric.add(value, value if mean is None else mean, share, place, broken, warned)
-        self.readings.setdefault(place, []).append(Reading(target, law, value, limit, broken))
+        self.readings.setdefault(place, []).append(Measurement(target, law, value, limit, broken))
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by dtype and by target in the order in which they were first measured."""
@@ -200,7 +200,7 @@ class Metrics:
     def worst(self, count: int) -> tuple[Worst, ...]:
         """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
         found = [
-            Worst(place, tuple(sorted(readings, key=Reading.rank, reverse=True)))
+            Worst(place, tuple(sorted(readings, key=Measurement.rank, reverse=True)))
             for place, readings in self.readings.items()
         ]
         found.sort(key=lambda one: [reading.rank() for reading in one.readings], reverse=True)

@@ -16,7 +16,7 @@ from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import output_aspect
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import draw_mask
-from augrecipes.preview.sheet import Cell, Layout, Row, compose, layout_for
+from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
 from augrecipes.verify.metrics import LAWS, Worst, number
@@ -27,7 +27,7 @@ _WIDTHS_PX = (256, 384)  # least and most of a cell
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _WorstRow:
     """One sample, one target: the pictures of a row."""
 
     source: Picture
@@ -60,7 +60,7 @@ def draw_worst(
     if not shown:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
     layout = layout_for(4, *output_aspect([one.plain for one in shown], None, _WIDTHS_PX))
-    rows: list[Row] = []
+    rows: list[SheetRow] = []
     for one in shown:
         rows.append(_row(one, layout, verification.optimize))
         if one.masks is not None:
@@ -81,7 +81,7 @@ def draw_worst(
     return compose(layout, rows, title=recipe.name, lines=lines)
 
 
-def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _Shown | None:
+def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -> _WorstRow | None:
     """The target of a sample that differs most; None where one of both refuses it: there is nothing to show."""
     try:
         again = replay_from(reader, two, worst.place.number, worst.place.epoch, worst.place.dtype)
@@ -91,7 +91,7 @@ def _shown(verification: Verification, worst: Worst, reader: Reader, two: Two) -
     return max(found, key=lambda one: float(one.apart.mean())) if found else None
 
 
-def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> _Shown | None:
+def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> _WorstRow | None:
     recipe, place = verification.recipe, worst.place
     output = recipe.outputs.get(name, recipe.output)
     plain, fast = again.plain[name], again.fast[name]
@@ -107,7 +107,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
     text = f"{law}{number(reading.value)} {unit}" if reading.value else "no difference"
     target = f"{name} · " if recipe.facts.scales else ""
     masked = "mask" in again.plain and "mask" in again.given.rest
-    return _Shown(
+    return _WorstRow(
         picture_of_input(again.given.images[verification.origins[name]]),
         picture_of_output(plain, output),
         picture_of_output(fast, output),
@@ -118,7 +118,7 @@ def _one(verification: Verification, worst: Worst, again: Replay, name: str) -> 
     )
 
 
-def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
+def _row(one: _WorstRow, layout: SheetLayout, optimize: str) -> SheetRow:
     difference, times = amplified(one.apart)
     most = float(one.apart.max())
     captions = (
@@ -129,10 +129,10 @@ def _row(one: _Shown, layout: Layout, optimize: str) -> Row:
     )
     pictures = (one.source, one.plain, one.fast, difference)
     cells = [Cell(layout.fitted(p), text, quiet=p is one.source) for p, text in zip(pictures, captions, strict=True)]
-    return Row(cells) if one.masks is not None else Row(cells, one.caption, one.note)
+    return SheetRow(cells) if one.masks is not None else SheetRow(cells, one.caption, one.note)
 
 
-def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
+def _mask_row(one: _WorstRow, layout: SheetLayout, optimize: str) -> SheetRow:
     """The same sample's masks over its pictures, and the labels that differ."""
     source, plain, fast = one.masks or (None, None, None)
     cells = []
@@ -148,4 +148,4 @@ def _mask_row(one: _Shown, layout: Layout, optimize: str) -> Row:
     share = float(differs.mean())
     text = f"labels that differ · {100 * share:.2g} %" if share else "the same labels"
     cells.append(Cell(layout.fitted(ink(differs.astype(np.float32))), text))
-    return Row(cells, one.caption, one.note)
+    return SheetRow(cells, one.caption, one.note)

@@ -28,7 +28,7 @@ def largest_difference(a: Any, b: Any) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PointGrid:
     """Points spread over a picture, as keypoints and as small boxes.
 
     Attributes:
@@ -38,7 +38,7 @@ class Grid:
     points: NDArray[np.float32]
 
     @classmethod
-    def over(cls, height: int, width: int) -> Grid:
+    def over(cls, height: int, width: int) -> PointGrid:
         """Points within a picture, on whole pixels."""
         share = (np.arange(_ACROSS) + 0.5) / _ACROSS
         x, y = np.meshgrid(np.floor(share * width), np.floor(share * height))

@@ -17,7 +17,7 @@ from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
-from augrecipes.verify.metrics import Figure, Metrics, Place, Worst
+from augrecipes.verify.metrics import Figure, Metrics, SampleRef, Worst
 from augrecipes.verify.planned import Two
 
 _WORST = 3
@@ -161,7 +161,7 @@ def verify(
 
 
 def _compare(
-    comparison: Comparison, reader: Reader, keys: list[Place], advance: Callable[[int], None] | None
+    comparison: Comparison, reader: Reader, keys: list[SampleRef], advance: Callable[[int], None] | None
 ) -> tuple[int, list[DataError]]:
     """How many samples were compared, and what was wrong with the others."""
     left_out: list[DataError] = []
@@ -242,7 +242,7 @@ def builder(mode: Mode, seed: int) -> Build:
     return lambda recipe, optimize: build_pipeline(recipe, mode, optimize, seed, threads=1)
 
 
-def places(total: int, samples: int, epochs: int, mode: Mode) -> list[Place]:
+def places(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]:
     """Which samples are compared: number in the data, and epoch; their index, tile and file are not yet known.
 
     >>> [(place.number, place.epoch) for place in places(3, 2, 2, "train")]
@@ -254,7 +254,7 @@ def places(total: int, samples: int, epochs: int, mode: Mode) -> list[Place]:
         return []
     if samples <= total or mode == "eval":
         wanted = min(samples, total)
-        return [Place(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
+        return [SampleRef(0, e, number=k * total // wanted) for e in range(epochs) for k in range(wanted)]
     # Sample by sample, so that each file is read once.
     often, more = divmod(epochs * samples, total)
-    return [Place(0, e, number=k) for k in range(total) for e in range(often + (k < more))]
+    return [SampleRef(0, e, number=k) for k in range(total) for e in range(often + (k < more))]

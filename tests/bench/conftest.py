@@ -48,7 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> MovedClock:
 @pytest.fixture
 def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Epochs of a sweep are read, and take what is told: so many seconds a batch in this process, and half with two."""
-    plain = sweep._Run._epoch
+    plain = sweep._Sweeping._epoch
 
     def tell(seconds: float) -> None:
         def epoch(run: Any, one: Any, timed: Any, size: int) -> bool:
@@ -57,6 +57,6 @@ def recorded(clock: MovedClock, monkeypatch: pytest.MonkeyPatch) -> Callable[[fl
                 timed.epochs[-1] = np.full(len(timed.epochs[-1]), seconds / max(timed.workers, 1))
             return read
 
-        monkeypatch.setattr(sweep._Run, "_epoch", epoch)
+        monkeypatch.setattr(sweep._Sweeping, "_epoch", epoch)
 
     return tell

@@ -10,7 +10,7 @@ from typing import Any
 
 from augrecipes.bench.advice import Advice, Point
 from augrecipes.bench.sweep import Sweep
-from augrecipes.bench.training import Part, Training
+from augrecipes.bench.training import StepPart, Training
 from augrecipes.bench.workers import Gaps
 
 _VOID = {"meta", "link", "img", "br", "circle", "rect", "path", "line", "polyline"}
@@ -96,5 +96,5 @@ def swept(recipes: Sequence[str]) -> Sweep:
 def trained(recipes: Sequence[str]) -> tuple[Training, ...]:
     """Training steps, of which 30% are waiting."""
     parts = {"loading": 30.0, "forward": 20.0, "backward": 40.0, "optimiser": 10.0}
-    made = tuple(Part(name, ms, 1.0, ms / 100) for name, ms in parts.items())
+    made = tuple(StepPart(name, ms, 1.0, ms / 100) for name, ms in parts.items())
     return tuple(Training(name, "exact", "threads", 2, "cpu", 2, "train.py, ResNet18", 8, 20, made) for name in recipes)

@@ -13,9 +13,9 @@ from augrecipes.bench import hints
 from augrecipes.bench.compare import busy, differs, verdict
 from augrecipes.bench.hints import packing, quicker
 from augrecipes.bench.machine import Machine
-from augrecipes.bench.measure import Ratio, Turns
+from augrecipes.bench.measure import Ratio, Timings
 from augrecipes.bench.record import SideRecord
-from augrecipes.bench.report.bars import Bar, Part
+from augrecipes.bench.report.bars import Bar, BarPart
 from augrecipes.bench.report.page import _speed
 from augrecipes.bench.sides import Setting, Side, sides_of
 from augrecipes.bench.stages import Stage
@@ -75,7 +75,7 @@ def test_a_track_shows_how_fast_the_side_is_that_its_text_names_first(low: float
 
 
 def test_a_bar_is_labelled_with_what_is_drawn() -> None:
-    parts = (Part("read", "read", 10.0, 0.1, 0.5), Part("sink", "sink", 20.0, 0.1, 0.5))
+    parts = (BarPart("read", "read", 10.0, 0.1, 0.5), BarPart("sink", "sink", 20.0, 0.1, 0.5))
     assert Bar("a", "exact", "", parts, 25.8, 0.5).drawn == 30.0
     assert Bar("a", "stock", "", (), 25.8, 0.5).drawn == 25.8
 
@@ -110,11 +110,11 @@ class TestFast:
     def test_it_is_named_with_its_ratio_where_it_wins(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, float], told: bool
     ) -> None:
-        def timed(works: Any, rounds: int, batches: int, *_: Any) -> Turns:
+        def timed(works: Any, rounds: int, batches: int, *_: Any) -> Timings:
             import numpy as np
 
             times = np.stack([np.full((rounds, batches), one) for one in seconds])
-            return Turns(times, times)
+            return Timings(times, times)
 
         monkeypatch.setattr(hints, "in_turns", timed)
         hint = quicker(*self.quick(tmp_path, self.STEPS), 4, 0.1)

@@ -76,13 +76,13 @@ def test_every_setting_at_every_size(kind: str, tmp_path: Path) -> None:
 
 def test_settings_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sweeping, "_pace", lambda dataset, scope: 1.0)
-    order, plain = [], sweeping._Run._epoch
+    order, plain = [], sweeping._Sweeping._epoch
 
     def epoch(run: Any, one: Any, timed: Any, size: int) -> bool:
         order.append(timed.backend)
         return plain(run, one, timed, size)
 
-    monkeypatch.setattr(sweeping._Run, "_epoch", epoch)
+    monkeypatch.setattr(sweeping._Sweeping, "_epoch", epoch)
     made, data = kind_data("image", tmp_path)
     found = swept(dataset_of(made, Setting(data)), [0, 1], sizes=[2])
     there = ["batches", "threads", "processes"]

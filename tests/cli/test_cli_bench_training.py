@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from augrecipes.bench.advice import Point
-from augrecipes.bench.training import Part, Training
+from augrecipes.bench.training import StepPart, Training
 from augrecipes.bench.workers import Gaps
 from augrecipes.cli.bench_sweep import _epoch
 from augrecipes.cli.bench_training import _steps
@@ -51,7 +51,11 @@ def test_a_model_of_ones_own(run, photos, tmp_path, monkeypatch):
 
 
 def test_figures_have_the_digits_of_their_spread():
-    parts = (Part("loading", 150.65, 10.58, 0.4), Part("forward", 41.6, 2.7, 0.4), Part("optimiser", 0.42, 0.012, 0.2))
+    parts = (
+        StepPart("loading", 150.65, 10.58, 0.4),
+        StepPart("forward", 41.6, 2.7, 0.4),
+        StepPart("optimiser", 0.42, 0.012, 0.2),
+    )
     one = Training("a", "exact", "batches", 0, "cpu", 1, "step", 4, 12, parts)
     rows = [line.split()[:4] for line in _steps(one)][1:5]
     assert rows == [

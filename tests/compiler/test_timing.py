@@ -12,7 +12,7 @@ import pytest
 import augrecipes as ar
 from augrecipes.compiler import timing
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.timing import Measured, Times, _Timed, measure
+from augrecipes.compiler.timing import Measured, Times, _TimedPipeline, measure
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
@@ -131,7 +131,10 @@ def test_a_tile_of_a_bag() -> None:
 def test_the_clocks_change_no_sample() -> None:
     made = ar.load("stained-tissue")
     for level in ("none", "fast"):
-        plain, timed = made.compile(optimize=level), _Timed(made.compile(optimize=level), {"image": IMAGE}).pipeline
+        plain, timed = (
+            made.compile(optimize=level),
+            _TimedPipeline(made.compile(optimize=level), {"image": IMAGE}).pipeline,
+        )
         for index in range(3):
             np.testing.assert_array_equal(plain.at(index)(image=IMAGE)["image"], timed.at(index)(image=IMAGE)["image"])
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from augrecipes.data.batches.epoch import Clock, current
+from augrecipes.data.batches.epoch import EpochClock, current
 from augrecipes.data.batches.skips import SkipError
 from augrecipes.errors import DataError
 from augrecipes.seeds import mix
@@ -20,7 +20,7 @@ class Counting(Dataset[Any]):
 
     def __init__(self, n: int, seed: int = 0, broken: frozenset[int] = frozenset(), skip: bool = False) -> None:
         self.n, self.seed, self.broken, self.skip = n, seed, broken, skip
-        self.clock = Clock()
+        self.clock = EpochClock()
 
     def __len__(self) -> int:
         return self.n

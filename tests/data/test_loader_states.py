@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 
 from augrecipes.data import loader as loader_module
 from augrecipes.data.loader import Loader, loader
-from augrecipes.data.loading.state import Progress
+from augrecipes.data.loading.state import EpochProgress
 from augrecipes.errors import LoaderError
 
 ODD = (
@@ -82,8 +82,8 @@ def test_a_damaged_state_is_a_loader_error() -> None:
 
 
 def test_a_loader_that_trusts_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def trusting(state: Any, marks: Any, batches: int) -> Progress:
-        return Progress(state["epoch"], state["batches"], frozenset(state.get("ahead", ())))
+    def trusting(state: Any, marks: Any, batches: int) -> EpochProgress:
+        return EpochProgress(state["epoch"], state["batches"], frozenset(state.get("ahead", ())))
 
     monkeypatch.setattr(loader_module, "restore", trusting)
     with pytest.raises((AssertionError, TypeError, KeyError, ValueError)):

@@ -125,7 +125,7 @@ class TestPlantedFaults:
                 law("itself", way)
 
     def test_only_this_process_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("augrecipes.data.loading.fetch.Reader.__getitems__", _without_telling)
+        monkeypatch.setattr("augrecipes.data.loading.fetch.FetchDataset.__getitems__", _without_telling)
         with pytest.raises(AssertionError):
             law("itself", "forked, that stay")
 

@@ -22,7 +22,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 from augrecipes.data.batches.order import epoch_order
 from augrecipes.data.loader import Loader, loader
 from augrecipes.data.loading import outside, ranks, sampler
-from augrecipes.data.loading.sampler import Plan, orders
+from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.errors import LoaderError
 
 N = 23
@@ -39,7 +39,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
     """The law: ranks have equal lengths, and read what one process alone reads, and fewer than a round more."""
-    ranked = [Plan(rank=rank, world_size=world_size, **plan) for rank in range(world_size)]
+    ranked = [BatchSchedule(rank=rank, world_size=world_size, **plan) for rank in range(world_size)]
     read = [[order.indices for order in orders(one, epoch)] for one in ranked]
     assert [len(batches) for batches in read] == [one.batches for one in ranked]
     shares = [np.concatenate([np.empty(0, np.int64), *batches]) for batches in read]

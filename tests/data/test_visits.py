@@ -18,7 +18,7 @@ from kinds import KINDS, Kind, N, pixels
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler, random_split
 
 from augrecipes.data.batches import visits
-from augrecipes.data.batches.epoch import Clock
+from augrecipes.data.batches.epoch import EpochClock
 from augrecipes.data.batches.visits import Visits
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.loader import loader
@@ -239,7 +239,7 @@ def test_a_full_shared_memory_is_told(monkeypatch: pytest.MonkeyPatch, caplog: p
 
 
 def test_counters_go_round() -> None:
-    clock, counters = Clock(), Visits(1, quiet=True)
+    clock, counters = EpochClock(), Visits(1, quiet=True)
     found = [counters.next(0, clock)[0] for _ in range(2**16 + 2)]
     assert found == [*range(2**16), 0, 1]
 
@@ -258,7 +258,7 @@ class TestPlantedFaults:
         self.caught(roots)
 
     def test_a_word_of_the_user_is_missed(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Clock, "changes", 0)
+        monkeypatch.setattr(EpochClock, "changes", 0)
         self.caught(roots)
 
     def test_repeats_are_those_of_later_epochs(self, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,6 +320,6 @@ class TestPartsOfAConcat:
             "of": classmethod(lambda cls, members: cls(tuple(range(len(members))), (1,) * len(members))),
         }.items():
             with monkeypatch.context() as patch:
-                patch.setattr(views.Keys, name, fault)
+                patch.setattr(views.RepeatKeys, name, fault)
                 with pytest.raises(AssertionError):
                     self.test_of_other_lengths()

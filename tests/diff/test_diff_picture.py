@@ -11,7 +11,7 @@ import pytest
 
 from augrecipes.diff import picture
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.preview.sheet import EMPTY, Row
+from augrecipes.preview.sheet import EMPTY, SheetRow
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
@@ -30,12 +30,12 @@ def photos(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+def rows(monkeypatch: pytest.MonkeyPatch) -> list[SheetRow]:
     """The rows of the sheet that is drawn."""
-    found: list[Row] = []
+    found: list[SheetRow] = []
     compose = picture.compose
 
-    def noted(layout: Any, body: list[Row], **more: Any) -> Any:
+    def noted(layout: Any, body: list[SheetRow], **more: Any) -> Any:
         found.extend(body)
         return compose(layout, body, **more)
 
@@ -43,7 +43,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     return found
 
 
-def test_the_same_is_identical(photos: Path, rows: list[Row]) -> None:
+def test_the_same_is_identical(photos: Path, rows: list[SheetRow]) -> None:
     sheet = picture.draw(recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos, rows=3)
     assert sheet.dtype == np.uint8 and sheet.ndim == 3
     assert [row.caption for row in rows] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
@@ -54,7 +54,7 @@ def test_the_same_is_identical(photos: Path, rows: list[Row]) -> None:
         assert (source.header, a.header, b.header) == ("source · 60×40", "A · 60×40 · float32", "B · 60×40 · float32")
 
 
-def test_a_difference_is_amplified(photos: Path, rows: list[Row]) -> None:
+def test_a_difference_is_amplified(photos: Path, rows: list[SheetRow]) -> None:
     by_four = "[{RandomBrightnessContrast: {brightness_limit: [%s, %s], contrast_limit: [0, 0], p: 1.0}}]"
     picture.draw(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
     ((_, _, _, apart),) = [row.cells for row in rows]
@@ -62,17 +62,17 @@ def test_a_difference_is_amplified(photos: Path, rows: list[Row]) -> None:
     assert apart.picture.mean() < np.mean(EMPTY) - 50
 
 
-def test_other_values_of_the_same_look(photos: Path, rows: list[Row]) -> None:
+def test_other_values_of_the_same_look(photos: Path, rows: list[SheetRow]) -> None:
     picture.draw(recipe(), recipe(rest="output: {range: [0, 255], layout: hwc}"), photos, rows=1)
     assert rows[0].cells[3].header == "looks the same, other values"
 
 
-def test_sizes_that_differ(photos: Path, rows: list[Row]) -> None:
+def test_sizes_that_differ(photos: Path, rows: list[SheetRow]) -> None:
     picture.draw(recipe(), recipe("[{CenterCrop: {height: 20, width: 30}}]"), photos, rows=1)
     assert rows[0].cells[3].header == "sizes differ"
 
 
-def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[Row]) -> None:
+def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[SheetRow]) -> None:
     for k in range(5):
         (tmp_path / "masks").mkdir(exist_ok=True)
         mask = np.zeros((40, 60), np.uint8)
@@ -89,7 +89,7 @@ def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[Row]) -> Non
     assert rows[0].note == "index 0 · mask differs in 100 %"
 
 
-def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[Row]) -> None:
+def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[SheetRow]) -> None:
     for name, size in (("hr", 64), ("lr", 16)):
         (tmp_path / name).mkdir()
         cv2.imwrite(str(tmp_path / name / "0.png"), np.full((size, size, 3), 90, np.uint8))
@@ -102,7 +102,7 @@ def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[Row]) -> None:
     ]
 
 
-def test_tiles_of_bags(tmp_path: Path, rows: list[Row]) -> None:
+def test_tiles_of_bags(tmp_path: Path, rows: list[SheetRow]) -> None:
     (tmp_path / "slide").mkdir()
     for k in range(2):
         cv2.imwrite(str(tmp_path / "slide" / f"{k}.png"), np.full((16, 16, 3), 90, np.uint8))

@@ -16,7 +16,16 @@ from augrecipes.demo.scenes import Scenes, draw_scenes
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import overlay, preview, sample_grid
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, at_size, draw_scene, layout_of_panels, size_in
+from augrecipes.preview.panels import (
+    Panel,
+    PanelGroup,
+    PanelLayout,
+    ScenePanels,
+    at_size,
+    draw_scene,
+    layout_of_panels,
+    size_in,
+)
 from augrecipes.preview.sheet import EMPTY, HEADER, MARGIN, MAX_WIDTH_PX, page
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import read_image
@@ -35,14 +44,14 @@ class Drawn:
     """Stands in for `draw_scene` and keeps what it was given."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.scenes: list[Scene] = []
+        self.scenes: list[ScenePanels] = []
         self.layout: PanelLayout | None = None
         self.texts: dict[str, Any] = {}
         self.blocks: Sequence[NDArray[np.uint8]] = ()
         monkeypatch.setattr(pairs, "draw_scene", self.scene)
         monkeypatch.setattr(pairs, "page", self.page)
 
-    def scene(self, scene: Scene, layout: PanelLayout) -> NDArray[np.uint8]:
+    def scene(self, scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
         self.scenes.append(scene)
         self.layout = layout
         return draw_scene(scene, layout)
@@ -223,7 +232,9 @@ def test_panels_stand_side_by_side_and_a_missing_one_leaves_its_place() -> None:
     layout = layout_of_panels(2, 2, [(16, 16), (64, 64)], 1.0)
     lr, hr = np.full((16, 16, 3), 10, np.uint8), np.full((64, 64, 3), 20, np.uint8)
     whole = np.full((*layout.whole, 3), 30, np.uint8)
-    scene = Scene(whole, [Group([Panel(lr, "lr"), Panel(hr, "hr")]), Group([Panel(None, "lr"), Panel(hr, "hr")])])
+    scene = ScenePanels(
+        whole, [PanelGroup([Panel(lr, "lr"), Panel(hr, "hr")]), PanelGroup([Panel(None, "lr"), Panel(hr, "hr")])]
+    )
     block = draw_scene(scene, layout)
     assert block.shape[1] == layout.width - 2 * MARGIN
     height, width = layout.panel

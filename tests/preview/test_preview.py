@@ -16,7 +16,7 @@ from augrecipes.demo.dataset import DemoData, draw_dataset
 from augrecipes.kinds.image import sheet as grid
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview.display import picture_of_output
-from augrecipes.preview.sheet import Row, layout_for
+from augrecipes.preview.sheet import SheetRow, layout_for
 
 MARGIN, GAP = 36, 12
 
@@ -33,7 +33,7 @@ class Composed:
         self.real = grid.compose
         monkeypatch.setattr(grid, "compose", self)
 
-    def __call__(self, layout: Any, rows: list[Row], **texts: Any) -> NDArray[np.uint8]:
+    def __call__(self, layout: Any, rows: list[SheetRow], **texts: Any) -> NDArray[np.uint8]:
         self.layout, self.rows, self.texts = layout, rows, texts
         return self.real(layout, rows, **texts)
 

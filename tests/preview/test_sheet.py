@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from augrecipes.preview import overlay, text
 from augrecipes.preview.cells import cell_of_stage, output_aspect, short_label
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output
-from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, Layout, Row, compose, head, layout_for
+from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX, PAGE, Cell, SheetLayout, SheetRow, compose, head, layout_for
 from augrecipes.recipe.model import Normalize, Output
 
 
@@ -189,14 +189,16 @@ def test_keypoints_are_dots_at_their_places() -> None:
 # -- sheets -----------------------------------------------------------------------------------------------------------
 
 
-def filled(layout: Layout, value: int) -> Cell:
+def filled(layout: SheetLayout, value: int) -> Cell:
     return Cell(np.full((layout.cell_height, layout.cell_width, 3), value, np.uint8), f"epoch {value}")
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 4), (2, 9)])
 def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> None:
     layout = layout_for(columns, 0.75)
-    body = [Row([filled(layout, 20 + c) for c in range(columns)], "name", "note", headers=r == 0) for r in range(rows)]
+    body = [
+        SheetRow([filled(layout, 20 + c) for c in range(columns)], "name", "note", headers=r == 0) for r in range(rows)
+    ]
     sheet = compose(layout, body, title="a recipe", lines=["one", "two"], footers=["left out: x"])
     height = head(2) + sum(layout.row_height(row) for row in body) + 22 + 26  # one line and the margin below
     assert sheet.shape == (height, layout.width, 3)
@@ -212,7 +214,7 @@ def test_every_cell_is_where_the_arithmetic_says(rows: int, columns: int) -> Non
 def test_lines_that_are_too_wide_are_broken_between_facts() -> None:
     layout = layout_for(1, 1.0)
     long = " · ".join(f"fact number {k}" for k in range(6))
-    body = [Row([filled(layout, 90)])]
+    body = [SheetRow([filled(layout, 90)])]
     one, many = (compose(layout, body, title="t", lines=[line]) for line in ("short", long))
     assert many.shape[0] - one.shape[0] in {22, 44, 66}
     ink = np.all(many[: head(4)] < 200, axis=-1)
@@ -226,15 +228,15 @@ def test_many_columns_keep_a_readable_size() -> None:
 
 def test_a_picture_of_another_shape_stands_on_a_calm_ground() -> None:
     layout = layout_for(1, 1.0)
-    sheet = compose(layout, [Row([Cell(np.zeros((64, 256, 3), np.uint8))], headers=False)], title="t")
+    sheet = compose(layout, [SheetRow([Cell(np.zeros((64, 256, 3), np.uint8))], headers=False)], title="t")
     middle = sheet[:, sheet.shape[1] // 2]
     assert (middle == EMPTY).all(-1).sum() == 256 - 64
 
 
 def test_headers_and_captions_stay_in_their_columns() -> None:
     layout = layout_for(3, 1.0)
-    bare = [Row([filled(layout, 90)] * 3, "x", "y")]
-    long = [Row([Cell(filled(layout, 90).picture, "Header " * 30)] * 3, "caption " * 30, "note " * 30)]
+    bare = [SheetRow([filled(layout, 90)] * 3, "x", "y")]
+    long = [SheetRow([Cell(filled(layout, 90).picture, "Header " * 30)] * 3, "caption " * 30, "note " * 30)]
     sheets = [compose(layout, body, title="t") for body in (bare, long)]
     assert sheets[0].shape == sheets[1].shape
     columns = np.nonzero((sheets[1] < 200).all(-1).any(0))[0]

@@ -16,7 +16,7 @@ from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe
 from augrecipes.recipe.sites import label
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import Promise, promise_of
-from augrecipes.verify.metrics import Figure, Place
+from augrecipes.verify.metrics import Figure, SampleRef
 from augrecipes.verify.run import builder
 
 BORDERS = ("constant", "replicate", "reflect", "reflect_101", "wrap")
@@ -150,5 +150,5 @@ def figures(
         if recipe.inputs.keypoints:
             rest["keypoints"] = np.array([[size[1] / 3, size[0] / 2], [size[1] / 1.5, size[0] / 4]], np.float32)
         given = Sample(index, 0, "", {"image": picture(*size, channels, index)}, rest).of(dtype)
-        found.sample(given, Place(index, 0, dtype=dtype))
+        found.sample(given, SampleRef(index, 0, dtype=dtype))
     return found.metrics.figures()

@@ -12,8 +12,8 @@ from augrecipes.verify import variants
 from augrecipes.verify.apart import compare
 from augrecipes.verify.labels import beside, beyond, fills, invented
 from augrecipes.verify.maps import Map, map_from
-from augrecipes.verify.metrics import Metrics, Place
-from augrecipes.verify.points import Grid
+from augrecipes.verify.metrics import Metrics, SampleRef
+from augrecipes.verify.points import PointGrid
 from augrecipes.verify.ramps import places_mask, planes, ramps
 from augrecipes.verify.run import places
 from augrecipes.verify.truth import Waves, integrated, rms
@@ -143,7 +143,7 @@ class TestLabels:
 
 class TestPoints:
     def test_points_are_found_where_the_picture_shows_them(self) -> None:
-        grid = Grid.over(90, 120)
+        grid = PointGrid.over(90, 120)
         here = affine([[1.5, 0, 4], [0, 1.5, 4]], (50, 70))
         scaled = (grid.points - 4) / 1.5
         boxes = np.hstack([scaled + (0.5 - 1), scaled + (0.5 + 1)])
@@ -154,7 +154,7 @@ class TestPoints:
         assert found["keypoints"] == pytest.approx(0.5, abs=0.03)
 
     def test_a_point_too_few(self) -> None:
-        grid = Grid.over(90, 120)
+        grid = PointGrid.over(90, 120)
         here = affine([[1, 0, 0], [0, 1, 0]], (90, 120))
         done = {"keypoints": grid.points[1:], "point_labels": np.arange(len(grid.points))[1:]}
         assert grid.astray(done, here, here.inside(4.0))["keypoints"] < 0.01
@@ -191,15 +191,15 @@ class TestMetrics:
     def test_a_broken_sample_comes_before_a_larger_value(self) -> None:
         metrics = Metrics()
         for index, (value, broken) in enumerate([(0.2, False), (0.6, True), (0.7, False)]):
-            metrics.add("keypoints", "follows", value, Place(index, 0), limit=0.5, broken=broken)
+            metrics.add("keypoints", "follows", value, SampleRef(index, 0), limit=0.5, broken=broken)
         (figure,) = metrics.figures()
         assert (figure.worst, figure.broken, figure.samples, figure.ok) == (0.7, 1, 3, False)
-        assert figure.where == Place(1, 0)
+        assert figure.where == SampleRef(1, 0)
         assert [worst.place.index for worst in metrics.worst(2)] == [1, 2]
 
     def test_not_a_number_breaks_a_law(self) -> None:
         metrics = Metrics()
-        metrics.add("image", "displacement", float("nan"), Place(0, 0), limit=0.01)
+        metrics.add("image", "displacement", float("nan"), SampleRef(0, 0), limit=0.01)
         assert not metrics.figures()[0].ok
 
     @pytest.mark.parametrize("mode", ["train", "eval"])

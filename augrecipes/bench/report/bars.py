@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from augrecipes.bench.report import Report
 from augrecipes.bench.report.headline import readers
 from augrecipes.bench.report.palette import SHADES
-
-Report = Mapping[str, Any]
 
 SEEN = 0.005  # of a bar; what takes less is hardly seen
 _TRAINING = {
@@ -19,7 +17,7 @@ _TRAINING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """One part of a bar.
 
     Attributes:
@@ -58,7 +56,7 @@ class Bar:
     name: str
     level: str
     note: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
     ms: float
     mad: float | None
 
@@ -85,7 +83,7 @@ class Stack:
     bars: tuple[Bar, ...]
     longest: float
 
-    def rows(self) -> list[tuple[Part, list[Part | None]]]:
+    def rows(self) -> list[tuple[BarPart, list[BarPart | None]]]:
         """Every part that some bar has, in the order of the bars: its first, and that of each bar with parts."""
         bars = [{part.name: part for part in bar.parts} for bar in self.bars if bar.parts]
         names = _in_order(list(bar) for bar in bars)
@@ -133,10 +131,10 @@ def _by_recipe(report: Report, found: Sequence[Report]) -> list[Report]:
     return sorted(found, key=lambda one: names.index(one["recipe"]))
 
 
-def _stage_parts(side: Report, shades: Mapping[str, int]) -> tuple[Part, ...]:
+def _stage_parts(side: Report, shades: Mapping[str, int]) -> tuple[BarPart, ...]:
     whole = sum(stage["ms"] for stage in side["stages"]) or 1.0
     return tuple(
-        Part(
+        BarPart(
             stage["name"] if stage["kind"] == "step" else stage["kind"],
             f"step-{shades[stage['name']] % SHADES}" if stage["kind"] == "step" else stage["kind"],
             stage["ms"], stage["mad"], stage["ms"] / whole,
@@ -166,7 +164,7 @@ def training(report: Report) -> Stack:
 
 def _training_bar(one: Report) -> Bar:
     parts = tuple(
-        Part(part["name"], _TRAINING.get(part["name"], "training"), part["ms"], part["mad"], part["share"])
+        BarPart(part["name"], _TRAINING.get(part["name"], "training"), part["ms"], part["mad"], part["share"])
         for part in one["parts"]
     )
     return Bar(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil, floor, log10
 from typing import Any
 
 from augrecipes.bench.advice import rate
+from augrecipes.bench.report import Report
 from augrecipes.bench.report.headline import readers
-
-Report = Mapping[str, Any]
 
 WIDTH, HEIGHT = 340, 220  # of a panel, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 30, 38
@@ -41,7 +40,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """What one backend takes.
 
     Attributes:
@@ -63,7 +62,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class CurvePanel:
     """One recipe at one level, over an epoch of one size.
 
     Attributes:
@@ -76,7 +75,7 @@ class Panel:
 
     title: str
     samples: int
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     xs: tuple[tuple[float, str], ...]
     ys: tuple[tuple[float, str], ...]
 
@@ -87,7 +86,7 @@ class Panel:
         return f"{self.title}, {self.samples:,} samples an epoch: {text}"
 
 
-def panels(sweep: Report) -> list[Panel]:
+def panels(sweep: Report) -> list[CurvePanel]:
     """Small multiples; panels of one size share the scale of seconds."""
     workers = sorted({point["workers"] for point in sweep["points"]})
     ticks = {size: ticks_to(slowest(sweep, size)) for size in sizes(sweep)}
@@ -142,7 +141,7 @@ def _panel(
     workers: Sequence[int],
     ticks: Sequence[float],
     advised: set[tuple[Any, ...]],
-) -> Panel:
+) -> CurvePanel:
     most = max(*workers, 1)
 
     def x(count: float) -> float:
@@ -162,9 +161,9 @@ def _panel(
             if p["backend"] == backend
         )  # fmt: skip
         if dots:
-            lines.append(Line(backend, colour, dots))
+            lines.append(CurveLine(backend, colour, dots))
     xs, ys = tuple((x(count), str(count)) for count in workers), tuple((y(tick), f"{tick:g}") for tick in ticks)
-    return Panel(title, size, tuple(lines), xs, ys)
+    return CurvePanel(title, size, tuple(lines), xs, ys)
 
 
 def title_of(point: Report) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from augrecipes.bench.advice import rate
-
-Report = Mapping[str, Any]
+from augrecipes.bench.report import Report
 
 STOCK = "stock"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -15,15 +15,13 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from augrecipes.bench.advice import rate
 from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
 from augrecipes.bench.figures import digits_for, figure
-from augrecipes.bench.gate import Change, Judgement
-from augrecipes.bench.report import bars, curve
+from augrecipes.bench.gate import Judgement, RatioChange
+from augrecipes.bench.report import Report, bars, curve
 from augrecipes.bench.report.headline import advised, headline, last_sides, name_of, readers, starves
 from augrecipes.bench.report.intervals import in_figures, scale_of
 from augrecipes.bench.report.palette import DARK, LIGHT, ink_on
-from augrecipes.bench.report.thumbnails import Grid
+from augrecipes.bench.report.thumbnails import ThumbnailGrid
 from augrecipes.data.reading.listing import words_of
-
-Report = Mapping[str, Any]
 
 _TITLES = {
     "gate": "Against the baseline", "speed": "Speed", "stages": "Where a sample’s time goes",
@@ -35,7 +33,9 @@ _LONGEST_TABLE = 24  # rows; longer ones are folded
 _BACKENDS = {"threads": "threads", "processes": "worker processes", "batches": "no workers: this process reads"}
 
 
-def page(report: Report, pictures: Grid | str, judgement: Judgement | None, record: str, plots: Sequence[str]) -> str:
+def page(
+    report: Report, pictures: ThumbnailGrid | str, judgement: Judgement | None, record: str, plots: Sequence[str]
+) -> str:
     """A comparison as an HTML page.
 
     Args:
@@ -171,7 +171,7 @@ def _filled(effects: Report) -> float | None:
     return sum(found) if found else None
 
 
-def _ratio(change: Change) -> dict[str, float]:
+def _ratio(change: RatioChange) -> dict[str, float]:
     return asdict(change)
 
 

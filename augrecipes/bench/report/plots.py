@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from augrecipes.bench.report import bars, curve
+from augrecipes.bench.report import Report, bars, curve
 from augrecipes.bench.report.page import backends, environment
 from augrecipes.bench.report.palette import LIGHT, ink_on
 
@@ -15,8 +15,6 @@ NAMES = ("stages.svg", "workers.svg", "training.svg")
 _WIDTH, _MARGIN = 940, 24
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-Report = Mapping[str, Any]
 
 
 def draw(report: Report) -> dict[str, bytes]:

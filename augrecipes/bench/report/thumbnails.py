@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
 from augrecipes.data.reading.sample import Sample
-from augrecipes.diff.samples import Drawn, Side, draw_sample
+from augrecipes.diff.samples import ComparedSample, RecipeRun, draw_sample
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
-from augrecipes.preview.sheet import Layout
+from augrecipes.preview.sheet import SheetLayout
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
@@ -45,7 +45,7 @@ class Thumbnail:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ThumbnailLine:
     """One row of pictures, a sample each.
 
     Attributes:
@@ -60,7 +60,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ThumbnailGrid:
     """All of them.
 
     Attributes:
@@ -70,7 +70,7 @@ class Grid:
     """
 
     captions: tuple[tuple[str, str], ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ThumbnailLine, ...]
     left_out: tuple[str, ...]
 
 
@@ -79,7 +79,7 @@ def grid(
     setting: Setting,
     levels: Mapping[str, Any],
     progress: Progress | None = None,
-) -> Grid:
+) -> ThumbnailGrid:
     """Run samples, spread evenly over the data, through every recipe.
 
     Args:
@@ -96,7 +96,7 @@ def grid(
     sides = []
     for name, recipe in left.items():
         pipeline = compiled(recipe, setting, levels[name])
-        sides.append(Side(name, recipe, pipeline, setting.reader(recipe, pipeline)))
+        sides.append(RecipeRun(name, recipe, pipeline, setting.reader(recipe, pipeline)))
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
         count, SAMPLES, lambda k: draw_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
@@ -105,27 +105,29 @@ def grid(
         lines = tuple(_lines(shown.rows, sides, edge))
         if sum(len(picture.uri) for line in lines for picture in line.pictures) <= _BUDGET:
             break
-    return Grid(
+    return ThumbnailGrid(
         tuple(_caption(one.given, sides[0].recipe) for one in shown.rows), lines, tuple(map(str, shown.skipped))
     )
 
 
-def _lines(drawn: list[Drawn], sides: list[Side], edge: int) -> Iterator[Line]:
+def _lines(drawn: list[ComparedSample], sides: list[RecipeRun], edge: int) -> Iterator[ThumbnailLine]:
     sources = [next(iter(one.given.images.values())) for one in drawn]
-    yield Line("source", "", tuple(_thumbnail(_fitted(picture_of_input(s), edge), s, "the source") for s in sources))
+    yield ThumbnailLine(
+        "source", "", tuple(_thumbnail(_fitted(picture_of_input(s), edge), s, "the source") for s in sources)
+    )
     for number, side in enumerate(sides):
         for target in side.pipeline.outputs:
             pictures = (_shown(one.outputs[number], target, side, edge) for one in drawn)
             note = [target] if side.recipe.facts.scales else []
-            yield Line(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
+            yield ThumbnailLine(side.name, " · ".join((*note, side.pipeline.optimize)), tuple(pictures))
 
 
-def _shown(out: Mapping[str, Any], target: str, side: Side, edge: int) -> Thumbnail:
+def _shown(out: Mapping[str, Any], target: str, side: RecipeRun, edge: int) -> Thumbnail:
     """A target as it came out, with mask, boxes and keypoints over images."""
     plain = picture_of_output(out[target], side.recipe.outputs.get(target, side.recipe.output))
     if side.recipe.facts.annotated:
         height, width = _box(plain, edge)
-        picture = cell_of_output(out, side.recipe, Layout(1, height, width), "").picture
+        picture = cell_of_output(out, side.recipe, SheetLayout(1, height, width), "").picture
     else:
         picture = _fitted(plain, edge)
     return _thumbnail(picture, plain, f"what {side.name} makes of it" + (f", {target}" if target != "image" else ""))

@@ -13,7 +13,7 @@ from augrecipes.bench.record import Bench, write
 from augrecipes.bench.report import plots
 from augrecipes.bench.report.headline import last_sides
 from augrecipes.bench.report.page import page
-from augrecipes.bench.report.thumbnails import Grid, grid
+from augrecipes.bench.report.thumbnails import ThumbnailGrid, grid
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.progress import Progress
@@ -23,7 +23,7 @@ PAGE, RECORD = "index.html", "bench.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WrittenReport:
     """What was written.
 
     Attributes:
@@ -60,7 +60,7 @@ def write_report(
     setting: Setting,
     judgement: Judgement | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> WrittenReport:
     """Write a comparison as a page, with plots and the record; other files of the folder are left alone.
 
     Args:
@@ -88,12 +88,12 @@ def write_report(
     pictures = _pictures(recipes, setting, levels, progress)
     text = page(report, pictures, judgement, RECORD, tuple(drawn))
     atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
-    return Report(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn))
+    return WrittenReport(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn))
 
 
 def _pictures(
     recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, str], progress: Progress | None
-) -> Grid | str:
+) -> ThumbnailGrid | str:
     """Pictures of the samples, or why there are none: what was measured is reported all the same."""
     try:
         return grid(recipes, setting, levels, progress=progress)

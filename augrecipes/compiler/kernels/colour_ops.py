@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import decoded
-from augrecipes.ops.colour_ops import LUMA, Contrast, Hue, Linear, Operation, Operations, Rows, gain
+from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Operations, gain
 
 _RGB = 3
 _SMALL = 0.03  # of the circle: turns of the hue that a matrix may stand for
@@ -40,7 +40,7 @@ class PendingColours:
         self.array, self.scratch = image, scratch
         self.full = 255.0 if image.dtype == np.uint8 else 1.0
         self._range: Sequence[float] | None = None  # the least and the greatest value of the array
-        self.rows: Rows | None = None  # offsets count as the picture's values do
+        self.rows: ColourMatrix | None = None  # offsets count as the picture's values do
 
     def apply(self, operation: Operation) -> None:
         """Add one more operation to what is to be applied."""
@@ -58,7 +58,7 @@ class PendingColours:
                     self.settle()
                     self.array, self._range = turn_hue(self.array, shift, self._room(), self.scratch), None
 
-    def _linear(self, rows: Rows, unit: float, *, truncates: bool) -> None:
+    def _linear(self, rows: ColourMatrix, unit: float, *, truncates: bool) -> None:
         """Add one more matrix, whose offsets count in units of `unit`."""
         less = _FLOOR if truncates and self.full > 1 else 0.0
         if self.rows is not None and self._may_clip():
@@ -77,7 +77,7 @@ class PendingColours:
             for r, g, b, o in rows
         )
 
-    def _fitted(self, shift: float) -> Rows | None:
+    def _fitted(self, shift: float) -> ColourMatrix | None:
         """A small turn of the hue as a matrix, fitted to some of the picture; None where it does not fit them.
 
         Two conversions of a whole picture take longer than all else that is done to its colours (benchmarks/fast.py).

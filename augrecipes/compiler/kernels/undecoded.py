@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 
 
-class Encoded(Protocol):
+class Decodable(Protocol):
     """What the compiler asks of a picture in its file format; `augrecipes.sources.encoded` has one.
 
     Attributes:
@@ -41,7 +41,7 @@ class Undecoded:
         x1: the same.
     """
 
-    source: Encoded
+    source: Decodable
     y0: int
     x0: int
     y1: int
@@ -96,12 +96,12 @@ def _end(wanted: int, end: int, limit: int, k: int) -> int:
     return min(-(-wanted // k) * k, limit if end == limit else end // k * k)
 
 
-def is_encoded(picture: Any) -> TypeGuard[Encoded]:
+def is_encoded(picture: Any) -> TypeGuard[Decodable]:
     """Whether a picture is still in its file format; `isinstance` would take longer than the decoder's own check."""
     return not isinstance(picture, np.ndarray) and callable(getattr(picture, "scales", None))
 
 
-def undecoded(picture: Encoded) -> Undecoded:
+def undecoded(picture: Decodable) -> Undecoded:
     """All of a picture."""
     return Undecoded(picture, 0, 0, *picture.shape[:2])
 

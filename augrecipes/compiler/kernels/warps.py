@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.warped import Warped
-from augrecipes.ops.capability import Kind
+from augrecipes.ops.capability import StepKind
 from augrecipes.ops.warps import Warp
 
 _PENDING = "_pending"  # the key under which `PendingWarps` goes from step to step
@@ -95,7 +95,7 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         warp_of: for a warp: from its drawn parameters to its matrix.
     """
 
-    def __init__(self, step: Any, kind: Kind, warp_of: WarpOf | None) -> None:
+    def __init__(self, step: Any, kind: StepKind, warp_of: WarpOf | None) -> None:
         super().__init__([step], p=step.p)
         self.step, self.kind, self.warp_of = step, kind, warp_of
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, TypeAlias, TypeGuard
 from augrecipes.lint import sizes
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.capability import Kind
+from augrecipes.ops.capability import StepKind
 from augrecipes.ops.registry import effective
-from augrecipes.ops.sizes import UNKNOWN, Size
+from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 Fusion = Literal[
@@ -116,14 +116,14 @@ def opened(node: Node) -> Iterator[Node]:
             yield from opened(inside)
 
 
-def kind_of(node: Node) -> Kind:
+def kind_of(node: Node) -> StepKind:
     """What the compiler may assume of a node: a step's capability, given its arguments."""
     if not isinstance(node, Step) or (record := capability(node.name)) is None:
         return "opaque"
     return record.kind if record.when is None else record.kind_for(effective(node))
 
 
-def after(node: Node, size: Size) -> Size:
+def after(node: Node, size: SizeBounds) -> SizeBounds:
     """What is known of a picture's size behind a node."""
     if isinstance(node, Fused):
         return UNKNOWN

@@ -11,7 +11,7 @@ from augrecipes.compiler.plan.nodes import Fused, Fusion, Node, Nodes, Steps, is
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.capability import Kind
+from augrecipes.ops.capability import StepKind
 from augrecipes.recipe.model import Step
 
 
@@ -109,7 +109,7 @@ def swaps(steps: Nodes, back: Sequence[bool], front: Sequence[bool]) -> Iterator
             stop = place + 1
 
 
-def join_runs(nodes: Nodes, kind: Kind, fusion: Fusion) -> list[Edit]:
+def join_runs(nodes: Nodes, kind: StepKind, fusion: Fusion) -> list[Edit]:
     """Every stretch of neighbours of a kind fused into one."""
     found = runs(nodes, lambda step: is_single(step) and kind_of(step) == kind)
     return [Edit(start, start + len(run), (Fused(fusion, run),)) for start, run in found if len(run) > 1]

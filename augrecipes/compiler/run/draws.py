@@ -17,7 +17,7 @@ from augrecipes.seeds import GOLDEN, MASK, finalise, mix, site_key
 _UNIT = 2.0**-53
 
 
-class _Sample:
+class _CurrentSample:
     """The sample that generators are to be at. They look here when they are used, so that moving all costs nothing.
 
     Attributes:
@@ -46,7 +46,7 @@ class CounterRandom(random.Random):
     def __init__(self, state: int = 0) -> None:
         self._state: int = state
         self._ready: int | None = None
-        self._base, self._sample = 0, _Sample()
+        self._base, self._sample = 0, _CurrentSample()
         self._at = self._sample.hash
         super().__init__(0)
         self.position(state)
@@ -57,7 +57,7 @@ class CounterRandom(random.Random):
         self._state = self._ready = state
         self.gauss_next = None  # gauss() keeps every second value
 
-    def follow(self, sample: _Sample, base: int) -> None:
+    def follow(self, sample: _CurrentSample, base: int) -> None:
         """From the next sample on start at the key of each: the hash of `base` and the sample's."""
         self._sample, self._base, self._at = sample, base, sample.hash
 
@@ -153,7 +153,7 @@ def _restore(state: tuple[Any, ...]) -> CounterRandom:
 class KeyedGenerator(np.random.Generator):
     """A numpy Generator over Philox that follows its sample. Most steps draw from `random.Random` only."""
 
-    def __init__(self, key: tuple[int, int], sample: _Sample) -> None:
+    def __init__(self, key: tuple[int, int], sample: _CurrentSample) -> None:
         super().__init__(np.random.Philox(key=np.array(key, np.uint64)))
         # The whole state, buffer included (buffer_pos 4: empty), so that nothing is left of the sample before. It
         # holds the sample's counter itself, and is read when it is set.
@@ -190,7 +190,7 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         # Where all steps are; and where those are whose draw the tiles of a bag share.
-        self._sample, self._shared = _Sample(), _Sample()
+        self._sample, self._shared = _CurrentSample(), _CurrentSample()
         self._shares = False
         self._epoch, self._of_epoch = 0, mix(0)  # the hash of the epoch, which seldom changes
 

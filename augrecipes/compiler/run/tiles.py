@@ -21,7 +21,7 @@ Name = Callable[[int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Bag:
+class BagResult:
     """What came out of a bag.
 
     Attributes:
@@ -77,7 +77,7 @@ class Work:
             if "applied" in out:
                 self.applied[k] = out["applied"]
 
-    def result(self, *, save_applied: bool) -> Bag:
+    def result(self, *, save_applied: bool) -> BagResult:
         """The bag, or the first failure."""
         for k in range(len(self.tiles)):
             error = self.failed.get(k) or self._odd(k)
@@ -91,7 +91,7 @@ class Work:
             first = dropped[0][1]
             raise DataError(f"none of its {len(self.tiles)} tiles can be used; the first: {first.reason}", first.path)
         applied = [self.applied[k] for k in kept] if save_applied else None
-        return Bag(self.slots.rows(kept), kept, dropped, applied)
+        return BagResult(self.slots.rows(kept), kept, dropped, applied)
 
     def _odd(self, k: int) -> CollateError | None:
         """What is wrong with the size of tile `k`: of several sizes most tiles' is right, and of equals the first's."""

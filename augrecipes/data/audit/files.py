@@ -44,7 +44,7 @@ class One:
 
 
 @dataclass(slots=True)
-class Found:
+class Audit:
     """Samples, and what is wrong with them.
 
     Attributes:
@@ -64,13 +64,13 @@ class Found:
         self.defects.append(Defect(kind, files, message))
 
 
-def headers_of(found: Found, advance: Parts) -> dict[str, MaybeHeader]:
+def headers_of(found: Audit, advance: Parts) -> dict[str, MaybeHeader]:
     """The header of every file, or why it has none."""
     files = list(dict.fromkeys(file for one in found.samples for file in (one.image, one.mask) if file))
     return dict(zip(files, read_headers(files, lambda k, n: advance("reading headers", k, n)), strict=True))
 
 
-def size_of(one: One, file: str, headers: Mapping[str, MaybeHeader], found: Found) -> Size | None:
+def size_of(one: One, file: str, headers: Mapping[str, MaybeHeader], found: Audit) -> Size | None:
     """(height, width) of a file as it is read; None, and a defect, where that cannot be had."""
     header = headers[file]
     if isinstance(header, ImageHeader):
@@ -95,7 +95,7 @@ def needs(recipe: Recipe, mode: Mode, size: Size) -> str:
     return ""
 
 
-def decode(recipe: Recipe, found: Found, advance: Parts) -> None:
+def decode(recipe: Recipe, found: Audit, advance: Parts) -> None:
     """Decode what is fine so far."""
     channels = recipe.inputs.channels or 3
     fine = [one for one in found.samples if one.fine]

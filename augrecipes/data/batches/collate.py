@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import default_collate
 
 from augrecipes.data.batches.memory import empty
-from augrecipes.data.batches.rows import Rows
+from augrecipes.data.batches.rows import BatchRows
 from augrecipes.errors import CollateError
 
 Ragged = Literal["default", "list", "pad"]
@@ -67,7 +67,7 @@ class Collate:
     layout: Layout = "chw"
     ragged_keys: frozenset[str] = RAGGED_KEYS
 
-    def __call__(self, samples: list[Any], rows: Rows | None = None) -> Any:
+    def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
         """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
         if not samples or not isinstance(samples[0], Mapping):
             return _other(samples)

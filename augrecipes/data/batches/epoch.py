@@ -22,12 +22,12 @@ from augrecipes.data.batches.skips import Skipped
 Room = Callable[[str], Allocate]
 
 
-class Clock:
+class EpochClock:
     """An epoch shared between a dataset, its subsets and the workers that hold copies of them.
 
     Survives pickling: sent to a worker it stays shared, stored in a file it becomes a clock of its own.
 
-    >>> clock = Clock()
+    >>> clock = EpochClock()
     >>> clock.set(3)
     >>> clock.epoch, clock.changes
     (3, 1)
@@ -113,9 +113,9 @@ def check_epoch(epoch: Any) -> int:
     return int(value)
 
 
-def clocks(dataset: Any) -> list[Clock]:
+def clocks(dataset: Any) -> list[EpochClock]:
     """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
-    return [leaf.clock for leaf in leaves(dataset) if isinstance(getattr(leaf, "clock", None), Clock)]
+    return [leaf.clock for leaf in leaves(dataset) if isinstance(getattr(leaf, "clock", None), EpochClock)]
 
 
 def tell_epoch(dataset: Any, epoch: int) -> None:
@@ -132,7 +132,7 @@ def tell_epoch(dataset: Any, epoch: int) -> None:
 
 def wrappers(dataset: Any, depth: int = 32) -> Iterator[Any]:
     """A dataset and those that it wraps, as far as they are not ours."""
-    if isinstance(getattr(dataset, "clock", None), Clock) or not depth:
+    if isinstance(getattr(dataset, "clock", None), EpochClock) or not depth:
         return
     yield dataset
     many = getattr(dataset, "datasets", None)
@@ -143,7 +143,7 @@ def wrappers(dataset: Any, depth: int = 32) -> Iterator[Any]:
 
 def leaves(dataset: Any, depth: int = 32) -> list[Any]:
     """The innermost datasets, following `.dataset` (Subset and most wrappers) and `.datasets` (ConcatDataset)."""
-    if isinstance(getattr(dataset, "clock", None), Clock) or not depth:
+    if isinstance(getattr(dataset, "clock", None), EpochClock) or not depth:
         return [dataset]
     inner = getattr(dataset, "dataset", None)
     many = getattr(dataset, "datasets", None)

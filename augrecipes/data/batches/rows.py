@@ -17,7 +17,7 @@ from augrecipes.data.batches.memory import Empty, empty, torch_dtype
 Take = Callable[[str, tuple[int, ...], np.dtype[Any]], "np.ndarray[Any, Any]"]
 
 
-class Rows:
+class BatchRows:
     """Memory for the samples of one batch.
 
     The tensor of a key is made when the first sample's size is known. Samples of that size are written into their rows,
@@ -30,7 +30,7 @@ class Rows:
     Attributes:
         uneven: keys whose samples differ in size.
 
-    >>> rows = Rows(2)
+    >>> rows = BatchRows(2)
     >>> for k in (0, 1):
     ...     rows.room(k)("image")((4,), np.dtype(np.uint8))[:] = k
     >>> rows.whole("image", [torch.zeros(4, dtype=torch.uint8)] * 2) is None  # these lie elsewhere

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from augrecipes.data.batches.epoch import Clock
+from augrecipes.data.batches.epoch import EpochClock
 from augrecipes.data.batches.memory import free_shared
 
 _log = logging.getLogger("augrecipes")
@@ -26,7 +26,7 @@ _COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts, the upper ha
 
 
 class Visits:
-    """Counters, one a sample, shared as a `Clock` is: with workers, not with copies and files.
+    """Counters, one a sample, shared as a `EpochClock` is: with workers, not with copies and files.
 
     Workers that ask for the same sample within the same microsecond may get the same number.
 
@@ -34,7 +34,7 @@ class Visits:
         count: of samples.
         quiet: draws that move on are not worth a word.
 
-    >>> clock, visits = Clock(), Visits(3, quiet=True)
+    >>> clock, visits = EpochClock(), Visits(3, quiet=True)
     >>> visits.next(2, clock), visits.next(2, clock), visits.next(1, clock)
     ((0, 0), (1, 0), (0, 0))
     >>> clock.set(7)
@@ -50,7 +50,7 @@ class Visits:
     def __len__(self) -> int:
         return len(self._cells) - 1
 
-    def next(self, sample: int, clock: Clock) -> tuple[int, int]:
+    def next(self, sample: int, clock: EpochClock) -> tuple[int, int]:
         """The epoch and the repeat of the visit that begins now."""
         cells, since = self._cells.numpy().view(np.uint32), clock.changes & _STAMP
         stamp, count = divmod(int(cells[sample]), _COUNT + 1)

@@ -13,11 +13,11 @@ from augrecipes.data.batches.pool import Pool
 from augrecipes.data.loading import allocator
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.choice import Choice
-from augrecipes.data.loading.fetch import Reader, as_it_is
+from augrecipes.data.loading.fetch import FetchDataset, as_it_is
 from augrecipes.data.loading.in_process import InProcess
 from augrecipes.data.loading.passes import Deliveries
 from augrecipes.data.loading.processes import Orders, Processes
-from augrecipes.data.loading.sampler import Order, Plan
+from augrecipes.data.loading.sampler import BatchSchedule, Order
 from augrecipes.data.loading.threads import Threads
 from augrecipes.seeds import mix
 
@@ -42,7 +42,7 @@ class Readers:
         choice: Choice,
         dataset: Any,
         collate: Callable[[list[Any]], Any],
-        plan: Plan,
+        plan: BatchSchedule,
         budget: Budget,
         *,
         tune: bool,
@@ -54,10 +54,10 @@ class Readers:
         self._in_order, self._timeout, self._options = in_order, timeout, options
         self._pool = Pool()
         if choice.backend == "processes":  # each reads alone, and what they send is pinned by torch
-            self._reader = Reader(dataset, collate)
+            self._reader = FetchDataset(dataset, collate)
         else:
             pin, threads = options["pin_memory"], max(1, choice.workers)
-            self._reader = Reader(dataset, collate, readers=threads, pin=pin, empty=self._pool.empty)
+            self._reader = FetchDataset(dataset, collate, readers=threads, pin=pin, empty=self._pool.empty)
         # A generator of its own: reading must neither use nor disturb the user's random numbers.
         self._generator = torch.Generator()
         self._processes: tuple[DataLoader[Any], Orders] | None = None

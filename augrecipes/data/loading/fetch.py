@@ -15,7 +15,7 @@ from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.epoch import Reading, Room, clocks, reading, tell_epoch
 from augrecipes.data.batches.memory import Empty, empty, empty_pinned
 from augrecipes.data.batches.profiled import span
-from augrecipes.data.batches.rows import Rows
+from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.gathered import joined, split
@@ -45,7 +45,7 @@ class Delivery(NamedTuple):
     seconds: float
 
 
-class Reader(Dataset[Any]):
+class FetchDataset(Dataset[Any]):
     """A dataset as our loader reads it: by `Order`, under the epoch that the order names.
 
     Works on anything with `len` and integer indices. What is inside may wrap our datasets in any way.
@@ -130,11 +130,11 @@ class Draft:
         number: which batch of the epoch.
     """
 
-    def __init__(self, reader: Reader, order: Order) -> None:
+    def __init__(self, reader: FetchDataset, order: Order) -> None:
         self.number, self._reader, self._order = order.number, reader, order
         self._begun, count = time.perf_counter(), len(order.indices)
         self.pieces = _pieces(count, reader)
-        self._rows = Rows(count, reader.empty)
+        self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
         self._parts: dict[range, dict[str, Any]] = {}
         self._skipped: dict[int, list[Skipped]] = {}
@@ -253,7 +253,7 @@ class Draft:
         return self._rows.room(k)
 
 
-def _pieces(count: int, reader: Reader) -> list[range]:
+def _pieces(count: int, reader: FetchDataset) -> list[range]:
     if reader.takes_batches:
         size = count
     elif reader.gathers:

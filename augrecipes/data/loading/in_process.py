@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.data.loading.fetch import Delivery, Reader
+from augrecipes.data.loading.fetch import Delivery, FetchDataset
 from augrecipes.data.loading.sampler import Order
 from augrecipes.data.loading.worker import one_thread
 
@@ -12,7 +12,7 @@ from augrecipes.data.loading.worker import one_thread
 class InProcess(Iterator[Delivery]):
     """The deliveries of a pass, each read when it is asked for."""
 
-    def __init__(self, reader: Reader, orders: Iterator[Order]) -> None:
+    def __init__(self, reader: FetchDataset, orders: Iterator[Order]) -> None:
         self._reader, self._orders = reader, orders
 
     def __next__(self) -> Delivery:

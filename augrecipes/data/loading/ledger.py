@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from augrecipes.data.batches.skips import Skipped, report
 from augrecipes.data.loading.backends import Readers
-from augrecipes.data.loading.place import Place
-from augrecipes.data.loading.state import Progress
+from augrecipes.data.loading.place import LoaderPosition
+from augrecipes.data.loading.state import EpochProgress
 
 _log = logging.getLogger("augrecipes")
 
@@ -24,21 +24,21 @@ class Ledger:
         skipped: records of the pass under way, or of the last one.
     """
 
-    def __init__(self, place: Place, readers: Readers) -> None:
+    def __init__(self, place: LoaderPosition, readers: Readers) -> None:
         self.skipped: list[Skipped] = []
         self._place, self._readers = place, readers
 
-    def begun(self, progress: Progress) -> None:
+    def begun(self, progress: EpochProgress) -> None:
         """A pass hands out its first batch."""
         self.skipped = []
         self._place.begun(progress)
 
-    def handed_out(self, before: Progress, now: Progress, skipped: Sequence[Skipped]) -> None:
+    def handed_out(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
         """A batch is handed out."""
         if self._place.advanced(before, now):
             self.skipped.extend(skipped)
 
-    def finished(self, progress: Progress) -> None:
+    def finished(self, progress: EpochProgress) -> None:
         """A pass has handed out its last batch."""
         self._place.finished(progress)
         self._readers.rest()

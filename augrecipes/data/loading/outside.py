@@ -11,8 +11,8 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, DistributedSampler
 
-from augrecipes.data.loading.place import Place
-from augrecipes.data.loading.sampler import Plan
+from augrecipes.data.loading.place import LoaderPosition
+from augrecipes.data.loading.sampler import BatchSchedule
 from augrecipes.errors import LoaderError
 
 
@@ -26,7 +26,7 @@ class LoaderSampler(DistributedSampler[Any]):
         place: where the loader is; `set_epoch` moves it, as the loader's own does.
     """
 
-    def __init__(self, plan: Plan, place: Place) -> None:
+    def __init__(self, plan: BatchSchedule, place: LoaderPosition) -> None:
         self.plan, self._place = plan, place
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.loading.fetch import Delivery
-from augrecipes.data.loading.state import Progress
+from augrecipes.data.loading.state import EpochProgress
 
 
 class Deliveries(Protocol):
@@ -24,13 +24,13 @@ class Deliveries(Protocol):
 class Listener(Protocol):
     """What a pass tells of itself."""
 
-    def begun(self, progress: Progress) -> None:
+    def begun(self, progress: EpochProgress) -> None:
         """Its first batch is asked for."""
 
-    def handed_out(self, before: Progress, now: Progress, skipped: Sequence[Skipped]) -> None:
+    def handed_out(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
         """A batch is handed out, in which some samples were replaced."""
 
-    def finished(self, progress: Progress) -> None:
+    def finished(self, progress: EpochProgress) -> None:
         """There are no more."""
 
     def broken(self) -> None:
@@ -40,7 +40,7 @@ class Listener(Protocol):
 class Pass(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error."""
 
-    def __init__(self, listener: Listener, inner: Deliveries, start: Progress) -> None:
+    def __init__(self, listener: Listener, inner: Deliveries, start: EpochProgress) -> None:
         self._listener, self._progress = listener, start
         self._inner: Deliveries | None = inner
         self._begun = False

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from augrecipes.data.batches.epoch import check_epoch, clocks
-from augrecipes.data.loading.state import Progress
+from augrecipes.data.loading.state import EpochProgress
 
 
-class Place:
+class LoaderPosition:
     """The progress of a loader, which follows whoever sets the epoch last: the loader's user or a dataset's.
 
     Attributes:
@@ -18,9 +18,9 @@ class Place:
 
     def __init__(self, dataset: Any) -> None:
         self._clocks = clocks(dataset)
-        self.move(Progress(max((clock.epoch for clock in self._clocks), default=0)))
+        self.move(EpochProgress(max((clock.epoch for clock in self._clocks), default=0)))
 
-    def move(self, progress: Progress) -> None:
+    def move(self, progress: EpochProgress) -> None:
         """Let the next pass begin at `progress`."""
         self.start = self.progress = progress
         self._marks = self._changes()
@@ -29,7 +29,7 @@ class Place:
         """Let the next pass run `epoch`; from its beginning, unless it was to begin elsewhere in this very epoch."""
         epoch = check_epoch(epoch)
         resumes = self.start is self.progress and self.start.epoch == epoch
-        self.move(self.start if resumes else Progress(epoch))
+        self.move(self.start if resumes else EpochProgress(epoch))
 
     def look(self) -> None:
         """Follow a `set_epoch` of a dataset that came after the loader's own last one."""
@@ -39,20 +39,20 @@ class Place:
                 self.set_epoch(clock.epoch)
         self._marks = now
 
-    def begun(self, progress: Progress) -> None:
+    def begun(self, progress: EpochProgress) -> None:
         """A pass hands out its first batch: it counts from here, and the next one runs the next epoch."""
-        self.progress, self.start = progress, Progress(progress.epoch + 1)
+        self.progress, self.start = progress, EpochProgress(progress.epoch + 1)
 
-    def advanced(self, before: Progress, now: Progress) -> bool:
+    def advanced(self, before: EpochProgress, now: EpochProgress) -> bool:
         """A pass has moved on; False where a later pass or `set_epoch` has moved the loader elsewhere meanwhile."""
         if self.progress != before:
             return False
         self.progress = now
         return True
 
-    def finished(self, progress: Progress) -> None:
+    def finished(self, progress: EpochProgress) -> None:
         """A pass has handed out its last batch."""
-        if self.progress == progress and self.start == Progress(progress.epoch + 1):
+        if self.progress == progress and self.start == EpochProgress(progress.epoch + 1):
             self.progress = self.start
 
     def _changes(self) -> list[int]:

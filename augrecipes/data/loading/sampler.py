@@ -13,7 +13,7 @@ from augrecipes.data.batches.order import Indices, epoch_order, evened, shard
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BatchSchedule:
     """Everything that decides which samples make up which batch of an epoch.
 
     Attributes:
@@ -80,7 +80,7 @@ class Order(NamedTuple):
     wait: float = 0.0
 
 
-def orders(plan: Plan, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:
+def orders(plan: BatchSchedule, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:
     """The batches of `epoch` in order, without its first `done` ones and without those in `ahead`."""
     if done >= plan.batches:
         return

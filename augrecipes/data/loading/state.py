@@ -13,7 +13,7 @@ import numpy.typing as npt
 from torch.utils.data import Subset
 
 from augrecipes.data.batches.epoch import leaves, wrappers
-from augrecipes.data.loading.sampler import Plan
+from augrecipes.data.loading.sampler import BatchSchedule
 from augrecipes.errors import LoaderError
 from augrecipes.versions import made_with, warn_of_differences
 
@@ -22,7 +22,7 @@ _LAST_EPOCH = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EpochProgress:
     """How far an epoch has been handed out.
 
     Attributes:
@@ -35,7 +35,7 @@ class Progress:
     done: int = 0
     ahead: frozenset[int] = field(default_factory=frozenset)
 
-    def with_batch(self, number: int) -> Progress:
+    def with_batch(self, number: int) -> EpochProgress:
         """The progress after handing out batch `number`."""
         if number != self.done:
             return replace(self, ahead=self.ahead | {number})
@@ -46,7 +46,7 @@ class Progress:
         return replace(self, done=done, ahead=ahead)
 
 
-def fingerprint(plan: Plan, dataset: Any) -> dict[str, Any]:
+def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
     """What must be the same for a saved state to make sense, under the names that users know.
 
     Of every argument that changes a sample something stands here. Libraries and processors only lead to a warning.
@@ -81,7 +81,7 @@ def _join(a: Any, b: Any) -> str:
     return hashlib.sha256(f"{a}\0{b}".encode()).hexdigest()[:16]
 
 
-def save(progress: Progress, marks: Mapping[str, Any]) -> dict[str, Any]:
+def save(progress: EpochProgress, marks: Mapping[str, Any]) -> dict[str, Any]:
     """The state as a dict of plain numbers and text, for torch.save or JSON."""
     return {
         "version": VERSION,
@@ -93,7 +93,7 @@ def save(progress: Progress, marks: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
+def restore(state: Any, marks: Mapping[str, Any], batches: int) -> EpochProgress:
     """The progress in a saved state; LoaderError naming every difference where it is of another loader.
 
     The log says where other versions of libraries, or another family of processors, made the batches before.
@@ -121,7 +121,7 @@ def restore(state: Any, marks: Mapping[str, Any], batches: int) -> Progress:
             f"the state is damaged: ahead is {reprlib.repr(ahead)}, not a list of numbers below {batches}"
         )
     warn_of_differences(made, "the state comes from a run with")
-    return Progress(epoch, done, frozenset(ahead))
+    return EpochProgress(epoch, done, frozenset(ahead))
 
 
 def _is_count(value: Any, most: int) -> bool:

@@ -14,7 +14,7 @@ import torch
 
 from augrecipes.compiler.run.quiet import quiet
 from augrecipes.data.loading.budget import Budget
-from augrecipes.data.loading.fetch import Delivery, Draft, Reader
+from augrecipes.data.loading.fetch import Delivery, Draft, FetchDataset
 from augrecipes.data.loading.sampler import Order
 from augrecipes.errors import LoaderError
 
@@ -122,7 +122,13 @@ class Threads(Iterator[Delivery]):
     """
 
     def __init__(
-        self, reader: Reader, orders: Iterator[Order], budget: Budget, *, in_order: bool = True, timeout: float = 0
+        self,
+        reader: FetchDataset,
+        orders: Iterator[Order],
+        budget: Budget,
+        *,
+        in_order: bool = True,
+        timeout: float = 0,
     ) -> None:
         self._reader, self._orders, self._budget = reader, orders, budget
         self._in_order, self._timeout = in_order, timeout or None

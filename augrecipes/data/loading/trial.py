@@ -22,8 +22,8 @@ from torch.utils.data import DataLoader
 
 from augrecipes.compat.torch import end_workers
 from augrecipes.data.loading.choice import Backend, Choice, best, default_workers, from_environment, named
-from augrecipes.data.loading.fetch import Draft, Reader, as_it_is
-from augrecipes.data.loading.sampler import Plan, orders
+from augrecipes.data.loading.fetch import Draft, FetchDataset, as_it_is
+from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.data.loading.worker import WorkerInit, one_thread
 
 _log = logging.getLogger("augrecipes")
@@ -41,7 +41,7 @@ _PATIENCE_SECONDS = 3.0
 
 
 def measured(
-    dataset: Any, collate: Callable[[list[Any]], Any], plan: Plan, *, only: Backend | None, method: str
+    dataset: Any, collate: Callable[[list[Any]], Any], plan: BatchSchedule, *, only: Backend | None, method: str
 ) -> Choice:
     """The choice behind `num_workers="auto"`; the log says what it is."""
     begin = perf_counter()
@@ -52,7 +52,7 @@ def measured(
         found = rates(dataset, collate, plan, only=only, forks=method == "fork")
         choice = best(found, plan.batch_size, perf_counter() - begin)
         if choice.measured.keys() == {"batches"} and found["batches"] < 1 / _SLOW_SECONDS:
-            backend: Backend = "threads" if Reader(dataset, collate).ours else "processes"
+            backend: Backend = "threads" if FetchDataset(dataset, collate).ours else "processes"
             choice = replace(
                 choice, backend=backend, workers=default_workers(), reason="samples take too long to try more"
             )
@@ -61,7 +61,12 @@ def measured(
 
 
 def rates(
-    dataset: Any, collate: Callable[[list[Any]], Any], plan: Plan, *, only: Backend | None = None, forks: bool = True
+    dataset: Any,
+    collate: Callable[[list[Any]], Any],
+    plan: BatchSchedule,
+    *,
+    only: Backend | None = None,
+    forks: bool = True,
 ) -> dict[str, float]:
     """Samples a second by backend and number of workers, such as `threads:2`.
 
@@ -72,7 +77,7 @@ def rates(
         only: `threads`, to try nothing else.
         forks: processes are forked; others take seconds to start, and are not tried.
     """
-    reader, most = Reader(dataset, collate), default_workers()
+    reader, most = FetchDataset(dataset, collate), default_workers()
     found: dict[str, float] = {}
     with _undisturbed():
         alone = _threads(reader, plan, 1)
@@ -83,7 +88,7 @@ def rates(
         # A dataset that is not ours may not be made for threads.
         if only == "threads" or reader.ours:
             for count in sorted({most, max(2, most // 2)} if most > 1 else {1}):
-                found[named("threads", count)] = _threads(Reader(dataset, collate, readers=count), plan, count)
+                found[named("threads", count)] = _threads(FetchDataset(dataset, collate, readers=count), plan, count)
         if only is None and most > 1 and forks:
             size = min(plan.batch_size, max(1, int(alone * _BATCH_SECONDS)))
             rate = _processes(reader, replace(plan, batch_size=size), most)
@@ -92,7 +97,7 @@ def rates(
     return found
 
 
-def _threads(reader: Reader, plan: Plan, count: int) -> float:
+def _threads(reader: FetchDataset, plan: BatchSchedule, count: int) -> float:
     """Samples a second of `count` threads that share batches, after each has read something."""
     jobs = _Jobs(reader, plan)
     start = threading.Barrier(count)
@@ -136,7 +141,7 @@ class _Jobs:
         over: set when they are to stop.
     """
 
-    def __init__(self, reader: Reader, plan: Plan) -> None:
+    def __init__(self, reader: FetchDataset, plan: BatchSchedule) -> None:
         self._reader, self._plan = reader, plan
         self._pieces, self._lock = self._endless(), threading.Lock()
         self.over = threading.Event()
@@ -162,7 +167,7 @@ class _Jobs:
                     yield draft, piece
 
 
-def _processes(reader: Reader, plan: Plan, count: int) -> float | None:
+def _processes(reader: FetchDataset, plan: BatchSchedule, count: int) -> float | None:
     """Samples a second that arrive from `count` forked processes, after each has sent a batch; None: too few did."""
     wanted = list(islice(orders(plan, 0), _BATCHES * count))
     inner: DataLoader[Any] = DataLoader(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, Listing, StrPath
+from augrecipes.data.reading.listing import Data, DataListing, StrPath
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -25,7 +25,7 @@ def list_data(
     channels: int | None = None,
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
-) -> Listing:
+) -> DataListing:
     """List the data; of pictures no more than their headers is read.
 
     Args:
@@ -53,7 +53,7 @@ def list_data(
         names = ", ".join(f"{name}=" for name in data)
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}")
     find = kinds.part(recipe.kind, "reader").find
-    found: Listing = find(
+    found: DataListing = find(
         recipe, targets, data, mode=mode, masks=masks, split=split, strict=strict, headers=headers, decode=decode
     )
     return found

@@ -19,7 +19,7 @@ _TABLES = (".csv", ".tsv")
 
 
 @dataclass(frozen=True)
-class Listing:
+class DataListing:
     """What is known of the data before a picture is read.
 
     Attributes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from augrecipes import kinds
 from augrecipes.data.read import read_targets
 from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data, Listing, StrPath
+from augrecipes.data.reading.listing import Data, DataListing, StrPath
 from augrecipes.data.tables.table import Columns
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs, Recipe
@@ -78,7 +78,7 @@ class Files:
         inputs: what the recipe takes beside the picture.
     """
 
-    listing: Listing
+    listing: DataListing
     inputs: Inputs
 
     def __len__(self) -> int:

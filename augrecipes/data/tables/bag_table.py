@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.data.tables.coordinates import places_in
-from augrecipes.data.tables.csvfile import Rows, choose_split, missing_files, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, missing_files, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
@@ -270,7 +270,7 @@ def bags_of_csv(
     )
 
 
-def _disagreements(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> list[Problem]:
+def _disagreements(rows: CsvRows, bag_of: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> list[Problem]:
     """What differs within a bag, each column once."""
     problems: dict[tuple[int, str], Problem] = {}
     for column in _OF_BAG:
@@ -285,13 +285,13 @@ def _disagreements(rows: Rows, bag_of: npt.NDArray[np.int64], first: npt.NDArray
     return list(problems.values())
 
 
-def _check_axes(rows: Rows) -> None:
+def _check_axes(rows: CsvRows) -> None:
     given = [column for column in _AXES if column in rows.columns]
     if len(given) == 1:
         raise DataError(f"column `{given[0]}` alone; tiles have x and y, or neither", rows.path)
 
 
-def _coords(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.int64] | None:
+def _coords(rows: CsvRows, problems: list[Problem]) -> npt.NDArray[np.int64] | None:
     if _AXES[0] not in rows.columns:
         return None
     coords = np.zeros((len(rows), len(_AXES)), np.int64)

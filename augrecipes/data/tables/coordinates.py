@@ -14,14 +14,14 @@ import re
 
 from augrecipes.sources.paths import PathTable
 
-Place = tuple[int, int]
-NOWHERE: Place = (-1, -1)
+RowAndColumn = tuple[int, int]
+NOWHERE: RowAndColumn = (-1, -1)
 _NUMBER = r"[=_]?(\d{1,18})(?!\d)"
 _X, _Y = (re.compile(rf"(?<![a-z0-9]){axis}{_NUMBER}|(?<=\d){axis}(\d{{1,18}})(?!\d)", re.I) for axis in "xy")
 _LAST = re.compile(r"(?:^|[^0-9.])(\d{1,18})[_,] ?(\d{1,18})[\])]?$")
 
 
-def place_in(name: str) -> Place:
+def place_in(name: str) -> RowAndColumn:
     """The (x, y) in a file name, or (-1, -1).
 
     >>> [place_in(name) for name in ("tile_x1024_y2048.png", "a/slide_40x_512_0.jpg", "y7x5.png", "tumour_1.png")]
@@ -36,7 +36,7 @@ def place_in(name: str) -> Place:
     return (int(last[1]), int(last[2])) if last else NOWHERE
 
 
-def places_in(names: PathTable, indices: list[int]) -> list[Place]:
+def places_in(names: PathTable, indices: list[int]) -> list[RowAndColumn]:
     """The (x, y) of some of the tiles."""
     return [place_in(names.name(i)) for i in indices]
 

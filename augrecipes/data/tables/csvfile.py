@@ -45,7 +45,7 @@ _field_limit = Lock()
 
 
 @dataclass(frozen=True)
-class Rows:
+class CsvRows:
     """A CSV file's columns as text.
 
     Attributes:
@@ -65,10 +65,10 @@ class Rows:
         """`FILE:LINE` of a row."""
         return f"{self.path}:{self.lines[row]}"
 
-    def select(self, keep: list[int]) -> Rows:
+    def select(self, keep: list[int]) -> CsvRows:
         """The rows at the positions in `keep`."""
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
-        return Rows(self.path, columns, [self.lines[i] for i in keep])
+        return CsvRows(self.path, columns, [self.lines[i] for i in keep])
 
 
 def read_rows(
@@ -77,7 +77,7 @@ def read_rows(
     required: Sequence[str] = ("image",),
     filled: Sequence[str] | None = None,
     problems: list[Problem] | None = None,
-) -> Rows:
+) -> CsvRows:
     """Read a CSV file.
 
     Args:
@@ -134,10 +134,10 @@ def read_rows(
         refuse(name, wrong)
     if not lines and not wrong:
         raise DataError("the file has a header and no rows", name)
-    return Rows(name, columns, lines)
+    return CsvRows(name, columns, lines)
 
 
-def choose_split(rows: Rows, split: str | None) -> list[int]:
+def choose_split(rows: CsvRows, split: str | None) -> list[int]:
     """Positions of the rows of `split`; all of them for None."""
     if split is None:
         return list(range(len(rows)))
@@ -151,14 +151,14 @@ def choose_split(rows: Rows, split: str | None) -> list[int]:
     return keep
 
 
-def resolve(rows: Rows, column: str) -> PathTable:
+def resolve(rows: CsvRows, column: str) -> PathTable:
     """The paths in a column, relative ones taken from the folder of the CSV file."""
     empty = [line for line, value in zip(rows.lines, rows.columns[column], strict=True) if not value]
     refuse(rows.path, [(line, f"no {column} in this row") for line in empty])
     return PathTable.from_paths(rows.columns[column], root=Path(rows.path).parent)
 
 
-def check_present(rows: Rows, column: str, paths: PathTable) -> None:
+def check_present(rows: CsvRows, column: str, paths: PathTable) -> None:
     """DataError listing the lines whose files do not exist."""
     missing = missing_files(paths)
     if missing:

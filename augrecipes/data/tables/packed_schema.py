@@ -14,11 +14,11 @@ from augrecipes.sources.store.items import Items
 from augrecipes.sources.store.schema import Fields, Size
 
 
-class Step(Fields):
+class PackedStep(Fields):
     """A baked step: its class, and what else decides what it does."""
 
     step: str
-    steps: list[Step] = Field(default_factory=list)
+    steps: list[PackedStep] = Field(default_factory=list)
 
 
 class Decode(Fields):
@@ -28,7 +28,7 @@ class Decode(Fields):
     exif: Literal["apply", "ignore"]
 
 
-class Points(Fields):
+class PackedPoints(Fields):
     """Whether boxes and keypoints were taken, and how they were declared."""
 
     boxes: dict[str, Any] | None
@@ -46,13 +46,13 @@ class Lost(Fields):
 class About(Fields):
     """`about` in the index of a packed store."""
 
-    steps: list[Step]
+    steps: list[PackedStep]
     scales: dict[str, Any]
     epochs: Size
     seed: int | None
     units: Size
     decode: Decode
-    inputs: Points
+    inputs: PackedPoints
     channels: Annotated[int, Field(ge=1)] | None
     classes: list[str] | None
     class_to_idx: dict[str, int] | None
@@ -61,7 +61,7 @@ class About(Fields):
     unreadable: list[Lost]
 
 
-class _Wanted(NamedTuple):
+class _Required(NamedTuple):
     """What a column must be: its lengths (-1: any), and its dtype or the kind of it; None for texts."""
 
     shape: tuple[int, ...]
@@ -89,31 +89,31 @@ def check(store: Store) -> None:
     _check_items(store, said_in)
 
 
-def _columns(store: Store) -> dict[str, _Wanted]:
+def _columns(store: Store) -> dict[str, _Required]:
     """The columns that a store of its kind has, or may have."""
     units = store.about["units"]
     bags: Any = store.columns.get("bag/name")
     samples = units if not facts(store.kind).tiles else len(bags) if isinstance(bags, Texts) else 0
     wanted = {
-        "label": _Wanted((samples,), "i8"),
-        "weight": _Wanted((samples,), "f8"),
-        "group": _Wanted((samples,), None),
+        "label": _Required((samples,), "i8"),
+        "weight": _Required((samples,), "f8"),
+        "group": _Required((samples,), None),
     }
-    wanted |= {f"source/{name}": _Wanted((store.rows,), None, needed=True) for name in store.targets}
+    wanted |= {f"source/{name}": _Required((store.rows,), None, needed=True) for name in store.targets}
     if facts(store.kind).tiles:
-        wanted |= {name: _Wanted((samples,), None, needed=True) for name in ("bag/name", "bag/path")}
-        wanted["bag/offsets"] = _Wanted((samples + 1,), "i8", needed=True)
-        wanted["bag/coords"] = _Wanted((units, 2), "i8", needed=True)
+        wanted |= {name: _Required((samples,), None, needed=True) for name in ("bag/name", "bag/path")}
+        wanted["bag/offsets"] = _Required((samples + 1,), "i8", needed=True)
+        wanted["bag/coords"] = _Required((units, 2), "i8", needed=True)
     if facts(store.kind).annotated:
         for name in ("boxes", "keypoints"):
             there = any(column.startswith(f"{name}/") for column in store.columns)
-            wanted[f"{name}/values"] = _Wanted((-1, -1), "f", there)
-            wanted[f"{name}/labels"] = _Wanted((-1,), "i8", there)
-            wanted[f"{name}/offsets"] = _Wanted((store.rows + 1,), "i8", there)
+            wanted[f"{name}/values"] = _Required((-1, -1), "f", there)
+            wanted[f"{name}/labels"] = _Required((-1,), "i8", there)
+            wanted[f"{name}/offsets"] = _Required((store.rows + 1,), "i8", there)
     return wanted
 
 
-def _fault(column: Any, want: _Wanted) -> str:
+def _fault(column: Any, want: _Required) -> str:
     """What is wrong with a column, or nothing."""
     if column is None:
         return "is missing" if want.needed else ""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.compiler.run.grid import unit
 from augrecipes.data.tables.pair_checks import Wanted, first_crop
-from augrecipes.data.tables.pair_table import Found, find_in_csv, find_in_folders
+from augrecipes.data.tables.pair_table import FoundScenes, find_in_csv, find_in_folders
 from augrecipes.errors import DataError
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Mode, Recipe
@@ -38,7 +38,7 @@ def find_scenes(
     names: Mapping[str, str] | None = None,
     split: str | None = None,
     cache: bool = True,
-) -> Found:
+) -> FoundScenes:
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
     Raises:

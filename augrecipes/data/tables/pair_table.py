@@ -55,7 +55,7 @@ class PairTable(Columns):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundScenes:
     """Scenes, before and after they were checked.
 
     Attributes:
@@ -95,7 +95,7 @@ class Found:
 
 def find_in_folders(
     roots: Mapping[str, Roots], scales: Mapping[str, int], names: Mapping[str, str] | None, *, cache: bool
-) -> Found:
+) -> FoundScenes:
     """Scenes by name; see `augrecipes.sources.pairing`."""
     pairs = pair(roots, scales, names=names, cache=cache)
     listed = {
@@ -105,12 +105,12 @@ def find_in_folders(
     # Of a folder that targets share every path is written as one of them has it.
     every = [root for roots_ in listed.values() for root in roots_]
     found_in = dict.fromkeys(listed, every)
-    return Found(
+    return FoundScenes(
         pairs.targets, list(pairs.scenes), pairs.defects, roots=found_in, listed=pairs.listed, unclaimed=pairs.unclaimed
     )
 
 
-def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str], split: str | None) -> Found:
+def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str], split: str | None) -> FoundScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
     order = sorted(targets, key=lambda name: -scales[name])
     every = read_rows(path, known=(*scales, *_COLUMNS), required=())
@@ -137,10 +137,10 @@ def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str
     columns = columns_of(every, np.array(rows, np.int64)) if rows else {}
     roots = {name: [str(folder)] for name in order}
     listed = {name: sum(bool(every.columns[name][row]) for row in keep) for name in order}
-    return Found(tuple(order), scenes, tuple(defects), columns=columns, roots=roots, listed=listed)
+    return FoundScenes(tuple(order), scenes, tuple(defects), columns=columns, roots=roots, listed=listed)
 
 
-def checked(found: Found, wanted: Wanted, check: Check, advance: Progress | None = None) -> Found:
+def checked(found: FoundScenes, wanted: Wanted, check: Check, advance: Progress | None = None) -> FoundScenes:
     """The scenes of `found` with which nothing is wrong, as far as names (all exist) or headers tell."""
     paths = list(dict.fromkeys(path for scene in found.scenes for path in scene))
     if check == "names":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import Rows
+from augrecipes.data.tables.csvfile import CsvRows
 from augrecipes.data.tables.labels import number
 from augrecipes.errors import DataError
 
@@ -50,7 +50,7 @@ class Ragged:
         return Ragged(self.values[index], offsets, None if self.labels is None else self.labels[index], self.classes)
 
 
-def read_ragged(rows: Rows, column: str, width: int, *, labelled: bool) -> Ragged:
+def read_ragged(rows: CsvRows, column: str, width: int, *, labelled: bool) -> Ragged:
     """Parse a column of JSON lists of `width` numbers, each followed by a label where `labelled`.
 
     Raises:
@@ -77,7 +77,7 @@ def read_ragged(rows: Rows, column: str, width: int, *, labelled: bool) -> Ragge
 
 
 def _with_labels(
-    values: npt.NDArray[np.float32], offsets: npt.NDArray[np.int64], labels: Sequence[Any], rows: Rows, column: str
+    values: npt.NDArray[np.float32], offsets: npt.NDArray[np.int64], labels: Sequence[Any], rows: CsvRows, column: str
 ) -> Ragged:
     if not labels:
         return Ragged(values, offsets)
@@ -88,7 +88,7 @@ def _with_labels(
     return Ragged(values, offsets, ids, None if kept else tuple(classes))
 
 
-def _cell(rows: Rows, i: int, column: str, cell: str) -> list[Any]:
+def _cell(rows: CsvRows, i: int, column: str, cell: str) -> list[Any]:
     if not cell:
         return []
     try:

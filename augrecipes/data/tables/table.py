@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.tables.csvfile import Rows, check_present, choose_split, read_rows, resolve
+from augrecipes.data.tables.csvfile import CsvRows, check_present, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
@@ -199,7 +199,7 @@ def table_of_csv(
     )
 
 
-def columns_of(every: Rows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:
+def columns_of(every: CsvRows, keep: npt.NDArray[np.int64], problems: list[Problem] | None = None) -> dict[str, Any]:
     """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
 
     Args:
@@ -226,7 +226,7 @@ def columns_of(every: Rows, keep: npt.NDArray[np.int64], problems: list[Problem]
 
 
 def _labels(
-    rows: Rows, problems: list[Problem]
+    rows: CsvRows, problems: list[Problem]
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...] | None, dict[str, int] | None]:
     if "label" not in rows.columns:
         return None, None, None
@@ -236,7 +236,7 @@ def _labels(
     return ids, tuple(classes), class_to_idx
 
 
-def _weights(rows: Rows, problems: list[Problem]) -> npt.NDArray[np.float64] | None:
+def _weights(rows: CsvRows, problems: list[Problem]) -> npt.NDArray[np.float64] | None:
     if "weight" not in rows.columns:
         return None
     weights = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import size_text
@@ -39,7 +39,7 @@ def check(
         table = bags_of_csv(data, split, check=False, problems=rows)
     else:
         table = bags_of_folders([data], cache=False, problems=rows)
-    found = Found([One(table.tiles[k]) for k in range(len(table.tiles))])
+    found = Audit([One(table.tiles[k]) for k in range(len(table.tiles))])
     found.defects += [Defect("row", (data,), f"{data}:{line}: {what}" if line else what) for line, what in sorted(rows)]
     headers = headers_of(found, advance)
     sizes = [size_of(one, one.image, headers, found) for one in found.samples]

@@ -13,7 +13,7 @@ from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.quiet import quiet
-from augrecipes.compiler.run.tiles import Bag, Name, Read, Slots, Work, default_threads
+from augrecipes.compiler.run.tiles import BagResult, Name, Read, Slots, Work, default_threads
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 
@@ -70,7 +70,7 @@ class BagPipeline(ImagePipeline):
         skip: bool = False,
         name: Name | None = None,
         allocate: Allocate = np.empty,
-    ) -> Bag:
+    ) -> BagResult:
         """Read the tiles of a bag and run each through the steps.
 
         Args:
@@ -91,7 +91,7 @@ class BagPipeline(ImagePipeline):
         work = Work(epoch, index, tiles, read, skip, name, Slots(len(tiles), allocate, keeps_odd=skip))
         return self.for_this_thread()._run(work, threads or self.compiled.threads)
 
-    def _run(self, work: Work, threads: int | None) -> Bag:
+    def _run(self, work: Work, threads: int | None) -> BagResult:
         if not work.tiles:
             raise DataError("a bag needs at least one tile")
         lanes = self._take_lanes(min(threads or default_threads(), len(work.tiles)))

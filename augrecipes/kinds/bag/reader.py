@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.listing import Listing, table_in
+from augrecipes.data.reading.listing import DataListing, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.recipe.model import Mode, Recipe
 
@@ -26,13 +26,13 @@ def find(
     strict: bool,
     headers: bool,
     decode: dict[str, Any],
-) -> Listing:
+) -> DataListing:
     """List bags: in folders, or as a CSV file has them."""
     del recipe, targets, mode, masks, headers
     csv = table_in(data)
     if csv is None:
-        return Listing(bags_of_folders(as_list(data), cache=False), decode)
-    return Listing(bags_of_csv(csv, split, check=strict), decode)
+        return DataListing(bags_of_folders(as_list(data), cache=False), decode)
+    return DataListing(bags_of_csv(csv, split, check=strict), decode)
 
 
 def alone(recipe: Recipe, targets: Sequence[str], data: Any) -> dict[str, str]:

@@ -30,7 +30,7 @@ EPOCHS = 2
 
 
 @dataclass(slots=True)
-class _Drawn:
+class _BagSamples:
     """One bag: the tiles that are shown, and what was drawn of each."""
 
     index: int
@@ -110,14 +110,14 @@ class _Drawer:
     stages: bool
     output: NDArray[Any] | None = None  # one tile as it came out
 
-    def draw(self, index: int) -> _Drawn:
+    def draw(self, index: int) -> _BagSamples:
         """One bag; DataError where it has too few tiles or none of them can be shown."""
         rule, count = self.pipeline.recipe.bag or Bag(), int(self.table.counts()[index])
         if count < rule.min_tiles:
             raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}")
         epochs = range(self.epoch, self.epoch + (EPOCHS if self.pipeline.mode == "train" and not self.stages else 1))
         picked = [self._picked(index, epoch) for epoch in epochs]
-        drawn = _Drawn(index, {}, picked, [])
+        drawn = _BagSamples(index, {}, picked, [])
         start = int(self.table.offsets[index])
         for tile in _spread(frozenset.intersection(*picked), picked[0], self.columns):
             path = self.table.tiles[start + tile]
@@ -139,7 +139,7 @@ class _Drawer:
         found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=self.seed, epoch=epoch, index=index)
         return frozenset(found.tolist())
 
-    def _epochs(self, drawn: _Drawn, epochs: range) -> Iterator[Strip]:
+    def _epochs(self, drawn: _BagSamples, epochs: range) -> Iterator[Strip]:
         for epoch, picked in zip(epochs, drawn.picked, strict=True):
             pictures: list[Picture | None] = []
             for tile, image in drawn.tiles.items():
@@ -150,7 +150,7 @@ class _Drawer:
                 pictures.append(picture_of_output(self.output, self.pipeline.recipe.output))
             yield Strip(pictures, f"epoch {epoch}")
 
-    def _stages(self, drawn: _Drawn) -> Iterator[Strip]:
+    def _stages(self, drawn: _BagSamples) -> Iterator[Strip]:
         """A strip for each step: every tile after it."""
         tiles = list(drawn.tiles.items())
         found = [self.pipeline.stages(drawn.index, self.epoch, tile)(image=image) for tile, image in tiles]
@@ -171,7 +171,7 @@ def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[
     return [first[k * len(first) // count] for k in range(count)]
 
 
-def _block(one: _Drawn, table: BagTable, side: int) -> BagBlock:
+def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
     count = int(table.counts()[one.index])
     picked = one.picked[0]
     sizes = {f"{size_text(image)} px" for image in one.tiles.values()}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.audit.files import Found, One, decode, headers_of, needs, size_of, unusual
+from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
 from augrecipes.data.checks import presence_of, untaken
-from augrecipes.data.tables.csvfile import Rows, choose_split, read_rows
+from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
 from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
@@ -65,7 +65,7 @@ def check(
     elif path.suffix.lower() in (".csv", ".tsv"):
         found = _of_csv(recipe, data, split)
     else:
-        found = Found([One(data)])
+        found = Audit([One(data)])
     _presence(recipe, found)
     headers = headers_of(found, advance)
     for one in found.samples:
@@ -83,10 +83,10 @@ def check(
     return Checked("image", listed, fine, looked, tuple(found.defects), tuple(found.notes))
 
 
-def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Found:
+def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Audit:
     listing = list_folders([data], cache=False)
     images = listing.paths
-    found = Found([One(images[i]) for i in range(len(images))])
+    found = Audit([One(images[i]) for i in range(len(images))])
     if listing.labels is not None and listing.classes is not None:
         counts = np.bincount(listing.labels, minlength=len(listing.classes))
         empty = [name for name, count in zip(listing.classes, counts, strict=True) if not count]
@@ -112,14 +112,14 @@ def _classes(counts: Any) -> str:
     return f"{len(counts)} class{'' if len(counts) == 1 else 'es'}, of {several}"
 
 
-def _of_csv(recipe: Recipe, data: str, split: str | None) -> Found:
+def _of_csv(recipe: Recipe, data: str, split: str | None) -> Audit:
     wrong: list[Problem] = []
     every = read_rows(data, problems=wrong)
     keep = choose_split(every, split)
     rows = every.select(keep)
     columns_of(every, np.array(keep, np.int64), wrong)
     images = PathTable.from_paths(rows.columns["image"], root=Path(rows.path).parent)
-    found = Found([One(images[i], where=f"{data}:{line}: ") for i, line in enumerate(rows.lines)])
+    found = Audit([One(images[i], where=f"{data}:{line}: ") for i, line in enumerate(rows.lines)])
     takes = {"mask", "boxes", "keypoints"} & set(rows.columns) - untaken(recipe)
     if "mask" in takes:
         masks = PathTable.from_paths(rows.columns["mask"], root=Path(rows.path).parent)
@@ -137,7 +137,7 @@ def _of_csv(recipe: Recipe, data: str, split: str | None) -> Found:
     return found
 
 
-def _points(rows: Rows, i: int, name: str, wrong: list[Problem]) -> Any:
+def _points(rows: CsvRows, i: int, name: str, wrong: list[Problem]) -> Any:
     """The boxes or keypoints of a row; None where they cannot be read."""
     try:
         return read_ragged(rows.select([i]), name, _POINTS[name], labelled=name == "boxes").rows(0)
@@ -146,7 +146,7 @@ def _points(rows: Rows, i: int, name: str, wrong: list[Problem]) -> Any:
         return None
 
 
-def _presence(recipe: Recipe, found: Found) -> None:
+def _presence(recipe: Recipe, found: Audit) -> None:
     """What the recipe requires and the data has not, once."""
     for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and all(getattr(one, name) is None for one in found.samples):
@@ -160,7 +160,7 @@ def _presence(recipe: Recipe, found: Found) -> None:
             found.notes.append("the recipe does not take masks (`mask: absent`): a dataset refuses them")
 
 
-def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHeader], found: Found) -> None:
+def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHeader], found: Audit) -> None:
     """One sample's headers, sizes, boxes and keypoints."""
     size = size_of(one, one.image, headers, found)
     if one.mask is not None:

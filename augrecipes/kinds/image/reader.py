@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import Listing, table_in
+from augrecipes.data.reading.listing import DataListing, table_in
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
@@ -28,7 +28,7 @@ def find(
     strict: bool,
     headers: bool,
     decode: dict[str, Any],
-) -> Listing:
+) -> DataListing:
     """List pictures: in folders, as a CSV file has them, or one of them."""
     del targets, mode, headers
     csv = table_in(data)
@@ -40,7 +40,7 @@ def find(
         root = data if csv is None else None
         table = as_table(recipe, root, csv, masks, split, check=strict, cache=False, layout="auto")
     check_targets(recipe, table)
-    return Listing(table, decode)
+    return DataListing(table, decode)
 
 
 def alone(recipe: Recipe, targets: Sequence[str], data: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import facts, how_often, show_rows
-from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, Layout, Row, compose, layout_for
+from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, SheetLayout, SheetRow, compose, layout_for
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
@@ -24,7 +24,7 @@ _STAGE_PX = 150  # stages are put on a further line before they get smaller than
 
 
 @dataclass(slots=True)
-class _Drawn:
+class _Samples:
     """What was drawn of one source: the targets that came out, or the picture after each step."""
 
     sample: Sample
@@ -50,10 +50,10 @@ def sheet(
     files = open_data(recipe, pipeline.targets, data, masks)
     draws = 1 if stages or pipeline.mode == "eval" else columns
 
-    def show(index: int) -> _Drawn:
+    def show(index: int) -> _Samples:
         sample = files.read(index)
         outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
-        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
+        return _Samples(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
 
     shown = show_rows(
         len(files), rows, show, data=words_of(data), path=files.path, table=files.listing.table, progress=progress
@@ -81,7 +81,9 @@ def _caption(sample: Sample) -> tuple[str, str]:
     return name, f"{width}×{height} px · index {sample.index}"
 
 
-def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
+def _draw_rows(
+    drawn: Sequence[_Samples], recipe: Recipe, epoch: int, classes: Sequence[str]
+) -> tuple[SheetLayout, list[SheetRow]]:
     """One row a source: the source, then its draws."""
     columns = 1 + len(drawn[0].outputs)
     images = [out["image"] for one in drawn for out in one.outputs]
@@ -92,11 +94,13 @@ def _draw_rows(drawn: Sequence[_Drawn], recipe: Recipe, epoch: int, classes: Seq
         cells += [
             cell_of_output(out, recipe, layout, f"epoch {epoch + k}", classes) for k, out in enumerate(one.outputs)
         ]
-        body.append(Row(cells, *_caption(one.sample), headers=number == 0))
+        body.append(SheetRow(cells, *_caption(one.sample), headers=number == 0))
     return layout, body
 
 
-def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str]) -> tuple[Layout, list[Row]]:
+def _stage_rows(
+    drawn: Sequence[_Samples], recipe: Recipe, classes: Sequence[str]
+) -> tuple[SheetLayout, list[SheetRow]]:
     """The source, then the picture after each step; a row that does not fit the sheet goes on below."""
     most = max(len(one.stages) for one in drawn)
     across = max((MAX_WIDTH_PX - 2 * 36) // (_STAGE_PX + 12) - 1, 1)  # stages beside the source
@@ -112,6 +116,6 @@ def _stage_rows(drawn: Sequence[_Drawn], recipe: Recipe, classes: Sequence[str])
             cells.append(cell_of_stage(label, image, before, layout))
             before = image
         source = cell_of_source(one.sample, recipe, layout, classes)
-        body.append(Row([source, *cells[:across]], *_caption(one.sample)))
-        body += [Row(cells[k : k + across], indent=True) for k in range(across, len(cells), across)]
+        body.append(SheetRow([source, *cells[:across]], *_caption(one.sample)))
+        body += [SheetRow(cells[k : k + across], indent=True) for k in range(across, len(cells), across)]
     return layout, body

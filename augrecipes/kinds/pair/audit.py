@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.tables.pair_find import find_scenes, targets_of, wanted_by
 from augrecipes.data.tables.pair_matches import compare_scenes
-from augrecipes.data.tables.pair_table import Found, checked
+from augrecipes.data.tables.pair_table import FoundScenes, checked
 from augrecipes.errors import DataError
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
@@ -64,7 +64,7 @@ def check(
     return Checked("scene", listed, len(found.scenes), looked, found.defects, tuple(found.notes()), more)
 
 
-def _without(found: Found, wrong: list[Defect]) -> Found:
+def _without(found: FoundScenes, wrong: list[Defect]) -> FoundScenes:
     """The scenes that show the same."""
     spoilt = {file for defect in wrong for file in defect.files[:2]}
     scenes = [paths for paths in found.scenes if not spoilt.intersection(paths[1:] if len(paths) > 1 else paths)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.reading.listing import Data, Listing, StrPath, table_in
+from augrecipes.data.reading.listing import Data, DataListing, StrPath, table_in
 from augrecipes.data.tables.pair_find import check_roots, find_scenes, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import PairTable, checked
@@ -28,7 +28,7 @@ def find(
     strict: bool,
     headers: bool,
     decode: dict[str, Any],
-) -> Listing:
+) -> DataListing:
     """List scenes: in folders by target, or as a CSV file has them."""
     del masks
     csv, roots = table_in(data), data if isinstance(data, Mapping) else None
@@ -41,7 +41,7 @@ def find(
         raise DataError(report(found.defects, fine=len(found.scenes), targets=found.targets))
     if not found.scenes:
         raise DataError("no pairs were found")
-    return Listing(found.table(), decode, tuple(defect.message for defect in found.defects), tuple(found.notes()))
+    return DataListing(found.table(), decode, tuple(defect.message for defect in found.defects), tuple(found.notes()))
 
 
 def alone(recipe: Recipe, targets: Sequence[str], data: Data) -> dict[str, str]:

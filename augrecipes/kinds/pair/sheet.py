@@ -19,7 +19,7 @@ from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import draw_crops
-from augrecipes.preview.panels import Group, Panel, PanelLayout, Scene, draw_scene, layout_of_panels
+from augrecipes.preview.panels import Panel, PanelGroup, PanelLayout, ScenePanels, draw_scene, layout_of_panels
 from augrecipes.preview.rows import facts, how_often, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.progress import Progress
@@ -30,7 +30,7 @@ Window = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
-class _Drawn:
+class _SceneSamples:
     """One scene: its files as they were read, and what was drawn of it."""
 
     sample: Sample
@@ -72,10 +72,10 @@ def sheet(
     files = open_data(recipe, pipeline.targets, data)
     draws = 1 if stages or pipeline.mode == "eval" else columns
 
-    def show(index: int) -> _Drawn:
+    def show(index: int) -> _SceneSamples:
         sample = files.read(index)
         outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
-        return _Drawn(sample, outputs, pipeline.stages(index, epoch)(**sample.images) if stages else [])
+        return _SceneSamples(sample, outputs, pipeline.stages(index, epoch)(**sample.images) if stages else [])
 
     shown = show_rows(len(files), rows, show, data=words_of(data), path=files.path, progress=progress)
     shown.skipped.extend(map(DataError, files.listing.left_out))
@@ -92,7 +92,7 @@ def sheet(
     return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
 
 
-def _layout(drawn: Sequence[_Drawn], pipeline: PairPipeline, base: str) -> PanelLayout:
+def _layout(drawn: Sequence[_SceneSamples], pipeline: PairPipeline, base: str) -> PanelLayout:
     """Panels that suit most draws."""
     sizes = [[_size(out[name], pipeline, name) for name in pipeline.outputs] for one in drawn for out in one.outputs]
     typical = sorted(sizes, key=max)[len(sizes) // 2]
@@ -101,7 +101,7 @@ def _layout(drawn: Sequence[_Drawn], pipeline: PairPipeline, base: str) -> Panel
     return layout_of_panels(groups, len(pipeline.outputs), typical, min(max(aspect, 0.5), 1.6))
 
 
-def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: PanelLayout) -> Scene:
+def _scene(one: _SceneSamples, pipeline: PairPipeline, base: str, epoch: int, layout: PanelLayout) -> ScenePanels:
     whole = one.sample.images[base]
     used = _used(one, pipeline, base)
     picture, scale = fit_into(picture_of_input(whole), *layout.whole)
@@ -113,7 +113,7 @@ def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: P
         groups = _stage_groups(one, pipeline)
     else:
         groups = [
-            Group(
+            PanelGroup(
                 _output_panels(out, pipeline),
                 f"epoch {epoch + k}" + (" – resampled" if windows[k] is None else ""),
                 (str(epoch + k), outlined.index(k)) if k in outlined else None,
@@ -124,7 +124,7 @@ def _scene(one: _Drawn, pipeline: PairPipeline, base: str, epoch: int, layout: P
     others = [f"{name} {size_text(image)}" for name, image in one.sample.images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
     notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
-    return Scene(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {size_text(whole)}")
+    return ScenePanels(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {size_text(whole)}")
 
 
 def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel]:
@@ -135,14 +135,14 @@ def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel
     return panels
 
 
-def _stage_groups(one: _Drawn, pipeline: PairPipeline) -> list[Group]:
+def _stage_groups(one: _SceneSamples, pipeline: PairPipeline) -> list[PanelGroup]:
     """The targets as they were read, and after each step; grey where the step changed nothing."""
-    groups = [Group(_stage_panels(one.sample.images, pipeline), "as they are", quiet=True)]
+    groups = [PanelGroup(_stage_panels(one.sample.images, pipeline), "as they are", quiet=True)]
     before: Mapping[str, NDArray[Any]] = one.sample.images
     for label, pictures in one.stages:
         same = pictures.keys() == before.keys() and all(np.array_equal(pictures[n], before[n]) for n in pictures)
         header = header_after(label.rpartition("/")[2], same)
-        groups.append(Group(_stage_panels(pictures, pipeline), header, quiet=same))
+        groups.append(PanelGroup(_stage_panels(pictures, pipeline), header, quiet=same))
         before = pictures
     return groups
 
@@ -156,7 +156,7 @@ def _stage_panels(pictures: Mapping[str, NDArray[Any]], pipeline: PairPipeline) 
     ]
 
 
-def _used(one: _Drawn, pipeline: PairPipeline, base: str) -> tuple[int, int]:
+def _used(one: _SceneSamples, pipeline: PairPipeline, base: str) -> tuple[int, int]:
     """Height and width of the part of the largest target that all targets share."""
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in one.sample.images.items()}
     rows, columns = cells(sizes, pipeline.units)

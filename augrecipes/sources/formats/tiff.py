@@ -16,7 +16,7 @@ from augrecipes.sources.formats import opencv, tiff_samples
 from augrecipes.sources.formats.format import Ends, Format
 from augrecipes.sources.formats.header import Color, ImageHeader, UnreadableError
 from augrecipes.sources.formats.tiff_ifd import Directory, first_directory, pictures
-from augrecipes.sources.formats.tiff_samples import Layout
+from augrecipes.sources.formats.tiff_samples import TiffLayout
 
 _WIDTH, _HEIGHT, _BITS, _PACKING, _PHOTOMETRIC, _FILL, _ORIENTATION = 256, 257, 258, 259, 262, 266, 274
 _STRIPS, _SAMPLES, _ROWS, _STRIP_BYTES, _PLANAR = 273, 277, 278, 279, 284
@@ -89,7 +89,7 @@ def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     return np.asarray(out)
 
 
-def _simple(layout: Layout, info: ImageHeader) -> bool:
+def _simple(layout: TiffLayout, info: ImageHeader) -> bool:
     """Whether its samples are read here, and understood."""
     if not tiff_samples.can(layout):
         return False
@@ -123,7 +123,7 @@ def _colored(data: bytes, page: Directory, info: ImageHeader, stored: NDArray[An
 
 
 def _libtiff(
-    data: bytes, page: Directory, layout: Layout, info: ImageHeader, *, color: bool, ids: bool = False
+    data: bytes, page: Directory, layout: TiffLayout, info: ImageHeader, *, color: bool, ids: bool = False
 ) -> NDArray[Any]:
     full_rows = page.first(data, _PHOTOMETRIC, -1) != _YCBCR  # whose rows may be shorter
     if full_rows and tiff_samples.can(layout) and layout.packing != tiff_samples.PLAIN and info.bits <= 8:
@@ -137,7 +137,7 @@ def _libtiff(
     return opencv.imdecode(copy, info, color=color)
 
 
-def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, Layout]:
+def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, TiffLayout]:
     """The directory, and where samples are, once each strip and tile is known to lie inside of the file."""
     page = first_directory(data)
     if page.end > len(data):
@@ -157,7 +157,7 @@ def _checked(data: bytes, info: ImageHeader) -> tuple[Directory, Layout]:
     if any(start + size > len(data) for start, size in zip(starts, sizes, strict=True)):
         raise UnreadableError("truncated: its TIFF data ends before the picture does")
     bits = page.values(data, _BITS, (1,))
-    layout = Layout(
+    layout = TiffLayout(
         packing=page.first(data, _PACKING, tiff_samples.PLAIN),
         bits=bits[0] if len(set(bits)) == 1 else 0,
         samples=samples,

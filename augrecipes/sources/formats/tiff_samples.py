@@ -29,11 +29,11 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _MOST_PER_BYTE = 4096  # more bytes than any of these unpacks from one
 _WIDEST = 1 << 20  # samples in a row that OpenCV takes
 _BLOCK = 7  # zeros that can stand in front of anything that is packed
-Place = tuple[int, int]
+ByteRange = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TiffLayout:
     """How the samples of a page lie in its file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Layout:
     size: tuple[int, int]
     tiled: bool
     part: tuple[int, int]
-    places: tuple[Place, ...]
+    places: tuple[ByteRange, ...]
     predictor: int
     fill: int
     endian: str
@@ -68,12 +68,12 @@ class Layout:
         return (self.part[1] * (self.samples // self.planes) * self.bits + 7) // 8
 
 
-def can(layout: Layout) -> bool:
+def can(layout: TiffLayout) -> bool:
     """Whether `samples` reads it."""
     return layout.packing in (PLAIN, PACKBITS, *_PREDICTED) and layout.bits in (1, 2, 4, 8, 16, 32)
 
 
-def samples(data: bytes, layout: Layout) -> NDArray[Any]:
+def samples(data: bytes, layout: TiffLayout) -> NDArray[Any]:
     """Samples as stored, H×W×S of uint8, uint16 or uint32. Raises UnreadableError where there are too few."""
     if layout.fill == _LOW_BIT_FIRST:
         data = data.translate(_REVERSED)
@@ -83,7 +83,7 @@ def samples(data: bytes, layout: Layout) -> NDArray[Any]:
     return planes[0] if len(planes) == 1 else np.concatenate(planes, axis=2)
 
 
-def _plane(data: bytes, layout: Layout, places: tuple[Place, ...]) -> NDArray[Any]:
+def _plane(data: bytes, layout: TiffLayout, places: tuple[ByteRange, ...]) -> NDArray[Any]:
     (height, width), (rows, columns) = layout.size, layout.part
     found = _unpacked(data, layout, places, len(places) * rows if layout.tiled else height)
     if layout.bits > 8:
@@ -104,7 +104,7 @@ def _plane(data: bytes, layout: Layout, places: tuple[Place, ...]) -> NDArray[An
     return found
 
 
-def _unpacked(data: bytes, layout: Layout, places: tuple[Place, ...], height: int) -> NDArray[np.uint8]:
+def _unpacked(data: bytes, layout: TiffLayout, places: tuple[ByteRange, ...], height: int) -> NDArray[np.uint8]:
     """The bytes of all rows of strips, or of tiles one below the other."""
     row, rows = layout.row, layout.part[0]
     if height * row > _MOST_PER_BYTE * sum(size for _, size in places):
@@ -141,7 +141,7 @@ def _inflated(part: memoryview, needed: int, number: int) -> bytes:
     return out
 
 
-def _by_libtiff(data: bytes, places: Sequence[Place], packing: int, row: int, rows: int) -> NDArray[np.uint8]:
+def _by_libtiff(data: bytes, places: Sequence[ByteRange], packing: int, row: int, rows: int) -> NDArray[np.uint8]:
     """The bytes of parts of so many rows each, unpacked."""
     parts: list[bytes | memoryview] = [memoryview(data)[start : start + size] for start, size in places]
     size = row * rows

@@ -39,7 +39,7 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class StoreFormat:
     """How items lie in a file.
 
     Attributes:
@@ -62,9 +62,9 @@ class Format:
     decode: Callable[[memoryview, int], NDArray[np.uint8]] | None = None
     head: Callable[[str], int] | None = None
     frame: Callable[[Contents], Frame] | None = None
-    masks: Format | None = None
+    masks: StoreFormat | None = None
 
-    def of(self, role: Role) -> Format:
+    def of(self, role: Role) -> StoreFormat:
         """The format that targets of `role` are kept in."""
         return self.masks if role == "mask" and self.masks else self
 

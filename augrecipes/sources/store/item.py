@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store.format import DTYPES, Format, Role
+from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
 from augrecipes.sources.store.formats import FORMATS
 
 _SLAB = 1 << 22  # bytes of an array that is not contiguous, copied at a time
@@ -53,7 +53,7 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
     return item_of(array, FORMATS[format].of(role), role, quality)
 
 
-def item_of(array: NDArray[Any], kept: Format, role: Role, quality: int) -> Item:
+def item_of(array: NDArray[Any], kept: StoreFormat, role: Role, quality: int) -> Item:
     """`make_item`, for a format that is looked up already."""
     shape, sample = _checked(array, role)
     data: NDArray[Any] | bytes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.store.columns import are_offsets, everywhere
-from augrecipes.sources.store.format import DTYPES, Format, Role
+from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
 from augrecipes.sources.watch import stage
 
 Verify = Literal["first", "always"]
@@ -45,7 +45,7 @@ class Items:
     def __init__(
         self,
         path: str,
-        kept: Format,
+        kept: StoreFormat,
         blob: mmap.mmap | bytes,
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = None,
@@ -142,7 +142,7 @@ class Items:
         return StoreError(f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.path)
 
 
-def check(table: Mapping[str, NDArray[Any]], kept: Format, role: Role, rows: int, head: int, end: int) -> None:
+def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int, head: int, end: int) -> None:
     """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
 
     Args:

@@ -20,7 +20,7 @@ _READ_ONLY = 0o444
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FinishedTarget:
     """One target of a store that is complete.
 
     Attributes:
@@ -39,7 +39,11 @@ class Part:
 
 
 def publish(
-    folder: Path, path: Path, parts: Sequence[Part], tables: Mapping[str, NDArray[Any] | Texts], said: Mapping[str, Any]
+    folder: Path,
+    path: Path,
+    parts: Sequence[FinishedTarget],
+    tables: Mapping[str, NDArray[Any] | Texts],
+    said: Mapping[str, Any],
 ) -> None:
     """Completes the files in `folder` and makes it the store at `path`; every step can be done again.
 
@@ -62,7 +66,7 @@ def publish(
     sync_folder(path.parent)
 
 
-def _complete(part: Part) -> dict[str, Any]:
+def _complete(part: FinishedTarget) -> dict[str, Any]:
     """Makes a target's file what it will stay; what the index says of it."""
     blob = part.blob
     size = blob.write_frame(*part.frame)

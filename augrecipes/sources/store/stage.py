@@ -32,7 +32,7 @@ from augrecipes.sources.store.index import stage_folder
 from augrecipes.sources.store.lock import Lock
 
 
-class Stage:
+class StagedStore:
     """The staged part of a store, locked; checked, and cut to its whole rows.
 
     Args:

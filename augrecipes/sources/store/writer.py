@@ -16,12 +16,12 @@ from augrecipes.progress import Progress
 from augrecipes.sources.store import index, journal
 from augrecipes.sources.store.columns import Column, Texts, tables_of
 from augrecipes.sources.store.disk import free_bytes
-from augrecipes.sources.store.format import DTYPES, Contents, Format, Role
+from augrecipes.sources.store.format import DTYPES, Contents, Role, StoreFormat
 from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.item import Item, bytes_item, item_of
 from augrecipes.sources.store.lock import Lock
-from augrecipes.sources.store.publish import Part, publish
-from augrecipes.sources.store.stage import Stage, remove
+from augrecipes.sources.store.publish import FinishedTarget, publish
+from augrecipes.sources.store.stage import StagedStore, remove
 
 SYNC_EVERY = 256 << 20
 """Bytes after which staged rows are made to outlive a power failure."""
@@ -37,7 +37,9 @@ class StoreWriter:
         path: where the store will be.
     """
 
-    def __init__(self, path: Path, stage: Stage, plan: Mapping[str, Any], kept: Mapping[str, Format]) -> None:
+    def __init__(
+        self, path: Path, stage: StagedStore, plan: Mapping[str, Any], kept: Mapping[str, StoreFormat]
+    ) -> None:
         self.path, self._stage, self._plan, self._kept = path, stage, plan, kept
         self._unsynced = 0
 
@@ -90,7 +92,7 @@ class StoreWriter:
             "targets": [[name, role] for name, role in targets.items()],
             "version": index.VERSION,
         }
-        stage = Stage(place, plan, {how.file_name(name): heads[name] for name, how in kept.items()}, progress)
+        stage = StagedStore(place, plan, {how.file_name(name): heads[name] for name, how in kept.items()}, progress)
         writer = cls(place, stage, plan, kept)
         try:
             writer._check_room(expected_bytes)
@@ -198,7 +200,7 @@ class StoreWriter:
     ) -> None:
         self.close()
 
-    def _put(self, row: int, number: int, given: NDArray[Any] | Item, kept: Format, role: Role) -> bytes:
+    def _put(self, row: int, number: int, given: NDArray[Any] | Item, kept: StoreFormat, role: Role) -> bytes:
         try:
             item = given if isinstance(given, Item) else item_of(given, kept, role, self._plan["quality"] or 0)
         except StoreError as error:
@@ -208,7 +210,7 @@ class StoreWriter:
         start = self._stage.blobs[number].put(item, max(kept.alignment, DTYPES[item.sample].itemsize))
         return journal.record(row, number, start, item)
 
-    def _part(self, records: NDArray[Any], number: int, tables: Mapping[str, NDArray[Any] | Texts]) -> Part:
+    def _part(self, records: NDArray[Any], number: int, tables: Mapping[str, NDArray[Any] | Texts]) -> FinishedTarget:
         """What is published of one target, given the records of its items."""
         name, role = self._plan["targets"][number]
         blob, kept = self._stage.blobs[number], self._kept[name]
@@ -223,7 +225,7 @@ class StoreWriter:
         frame = b"", b""
         if kept.frame is not None:
             frame = kept.frame(Contents(name, blob.head, blob.end, table, tables))
-        return Part(name, role, blob, table, frame)
+        return FinishedTarget(name, role, blob, table, frame)
 
     def _check_room(self, expected: int | None) -> None:
         if expected is None:
@@ -237,7 +239,7 @@ class StoreWriter:
             )
 
 
-def _kept(format: str, targets: Mapping[str, Role]) -> dict[str, Format]:
+def _kept(format: str, targets: Mapping[str, Role]) -> dict[str, StoreFormat]:
     if format not in FORMATS:
         raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
     for name, role in targets.items():

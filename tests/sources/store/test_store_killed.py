@@ -198,7 +198,7 @@ def test_rows_are_synced_every_so_often(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("augrecipes.sources.store.writer.SYNC_EVERY", 500)
     synced: list[int] = []
     with small_stores.opened(tmp_path / "s", "raw", small_stores.rows()) as writer:
-        monkeypatch.setattr(stage.Stage, "sync", lambda self: synced.append(self.rows))
+        monkeypatch.setattr(stage.StagedStore, "sync", lambda self: synced.append(self.rows))
         for row, items in enumerate(small_stores.rows()):
             writer.add(row, items)
     assert synced == [2, 5]

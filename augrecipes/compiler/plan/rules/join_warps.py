@@ -12,7 +12,7 @@ from augrecipes.flow import Flow
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.ops.sizes import UNKNOWN, Size
+from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 _STILL = ("identity", "window", "dihedral")
@@ -31,7 +31,7 @@ def joins(step: Step) -> bool:
     return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
 
 
-def _pays(run: Steps, size: Size, flow: Flow) -> bool:
+def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
     """Whether pixels are saved: something is resampled, and afterwards scaled or cut.
 
     A rotation or its kin looks beyond its picture nearly always, and must then be carried out on it as it is.
@@ -49,9 +49,9 @@ def _pays(run: Steps, size: Size, flow: Flow) -> bool:
     return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
 
 
-def arriving(flow: Flow) -> Size:
+def arriving(flow: Flow) -> SizeBounds:
     """What is known of the pictures where the steps begin."""
-    return UNKNOWN if flow.least is None else Size(flow.least, declared=True)
+    return UNKNOWN if flow.least is None else SizeBounds(flow.least, declared=True)
 
 
 def _leaves_less(step: Step) -> bool:
@@ -70,7 +70,7 @@ def _is_resize(step: Step) -> bool:
     return record is not None and record.warp in (warps.resize, warps.by_scale)
 
 
-def _cuts_most(run: Steps, size: Size) -> bool:
+def _cuts_most(run: Steps, size: SizeBounds) -> bool:
     """Whether a window is known to leave no more than an eighth of what was resized before it."""
     resized = None
     for step in run:

@@ -15,7 +15,7 @@ from augrecipes.flow import Flow
 from augrecipes.ops import warps
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
-from augrecipes.ops.sizes import Size
+from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Step
 
 # Of what an output pixel is a mean of input pixels: nothing is weighed below zero, and nothing beyond the edge is seen.
@@ -71,7 +71,7 @@ def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
     return found
 
 
-def _no_mean(step: Step, size: Size) -> str | None:
+def _no_mean(step: Step, size: SizeBounds) -> str | None:
     """Why what a downscale, or a window, leaves is not always a mean of fewer pixels."""
     if kind_of(step) == "window":
         pads = effective(step).get("pad_if_needed")

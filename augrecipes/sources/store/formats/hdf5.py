@@ -23,7 +23,7 @@ import numpy as np
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.store.columns import Texts
-from augrecipes.sources.store.format import DTYPES, Contents, Format, Frame
+from augrecipes.sources.store.format import DTYPES, Contents, Frame, StoreFormat
 
 if TYPE_CHECKING:
     import h5py
@@ -155,4 +155,4 @@ def _describe(file: h5py.File, contents: Contents, *, flat: bool) -> None:
             put(place, column)
 
 
-FORMAT = Format(name="hdf5", suffix=".h5", alignment=1, head=_head, frame=_frame)
+FORMAT = StoreFormat(name="hdf5", suffix=".h5", alignment=1, head=_head, frame=_frame)

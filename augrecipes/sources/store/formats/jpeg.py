@@ -14,7 +14,7 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store.format import Format
+from augrecipes.sources.store.format import StoreFormat
 from augrecipes.sources.store.formats import raw
 
 _SPACES = {1: "GRAY", 3: "RGB"}
@@ -43,4 +43,4 @@ def _decode(data: memoryview, channels: int) -> NDArray[np.uint8]:
     return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
 
 
-FORMAT = Format(name="jpeg", suffix=".jpgs", alignment=1, encode=_encode, decode=_decode, masks=raw.FORMAT)
+FORMAT = StoreFormat(name="jpeg", suffix=".jpgs", alignment=1, encode=_encode, decode=_decode, masks=raw.FORMAT)
