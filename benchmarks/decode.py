@@ -30,7 +30,7 @@ from sides import BATCH, Each, Sample, counted, ours
 import augrecipes as ar
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.files import decode_image
+from augrecipes.sources.encoded import encoded
 
 _CROP = "jpeg-crop-256"
 _TRAIN = "imagenet-train"
@@ -157,7 +157,7 @@ def _reading(recipe: ar.Recipe, optimize: str, pool: list[bytes]) -> Sample:
 
 def _whole(recipe: ar.Recipe, optimize: str, pool: list[bytes]) -> Sample:
     """The same recipe, given arrays."""
-    return ours(recipe, optimize, Each(pool, lambda data: decode_image(data, name="photo.jpg")))
+    return ours(recipe, optimize, Each(pool, lambda data: encoded(data, name="photo.jpg").array()))
 
 
 def _in_turns(a: Sample, b: Sample, size: int, turns: int) -> Pair:

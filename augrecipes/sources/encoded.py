@@ -164,7 +164,7 @@ def encoded(
     depth: Depth | None = None,
     frames: Frames | None = None,
 ) -> Encoded:
-    """The same of bytes; arguments and errors as `augrecipes.sources.files.decode_image`.
+    """The same of bytes; arguments and errors as `augrecipes.sources.files.read_image`.
 
     >>> encoded(b"P2 3 1 255 0 128 255", name="ramp")
     Encoded('ramp', pnm, (1, 3, 3))

@@ -19,7 +19,6 @@ from augrecipes.sources.encoded import (
     bytes_of,
     checked_header,
     data_errors,
-    encoded,
     open_encoded,
     turn_of,
 )  # fmt: skip
@@ -29,7 +28,7 @@ from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_mask
 from augrecipes.sources.watch import stage
 
-__all__ = ["MAX_PIXELS", "Exif", "decode_image", "decode_mask", "read_image", "read_mask"]
+__all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
 
 
 def read_image(
@@ -79,29 +78,6 @@ def read_image(
         max_bytes=max_bytes,
         depth=depth,
         frames=frames,
-    ).array()
-
-
-def decode_image(
-    data: bytes,
-    *,
-    name: str,
-    channels: int | None = 3,
-    exif: Exif = "apply",
-    max_pixels: int = MAX_PIXELS,
-    depth: Depth | None = None,
-    frames: Frames | None = None,
-) -> NDArray[np.uint8]:
-    """Decodes the bytes of a picture; everything else as `read_image`.
-
-    >>> decode_image(b"P2 3 1 255 0 128 255", name="ramp", channels=1)[:, :, 0].tolist()
-    [[0, 128, 255]]
-    >>> decode_image(b"", name="photo.jpg")
-    Traceback (most recent call last):
-    augrecipes.errors.DataError: photo.jpg: the file is empty
-    """
-    return encoded(
-        data, name=name, channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
     ).array()
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from decoding import decode_image
 from PIL import Image
 
-from augrecipes.sources.files import decode_image
 from augrecipes.sources.formats import opencv
 
 SIDE = 1200  # px; a picture is larger than what freed memory is lying about

@@ -15,6 +15,7 @@ import cv2
 import encoded_pictures as pictures
 import numpy as np
 import pytest
+from decoding import decode_image
 from drawn_jpegs import JPEGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from test_fuzz import damaged
 
 from augrecipes.errors import DataError
 from augrecipes.sources.encoded import Encoded, encoded, open_encoded
-from augrecipes.sources.files import decode_image, read_image
+from augrecipes.sources.files import read_image
 from augrecipes.sources.formats import jpeg_part
 from augrecipes.sources.headers import read_header
 

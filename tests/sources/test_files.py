@@ -15,10 +15,11 @@ import cv2
 import encoded_pictures as pictures
 import numpy as np
 import pytest
+from decoding import decode_image
 from PIL import Image
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, read_image, read_mask
+from augrecipes.sources.files import read_image, read_mask
 from augrecipes.sources.formats import opencv
 
 PNG = pictures.encoded(Image.fromarray(pictures.RGB), "PNG")

@@ -11,11 +11,12 @@ import cv2
 import encoded_pictures as pictures
 import numpy as np
 import pytest
+from decoding import decode_image
 from encoded_pictures import Picture
 from PIL import Image, features
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, decode_mask, read_image, read_mask
+from augrecipes.sources.files import decode_mask, read_image, read_mask
 from augrecipes.sources.headers import read_header
 
 PICTURES = pictures.all_pictures()

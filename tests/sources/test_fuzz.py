@@ -9,12 +9,13 @@ import zlib
 import encoded_pictures as pictures
 import numpy as np
 import pytest
+from decoding import decode_image
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, decode_mask
+from augrecipes.sources.files import decode_mask
 from augrecipes.sources.headers import read_header
 
 PICTURES = pictures.all_pictures()

@@ -14,10 +14,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from decoding import decode_image
 from PIL import Image
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, read_image, read_mask
+from augrecipes.sources.files import read_image, read_mask
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 DIFFERENCES = Path(__file__).with_name("nasty_differences.csv")

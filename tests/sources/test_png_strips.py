@@ -8,9 +8,10 @@ import zlib
 
 import numpy as np
 import pytest
+from decoding import decode_image
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, decode_mask
+from augrecipes.sources.files import decode_mask
 from augrecipes.sources.formats import opencv, png
 
 KINDS = [(0, 8), (0, 16), (2, 8), (2, 16), (3, 8), (4, 8), (4, 16), (6, 8), (6, 16), (0, 1), (0, 4), (3, 2)]

@@ -7,9 +7,10 @@ import struct
 import encoded_pictures as pictures
 import numpy as np
 import pytest
+from decoding import decode_image
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image, decode_mask
+from augrecipes.sources.files import decode_mask
 
 
 def tiff(photometric: int, bits: int, samples: int, *strips: bytes, planar: int = 1) -> bytes:

@@ -15,12 +15,12 @@ from typing import Any
 import drawn_tiffs
 import numpy as np
 import pytest
+from decoding import decode_image
 from drawn_tiffs import DEFLATE, LZW, OLD_DEFLATE, PACKBITS, PLAIN, Drawn
 from numpy.typing import NDArray
 from PIL import Image
 
 from augrecipes.errors import DataError
-from augrecipes.sources.files import decode_image
 from augrecipes.sources.formats import opencv, tiff, tiff_samples
 from augrecipes.sources.formats.header import UnreadableError
 
