@@ -29,6 +29,10 @@ class Spoilt:
     target: int
     spoil: Callable[[int], None]
 
+    @property
+    def level(self) -> str:
+        return self.kernels.level
+
     def kernel(self, name: str, arguments: str) -> Callable[..., int]:
         works = self.kernels.kernel(name, arguments)
 

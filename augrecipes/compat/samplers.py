@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from augrecipes.compat.instead import with_functions
+
 _MATRIX = "create_affine_transformation_matrix"
-_HOME = "fgeometric"  # what the samplers call the module that has it
 
 
 def with_quick_matrix(step: Any) -> Any:
     """The transform, whose sampler calls `affine_matrix` instead of albumentations' function of the same arguments."""
-    sampler = type(step).get_params_dependent_on_data
-    home = getattr(sampler, "__globals__", {}).get(_HOME)
-    if home is not None and _MATRIX in sampler.__code__.co_names:
-        seen = {**sampler.__globals__, _HOME: _Quick(home)}
-        made = FunctionType(sampler.__code__, seen, sampler.__name__, sampler.__defaults__, sampler.__closure__)
-        step.get_params_dependent_on_data = MethodType(made, step)
-    return step
+    return with_functions(step, ("get_params_dependent_on_data",), {_MATRIX: affine_matrix})
 
 
 def affine_matrix(
@@ -49,14 +43,3 @@ def affine_matrix(
     return np.array(
         ((a, b, x + translate["x"] - a * x - b * y), (d, e, y + translate["y"] - d * x - e * y), (0.0, 0.0, 1.0))
     )
-
-
-class _Quick:
-    """A module with one function replaced."""
-
-    def __init__(self, home: Any) -> None:
-        self._home = home
-        setattr(self, _MATRIX, affine_matrix)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._home, name)

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
+from augrecipes.compat.instead import with_functions
+from augrecipes.compiler.kernels import warp_native
 from augrecipes.native.library import library
 from augrecipes.ops.capabilities import claims
 
@@ -40,8 +42,13 @@ class Twin:
 
 
 def attach(steps: Iterable[Any]) -> None:
-    """Let transforms, which no Compose has taken up yet, run by their twins, where there are any."""
+    """Let transforms, which no Compose has taken up yet, run by their twins, where there are any.
+
+    What albumentations' transforms share, the functions that they call for geometry, has twins of its own.
+    """
+    instead = warp_native.functions()
     for step in steps:
+        with_functions(step, ("apply", "apply_to_mask"), instead)
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
 

@@ -1,0 +1,231 @@
+"""Warps and remaps in one native pass, for steps as they are written: with the bits of the installed OpenCV.
+
+The functions have the names, arguments and results of albumentations' own, which do whatever the kernel does not take.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import geometric
+from augrecipes.native.library import Library, library
+from augrecipes.ops.warps import LINEAR
+
+Kind = Literal["affine", "perspective", "maps"]
+_NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
+_ARGUMENTS = "plllii" + "p" + "pll" * 2 + "iil" + "plll"
+_CHANNELS = (1, 3, 4)
+_VECTORS = (16, 8, 4)  # pixels that OpenCV's vectors may hold
+_NO_MAP = (0, 0, 0)
+_EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+_Nine = ctypes.c_double * 9
+
+
+class NativeWarp:
+    """Albumentations' `warp_affine`, `perspective` and `remap`, by a native kernel where its bits are OpenCV's.
+
+    Args:
+        kernels: of this machine.
+    """
+
+    def __init__(self, kernels: Library) -> None:
+        self._kernels = kernels
+        self._kernel = kernels.kernel("warp", _ARGUMENTS)
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """By the names that albumentations gives them."""
+        return {"warp_affine": self.warp_affine, "perspective": self.perspective, "remap": self.remap}
+
+    def warp_affine(
+        self, image: np.ndarray, matrix: np.ndarray, interpolation: int, fill: Any, border_mode: int, output_shape: Any
+    ) -> np.ndarray:
+        """A picture through a matrix from it to the result; as it is where that is nearly the identity."""
+        values = np.asarray(matrix, np.float64).ravel().tolist()
+        if is_identity(values):
+            return image
+        height, width = (int(np.round(side)) for side in output_shape[:2])
+        value = [fill] * _channels(image) if isinstance(fill, float) else fill
+        made = self.sampled("affine", image, interpolation, border_mode, value, (height, width), _inverse(values))
+        if made is None:
+            made = geometric.warp_affine(image, matrix, interpolation, fill, border_mode, output_shape)
+        return made
+
+    def perspective(
+        self,
+        img: np.ndarray,
+        matrix: np.ndarray,
+        max_width: int,
+        max_height: int,
+        border_val: Any,
+        border_mode: int,
+        keep_size: bool,
+        interpolation: int,
+    ) -> np.ndarray:
+        """The same in perspective; with `keep_size` scaled back to the size of the picture."""
+        size, forward = (max_height, max_width), matrix
+        if keep_size:
+            size = img.shape[:2]
+            scales = np.array([[size[1] / max_width, 0, 0], [0, size[0] / max_height, 0], [0, 0, 1]])
+            forward = np.dot(scales, matrix)
+        back = cv2.invert(np.asarray(forward, np.float64))[1].ravel().tolist()
+        made = self.sampled("perspective", img, interpolation, border_mode, border_val, size, back)
+        if made is None:
+            made = geometric.perspective(
+                img, matrix, max_width, max_height, border_val, border_mode, keep_size, interpolation
+            )
+        return made
+
+    def remap(
+        self,
+        img: np.ndarray,
+        map_x: np.ndarray,
+        map_y: np.ndarray,
+        interpolation: int,
+        border_mode: int,
+        value: Any = None,
+    ) -> np.ndarray:
+        """A picture whose pixels are taken from where two maps H×W say."""
+        made = None
+        if map_x.dtype == map_y.dtype == np.float32:
+            made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
+        return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if made is None else made
+
+    def sampled(
+        self,
+        kind: Kind,
+        image: np.ndarray,
+        interpolation: int,
+        border: int,
+        fill: Any,
+        size: tuple[int, int],
+        matrix: Any = _EYE,
+        maps: Any = (),
+        body: int | None = None,
+    ) -> np.ndarray | None:
+        """A picture H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
+
+        Args:
+            kind: how places are told.
+            image: the picture.
+            interpolation: as OpenCV numbers it.
+            border: the same.
+            fill: of a constant border, as OpenCV takes it.
+            size: of the result, rows and columns.
+            matrix: nine numbers, from result to picture.
+            maps: or these.
+            body: pixels that OpenCV takes at once, where that is known.
+        """
+        channels, word = _channels(image), 0
+        beside = image.strides[1] == channels and (image.ndim == 2 or image.strides[2] == 1)
+        if interpolation != LINEAR or image.dtype != np.uint8 or channels not in _CHANNELS or not beside:
+            return None
+        if border == cv2.BORDER_CONSTANT:
+            found = _as_word(fill)
+            if found is None:
+                return None
+            word = found
+        if body is None:
+            body = _body(self._kernels.level, kind, self)
+            if not body:
+                return None
+        height, width = int(size[0]), int(size[1])
+        out = np.empty((height, width, *image.shape[2:]), np.uint8)
+        places = [_NO_MAP, _NO_MAP]
+        if maps:
+            places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]
+        done = self._kernel(
+            image.ctypes.data, *image.shape[:2], image.strides[0], channels, _NUMBERS[kind], _Nine(*matrix),
+            *places[0], *places[1], border, word, width // body * body,
+            out.ctypes.data, height, width, width * channels,
+        )  # fmt: skip
+        return out if done == 0 else None
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """What may be called in place of albumentations' own functions on this machine."""
+    found = library()
+    return {} if found is None else NativeWarp(found).functions()
+
+
+def is_identity(values: list[float]) -> bool:
+    """What np.allclose says of nine numbers and the identity, in a fiftieth of its time.
+
+    >>> is_identity([1.0, 1e-9, 0, 0, 1 - 1e-6, 0, 0, 0, 1]), is_identity([1.0, 1e-7, 0, 0, 1, 0, 0, 0, 1])
+    (True, False)
+    """
+    return all(abs(a - b) <= 1e-8 + 1e-5 * b for a, b in zip(values, _EYE, strict=True))
+
+
+def _channels(image: np.ndarray) -> int:
+    return image.shape[2] if image.ndim == 3 else 1
+
+
+def _as_word(fill: Any) -> int | None:
+    """What OpenCV makes of a border's value on uint8, a byte for each channel; None: that is for it to say."""
+    values = fill if isinstance(fill, tuple | list) else [fill]
+    if len(values) > 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
+        return None
+    return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))
+
+
+def _inverse(values: list[float]) -> tuple[float, ...]:
+    """An affine matrix turned round, in the order in which OpenCV calculates."""
+    a, b, c, d, e, f, *_ = values
+    k = a * e - b * d
+    k = 1.0 / k if k else 0.0
+    p, q, r, s = e * k, -b * k, -d * k, a * k
+    return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
+
+
+def _body(level: str, kind: Kind, native: NativeWarp) -> int:
+    """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
+    known = _BODIES.get((level, kind))
+    if known is None:
+        known = next((n for n in _VECTORS if agrees(kind, n, native)), 0)
+        _BODIES[level, kind] = known
+    return known
+
+
+_BODIES: dict[tuple[str, Kind], int] = {}
+
+
+def agrees(kind: Kind, body: int, native: NativeWarp) -> bool:
+    """Whether the kernel gives OpenCV's bits on pictures of black and white noise, with every border and turned."""
+    for number, (image, size) in enumerate(_pictures()):
+        for border in range(5):
+            turn = 0.7 * number + border
+            matrix: Any = _EYE
+            maps: Any = ()
+            made: Any
+            c, s, (h, w) = np.cos(turn) * 0.8, np.sin(turn) * 0.8, image.shape[:2]
+            forward = np.array([[c, s, 0.4 * w - c * w / 2], [-s, c, 0.6 * h - s * h / 3], [1e-3, -2e-3, 1.0]])
+            dsize, fill = size[::-1], (250, 3, 99, 200)
+            if kind == "affine":
+                forward[2] = 0, 0, 1
+                made = cv2.warpAffine(image, forward[:2], dsize, borderMode=border, borderValue=fill)
+                matrix = _inverse(forward.ravel().tolist())
+            elif kind == "perspective":
+                made = cv2.warpPerspective(image, forward, dsize, borderMode=border, borderValue=fill)
+                matrix = tuple(cv2.invert(forward)[1].ravel().tolist())
+            else:
+                y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
+                maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
+                made = cv2.remap(image, maps[0], maps[1], cv2.INTER_LINEAR, borderMode=border, borderValue=fill)
+            own = native.sampled(kind, image, LINEAR, border, fill, size, matrix, maps, body)
+            if own is None or not np.array_equal(own, made.reshape(own.shape)):
+                return False
+    return True
+
+
+@cache
+def _pictures() -> list[tuple[np.ndarray, tuple[int, int]]]:
+    """Pictures, and sizes of results, of which few fill OpenCV's vectors."""
+    random = np.random.default_rng(0)
+    shapes = [((61, 47, 3), (53, 77)), ((40, 90, 1), (90, 31)), ((33, 50, 4), (47, 64)), ((150, 140, 3), (160, 175))]
+    return [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in shapes]

@@ -1,0 +1,244 @@
+/* Warps and remaps of uint8 pictures: each pixel of the result is taken from a place between four pixels.
+
+   Beside compiler/kernels/warp_native.py, which leaves to OpenCV what this refuses. The arithmetic is that of OpenCV 5
+   with AVX2: float32, with fused multiply-add. Whether the installed OpenCV does so is for Python to find out. */
+
+#include "lanes.h"
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+enum { FUSES = 1 };
+#else
+enum { FUSES = 0 }; /* nothing that is quick gives these bits */
+#endif
+
+enum { FAR = 1 << 22 };                                                       /* px */
+enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
+enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 };
+
+/* A picture that is read: pixels lie side by side, `end` bytes in all. */
+typedef struct {
+    const uint8_t *pixels;
+    int32_t rows, columns, step, end, border;
+    uint32_t fill;
+} Source;
+
+/* Where the pixels of a result are taken from: by a matrix, or as two maps say. */
+typedef struct {
+    int32_t kind;
+    float m[9];
+    const float *map_x, *map_y;
+    int64_t x_down, x_across, y_down, y_across;
+} Places;
+
+static inline Floats load(const float *map, int64_t across, int64_t count) {
+    Floats made = {0};
+    if (across == 1 && count == LANES)
+        memcpy(&made, map, sizeof made);
+    else
+        for (int64_t i = 0; i < LANES; i++)
+            made[i] = map[MIN(i, count - 1) * across];
+    return made;
+}
+
+/* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
+
+   OpenCV adds in another order behind the last column that fills its vectors. */
+static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body, Floats *u, Floats *v) {
+    if (p->kind == MAPS) {
+        *u = load(p->map_x + y * p->x_down + x * p->x_across, p->x_across, count);
+        *v = load(p->map_y + y * p->y_down + x * p->y_across, p->y_across, count);
+        return;
+    }
+    const float *m = p->m;
+    float fy = (float)y;
+    Floats fx, none = {0}, w = none;
+    for (int i = 0; i < LANES; i++)
+        fx[i] = (float)i;
+    fx += (float)x;
+    if (in_body) {
+        *u = fuse(none + m[0], fx, none + (fy * m[1] + m[2]));
+        *v = fuse(none + m[3], fx, none + (fy * m[4] + m[5]));
+        w = fuse(none + m[6], fx, none + (fy * m[7] + m[8]));
+    } else {
+        *u = fuse(none + m[0], fx, none + fy * m[1]) + m[2];
+        *v = fuse(none + m[3], fx, none + fy * m[4]) + m[5];
+        w = fuse(none + m[6], fx, none + fy * m[7]) + m[8];
+    }
+    if (p->kind == PERSPECTIVE) {
+        *u /= w;
+        *v /= w;
+    }
+}
+
+/* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
+static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
+    if ((uint32_t)at < (uint32_t)n)
+        return at;
+    if (border == CONSTANT)
+        return -1;
+    if (border == REPLICATE || n == 1)
+        return at < 0 ? 0 : n - 1;
+    int32_t edge = border == REFLECT_101, period = border == WRAP ? n : 2 * (n - edge);
+    at %= period;
+    at = at < 0 ? at + period : at;
+    return at < n ? at : period - 1 + edge - at;
+}
+
+static inline uint32_t pixel(const Source *s, int32_t x, int32_t y, int channels) {
+    x = fold(x, s->columns, s->border);
+    y = fold(y, s->rows, s->border);
+    if (x < 0 || y < 0)
+        return s->fill;
+    uint32_t found = 0;
+    const uint8_t *at = s->pixels + (int64_t)y * s->step + (int64_t)x * channels;
+    for (int c = 0; c < channels; c++)
+        found |= (uint32_t)at[c] << 8 * c;
+    return found;
+}
+
+/* The four pixels around each place, whose channels are the bytes of words; one by one. */
+static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, int channels, Words corners[4]) {
+    for (int64_t i = 0; i < LANES; i++) {
+        int64_t at = MIN(i, count - 1);
+        for (int k = 0; k < 4; k++)
+            corners[k][i] = pixel(s, x[at] + k % 2, y[at] + k / 2, channels);
+    }
+}
+
+/* `fold` for coordinates that lie no further outside than the picture is wide. */
+static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
+    Ints before = at < 0, behind = at >= n, low, high;
+    if (border == WRAP)
+        low = at + n, high = at - n;
+    else if (border == REFLECT)
+        low = -1 - at, high = 2 * n - 1 - at;
+    else if (border == REFLECT_101)
+        low = -at, high = 2 * n - 2 - at;
+    else
+        low = at & 0, high = low + (n - 1);
+    return (at & ~(before | behind)) | (low & before) | (high & behind);
+}
+
+/* The pixels at places that lie inside: a word that would reach beyond the last byte is read from before it. */
+static inline Words words_at(const Source *s, Ints x, Ints y, int channels) {
+    Ints at = y * s->step + x * channels, last = (at & 0) + (s->end - 4), late = at > last;
+    return gather(s->pixels, (at & ~late) | (last & late)) >> (Words)(((at - last) & late) * 8);
+}
+
+/* `corners_one_by_one` for places near the picture; whether a place sees anything but a constant border. */
+static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Words corners[4]) {
+    Ints here[4], xs[2], ys[2], in_x[2], in_y[2];
+    for (int k = 0; k < 2; k++) {
+        in_x[k] = (Ints)((Words)(x + k) < (uint32_t)s->columns);
+        in_y[k] = (Ints)((Words)(y + k) < (uint32_t)s->rows);
+        xs[k] = fold_near(x + k, s->columns, s->border);
+        ys[k] = fold_near(y + k, s->rows, s->border);
+    }
+    if (s->border == CONSTANT) {
+        if (!any((in_x[0] | in_x[1]) & (in_y[0] | in_y[1])))
+            return 0;
+        for (int k = 0; k < 4; k++)
+            here[k] = in_x[k % 2] & in_y[k / 2];
+    }
+    for (int k = 0; k < 4; k++) {
+        corners[k] = words_at(s, xs[k % 2], ys[k / 2], channels);
+        if (s->border == CONSTANT)
+            corners[k] = (corners[k] & (Words)here[k]) | (s->fill & ~(Words)here[k]);
+    }
+    return 1;
+}
+
+static inline Floats channel(Words words, int c) {
+    return __builtin_convertvector((Ints)(words >> 8 * c & 255), Floats);
+}
+
+static inline Floats between(Floats a, Floats b, Floats t) { return fuse(t, b - a, a); }
+
+static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t width, int64_t body, int channels,
+                            uint8_t *to) {
+    for (int64_t x = 0, count; x < width; x += count) {
+        Floats u, v;
+        Words corners[4], made = {0};
+        count = MIN(LANES, (x < body ? body : width) - x);
+        find(p, x, y, count, x < body, &u, &v);
+        Floats across = floors(u), down = floors(v);
+        Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
+        Ints at = (Ints)((Words)iy * (uint32_t)s->step + (Words)ix * (uint32_t)channels); /* wraps, where outside */
+        Ints outside = (Ints)((Words)ix >= (uint32_t)(s->columns - 1)) | (Ints)((Words)iy >= (uint32_t)(s->rows - 1));
+        if (!any(outside | (at > s->end - s->step - 8))) {
+            gather_pairs(s->pixels, at, channels, &corners[0], &corners[1]);
+            gather_pairs(s->pixels + s->step, at, channels, &corners[2], &corners[3]);
+        } else {
+            Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 3) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 3);
+            int simple = s->border == CONSTANT || s->border == REPLICATE;
+            if (s->end < 8 || (!simple && any(far)))
+                corners_one_by_one(s, ix, iy, count, channels, corners);
+            else if (!corners_near(s, ix, iy, channels, corners)) {
+                store_pixels(made + s->fill, count, channels, to + x * channels);
+                continue;
+            }
+        }
+        u -= across;
+        v -= down;
+        for (int c = 0; c < channels; c++) {
+            Floats above = between(channel(corners[0], c), channel(corners[1], c), u);
+            Floats below = between(channel(corners[2], c), channel(corners[3], c), u);
+            made |= (Words)nearest(between(above, below, v)) << 8 * c;
+        }
+        store_pixels(made, count, channels, to + x * channels);
+    }
+}
+
+/* Whether a map names a place that is no number, or too far away. */
+static int strays(const float *map, int64_t rows, int64_t columns, int64_t down, int64_t across) {
+    int found = 0;
+    for (int64_t y = 0; y < (down ? rows : 1) && !found; y++)
+        for (int64_t x = 0; x < (across ? columns : 1); x++)
+            found |= !(fabsf(map[y * down + x * across]) < FAR);
+    return found;
+}
+
+/* The same of a matrix: the corners' places are the furthest, unless a horizon lies between them. */
+static int goes_astray(const Places *p, int64_t height, int64_t width) {
+    for (int k = 0; k < 4; k++) {
+        double x = k % 2 ? (double)width + LANES : 0, y = k / 2 ? (double)height : 0;
+        double w = p->kind == AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
+        double u = (p->m[0] * x + p->m[1] * y + p->m[2]) / w, v = (p->m[3] * x + p->m[4] * y + p->m[5]) / w;
+        if (!(w > 1e-3 && w < 1e6 && fabs(u) < FAR && fabs(v) < FAR))
+            return 1;
+    }
+    return 0;
+}
+
+/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
+   kind:    AFFINE and PERSPECTIVE: matrix, 3 x 3, from result to source; MAPS: map_x and map_y, with strides in floats
+   border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
+   body:    columns before those in which OpenCV finds places one by one
+   target:  height x width x channels; step_to: bytes from row to row */
+KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t kind,
+             const double *matrix, const float *map_x, int64_t x_down, int64_t x_across, const float *map_y,
+             int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
+             int64_t height, int64_t width, int64_t step_to) {
+    if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
+        rows * step >= INT32_MAX / 4 || border < CONSTANT || border > REFLECT_101 || height > FAR || width > FAR)
+        return REFUSED;
+    Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
+    s.end = (int32_t)((rows - 1) * step + columns * channels);
+    Places p = {kind, {0}, map_x, map_y, x_down, x_across, y_down, y_across};
+    if (kind != MAPS)
+        for (int i = 0; i < 9; i++)
+            p.m[i] = (float)matrix[i];
+    if (kind == MAPS ? strays(map_x, height, width, x_down, x_across) || strays(map_y, height, width, y_down, y_across)
+                     : goes_astray(&p, height, width))
+        return REFUSED;
+    for (int64_t y = 0; y < height; y++) {
+        uint8_t *to = target + y * step_to;
+        if (channels == 3)
+            warp_row(&s, &p, y, width, body, 3, to);
+        else if (channels == 4)
+            warp_row(&s, &p, y, width, body, 4, to);
+        else
+            warp_row(&s, &p, y, width, body, 1, to);
+    }
+    return DONE;
+}
