@@ -130,10 +130,10 @@ def _resident(process: str, which: str) -> float:
 
 def _draw(count: int) -> list[np.ndarray]:
     """Tissue-like tiles: smooth, coloured and a little noisy."""
-    draw = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     size = (_SIZE, _SIZE)
-    coarse = cv2.resize(draw.integers(90, 230, (8, 8, 3), np.uint8), size, interpolation=cv2.INTER_CUBIC)
-    return [cv2.add(coarse, draw.integers(0, 20, (*size, 3), np.uint8)) for _ in range(count)]
+    coarse = cv2.resize(rng.integers(90, 230, (8, 8, 3), np.uint8), size, interpolation=cv2.INTER_CUBIC)
+    return [cv2.add(coarse, rng.integers(0, 20, (*size, 3), np.uint8)) for _ in range(count)]
 
 
 def _write(folder: Path, tiles: Iterator[np.ndarray] | list[np.ndarray], extension: str) -> None:

@@ -173,9 +173,9 @@ def _draws(steps: int) -> Draws:
 
 def _image(height: int, width: int) -> np.ndarray:
     """A tissue-like uint8 image: smooth, coloured and a little noisy."""
-    draw = np.random.default_rng(0)
-    coarse = cv2.resize(draw.integers(90, 230, (8, 8, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
-    return cv2.add(coarse, draw.integers(0, 20, (height, width, 3), np.uint8))
+    rng = np.random.default_rng(0)
+    coarse = cv2.resize(rng.integers(90, 230, (8, 8, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
+    return cv2.add(coarse, rng.integers(0, 20, (height, width, 3), np.uint8))
 
 
 def _run(command: list[str]) -> None:

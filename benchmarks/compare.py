@@ -82,9 +82,9 @@ def _check(goals: Goals, sides: Sequence[Side], missing: set[str]) -> None:
 def _rounds(title: str, sides: Sequence[Side], rounds: int) -> dict[str, list[float]]:
     """Seconds a sample of each side, round by round."""
     seconds: dict[str, list[float]] = {side.name: [] for side in sides}
-    order, draw = list(sides), random.Random(0)
+    order, rng = list(sides), random.Random(0)
     for k in range(rounds):
-        draw.shuffle(order)
+        rng.shuffle(order)
         for side in order:
             _progress(f"{title}: round {k + 1} of {rounds}, {side}")
             seconds[side.name].append(_turn(side))

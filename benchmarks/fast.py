@@ -61,12 +61,12 @@ def main() -> None:
 
 def _gallery(turns: int) -> Iterator[Row]:
     outs = {"detection": (512, 512), "folder-128": (128, 128), "segmentation": (256, 256), "jpeg-crop-256": (256, 256)}
-    pool, tiles, draw = photos(375, 500), tissue(512), np.random.default_rng(3)
-    corners = np.sort(draw.uniform(0, 1, (6, 2, 2)), axis=1) * (496, 371)
+    pool, tiles, rng = photos(375, 500), tissue(512), np.random.default_rng(3)
+    corners = np.sort(rng.uniform(0, 1, (6, 2, 2)), axis=1) * (496, 371)
     boxes = corners.reshape(6, 4) + np.array((0, 0, 4, 4))
     more: dict[str, dict[str, Any]] = {
         "detection": {"boxes": boxes, "box_labels": list(range(6))},
-        "segmentation": {"mask": draw.integers(0, 20, (375, 500), np.uint8)},
+        "segmentation": {"mask": rng.integers(0, 20, (375, 500), np.uint8)},
     }
     for name in sorted(gallery.gallery_names()):
         recipe = ar.load(name)

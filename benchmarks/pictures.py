@@ -23,15 +23,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tissue = draw_dataset(folder, tiles=12, photo_count=12).tissue
-        draw("stages", "stained-tissue", tissue, folder, rows=1, columns=5, stages=True)
-        draw("draws", "stained-tissue", tissue, folder, rows=2, columns=5)
+        render("stages", "stained-tissue", tissue, folder, rows=1, columns=5, stages=True)
+        render("draws", "stained-tissue", tissue, folder, rows=2, columns=5)
         scenes = draw_scenes(folder / "pairs", count=3)
-        draw("pair", "sr-x4", scenes.roots("hr", "lr"), folder, rows=1, columns=4)
+        render("pair", "sr-x4", scenes.roots("hr", "lr"), folder, rows=1, columns=4)
         slides = draw_slides(folder / "slides", bags=3)
-        draw("bag", "stained-tissue-bag", slides, folder, rows=1, columns=8)
+        render("bag", "stained-tissue-bag", slides, folder, rows=1, columns=8)
 
 
-def draw(name: str, recipe: str, data: Any, folder: Path, **options: Any) -> None:
+def render(name: str, recipe: str, data: Any, folder: Path, **options: Any) -> None:
     """Write one preview as a JPEG that suits a page."""
     grid = preview(recipe, data, folder / f"{name}.png", seed=0, **options)
     sheet = cv2.imread(str(grid))

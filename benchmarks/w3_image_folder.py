@@ -64,7 +64,7 @@ def main() -> None:
 def _small(count: int, rounds: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        draw_jpegs(scratch / "jpegs", count)
+        write_jpegs(scratch / "jpegs", count)
         work = Folder(scratch / "jpegs", _SIDE, _BATCH, scratch)
         pack(_recipe(_OUTPUTS[FLOATS]), str(work.root), scratch / "small")
         stores = {makes: Packed(scratch / "small", _recipe(output)) for makes, output in _OUTPUTS.items()}
@@ -81,7 +81,7 @@ def _flipped(count: int, rounds: int) -> Iterator[str]:
     """All sides make the same, and have something left to draw."""
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        draw_jpegs(scratch / "jpegs", count)
+        write_jpegs(scratch / "jpegs", count)
         work = FlippedFolder(scratch / "jpegs", _SIDE, _BATCH, scratch)
         recipe = _recipe(_OUTPUTS[FLOATS], flipped=True)
         pack(recipe, str(work.root), scratch / "small")
@@ -101,14 +101,14 @@ def _recipe(output: str, *, flipped: bool = False) -> Recipe:
     return parse_text(f"{{version: 1, recipe: small, steps: [{steps}], eval: [{{{resize}}}], output: {output}}}")
 
 
-def draw_jpegs(folder: Path, count: int) -> None:
+def write_jpegs(folder: Path, count: int) -> None:
     """Coarse and noisy pictures, each class in a colour of its own."""
-    draw = np.random.default_rng(0)
-    tints = draw.integers(0, 160, (_CLASSES, 3), np.uint8)
+    rng = np.random.default_rng(0)
+    tints = rng.integers(0, 160, (_CLASSES, 3), np.uint8)
     for i in range(count):
-        height, width = draw.integers(140, 180, 2).tolist()
-        coarse = cv2.resize(draw.integers(0, 80, (9, 9, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
-        picture = cv2.add(coarse + tints[i % _CLASSES], draw.integers(0, 16, coarse.shape, np.uint8))
+        height, width = rng.integers(140, 180, 2).tolist()
+        coarse = cv2.resize(rng.integers(0, 80, (9, 9, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
+        picture = cv2.add(coarse + tints[i % _CLASSES], rng.integers(0, 16, coarse.shape, np.uint8))
         path = folder / f"class-{i % _CLASSES}" / f"{i:06}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())

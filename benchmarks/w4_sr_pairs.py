@@ -49,7 +49,7 @@ def _crops(scenes: int, rounds: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         work = Pairs(scratch / "hr", scratch / "lr", _PATCH, _SCALE, _BATCH, scratch)
-        draw_pairs(work, scenes)
+        write_pairs(work, scenes)
         pack(recipe, {"hr": str(work.hr), "lr": str(work.lr)}, scratch / "pairs")
         _same_pixels(work, scratch / "pairs", recipe)
         ds = Packed(scratch / "pairs", recipe, samples_per_epoch=_BATCHES * _BATCH)
@@ -59,14 +59,14 @@ def _crops(scenes: int, rounds: int) -> Iterator[str]:
         yield compare(title, mine, sides_of(work), rounds=rounds, goals=_GOALS, look_at=4 * _BATCH)
 
 
-def draw_pairs(work: Pairs, count: int, size: tuple[int, int] = _HR) -> None:
+def write_pairs(work: Pairs, count: int, size: tuple[int, int] = _HR) -> None:
     """Coarse and noisy pictures of `size`, and their reduction."""
-    draw = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for folder in (work.hr, work.lr):
         folder.mkdir()
     for i in range(count):
-        coarse = cv2.resize(draw.integers(0, 246, (40, 60, 3), np.uint8), size[::-1], interpolation=cv2.INTER_CUBIC)
-        large = cv2.add(coarse, draw.integers(0, 10, coarse.shape, np.uint8))
+        coarse = cv2.resize(rng.integers(0, 246, (40, 60, 3), np.uint8), size[::-1], interpolation=cv2.INTER_CUBIC)
+        large = cv2.add(coarse, rng.integers(0, 10, coarse.shape, np.uint8))
         small = cv2.resize(large, (size[1] // work.scale, size[0] // work.scale), interpolation=cv2.INTER_AREA)
         for path, picture in ((work.hr / f"{i:04}.png", large), (work.lr / f"{i:04}x2.png", small)):
             path.write_bytes(cv2.imencode(".png", picture)[1].tobytes())

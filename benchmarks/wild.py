@@ -27,7 +27,7 @@ from augrecipes.bench.stock import last_of, processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.lower import lower
-from augrecipes.demo.photos import CLASSES, draw_photo
+from augrecipes.demo.photos import CLASSES, render_photo
 
 _SIDES = ("none", "exact", "fast")
 _ROUNDS = 3
@@ -182,7 +182,7 @@ def _targets(recipe: ar.Recipe, size: tuple[int, int], number: int) -> dict[str,
     """A photo, and whatever else the recipe takes."""
     rng = np.random.default_rng(number)
     height, width = size
-    found: dict[str, Any] = {"image": draw_photo(CLASSES[number % len(CLASSES)], size, rng)}
+    found: dict[str, Any] = {"image": render_photo(CLASSES[number % len(CLASSES)], size, rng)}
     inputs = recipe.inputs
     if inputs.mask != "absent":
         found["mask"] = np.kron(

@@ -11,9 +11,9 @@ import numpy as np
 
 import augrecipes as ar
 from augrecipes.demo.photos import CLASSES as SCENES
-from augrecipes.demo.photos import draw_photo
+from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
-from augrecipes.demo.tissue import LABORATORIES, draw_tile
+from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.recipe.parse import parse_text
 
 _POOL_BYTES = 48 * 2**20  # several times what a core's second cache holds
@@ -143,17 +143,18 @@ def stained_geometry(size: int, out: int) -> ar.Recipe:
 
 def tissue(size: int, least: int = 8) -> list[np.ndarray]:
     """Tiles of tissue, more than fit into the caches: a few drawn, the others turned copies of them."""
-    draw = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     drawn = [
-        draw_tile(kind, (size, size), LABORATORIES[k % len(LABORATORIES)], draw).image for k, kind in enumerate(TISSUES)
+        render_tile(kind, (size, size), LABORATORIES[k % len(LABORATORIES)], rng).image
+        for k, kind in enumerate(TISSUES)
     ]
     return _pool(drawn, least)
 
 
 def photos(height: int, width: int) -> list[np.ndarray]:
     """Photographs, more than fit into the caches."""
-    draw = np.random.default_rng(2)
-    return _pool([draw_photo(kind, (height, width), draw) for kind in SCENES * 2], 8)
+    rng = np.random.default_rng(2)
+    return _pool([render_photo(kind, (height, width), rng) for kind in SCENES * 2], 8)
 
 
 def _pool(drawn: Sequence[np.ndarray], least: int) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.borders import SOURCE, Borders, plainly
 from augrecipes.bench.sides import Setting, spread_out
-from augrecipes.compiler.kernels.drawing import with_channels
+from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError

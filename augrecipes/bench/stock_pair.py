@@ -43,7 +43,7 @@ class StockPairPipeline:
 
     def rewind(self) -> None:
         """From here on the same draws again."""
-        self._draw = np.random.default_rng(self._seed)
+        self._rng = np.random.default_rng(self._seed)
         for one in self._composes:
             one.set_random_seed(self._seed)
 
@@ -55,7 +55,7 @@ class StockPairPipeline:
     def _sample(self, **pictures: Any) -> dict[str, Any]:
         pictures.pop("out", None)  # a batch's memory: stock leaves copying to the collate function
         for move in self._moves:
-            move(pictures, self._draw)
+            move(pictures, self._rng)
         for name, (last, output) in self._lasts.items():
             image = last(image=pictures[name])["image"]
             image = image.transpose(2, 0, 1) if output.layout == "chw" else image
@@ -75,8 +75,8 @@ class _Alone:
     def __init__(self, step: Step, name: str) -> None:
         self._name, self.composes = name, (A.Compose([made_of(step)]),)
 
-    def __call__(self, pictures: Pictures, draw: np.random.Generator) -> None:
-        del draw
+    def __call__(self, pictures: Pictures, rng: np.random.Generator) -> None:
+        del rng
         pictures[self._name] = self.composes[0](image=pictures[self._name])["image"]
 
 
@@ -87,8 +87,8 @@ class _Turn:
         self._names, self._step = names, made_of(step)
         self.composes = (A.Compose([self._step]),)  # whose seed is the step's
 
-    def __call__(self, pictures: Pictures, draw: np.random.Generator) -> None:
-        if draw.random() < self._step.p:
+    def __call__(self, pictures: Pictures, rng: np.random.Generator) -> None:
+        if rng.random() < self._step.p:
             drawn = self._step.get_params()
             for name in self._names:
                 pictures[name] = self._step.apply(pictures[name], **drawn)
@@ -112,12 +112,12 @@ def _move(step: Step, targets: tuple[str, ...], units: dict[str, int], recipe: s
 def _crop(rows: int, columns: int, units: dict[str, int], *, random: bool) -> Move:
     """One window, in cells of the coarsest grid."""
 
-    def crop(pictures: Pictures, draw: np.random.Generator) -> None:
+    def crop(pictures: Pictures, rng: np.random.Generator) -> None:
         first = next(iter(units))
         height, width = (size // units[first] for size in pictures[first].shape[:2])
         y, x = (height - rows) // 2, (width - columns) // 2
         if random:
-            y, x = int(draw.integers(0, height - rows + 1)), int(draw.integers(0, width - columns + 1))
+            y, x = int(rng.integers(0, height - rows + 1)), int(rng.integers(0, width - columns + 1))
         for name, k in units.items():
             pictures[name] = pictures[name][y * k : (y + rows) * k, x * k : (x + columns) * k]
 

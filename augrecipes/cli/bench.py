@@ -208,7 +208,7 @@ def _report(
     """Write the report, and say where it is; `quiet`: on standard error."""
     from augrecipes.bench.report.write import write_report
 
-    with progress("drawing") as advance:
+    with progress("rendering") as advance:
         written = write_report(found, folder, recipes, setting, held, advance)
     say_line(written.page, err=quiet)
 

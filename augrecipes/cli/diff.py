@@ -74,8 +74,10 @@ def diff(
     found = compare(first, second, modes)
     report = found.to_json()
     if sources is not None:
-        report["picture"] = str(_draw(first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed,
-                                    epoch=epoch, masks=masks))  # fmt: skip
+        picture = _render(
+            first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed, epoch=epoch, masks=masks
+        )
+        report["picture"] = str(picture)
 
     def tell() -> None:
         from augrecipes.cli.differences import render
@@ -114,16 +116,16 @@ def _both(a: str, b: str, changes: Mapping[str, Any], without: list[str]) -> tup
     return first, load(b, overrides=changes, without=without)
 
 
-def _draw(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) -> Path:
+def _render(first: Recipe, second: Recipe, sources: Any, out: Path, **how: Any) -> Path:
     """The picture's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
-    from augrecipes.diff.picture import draw
+    from augrecipes.diff.picture import render
     from augrecipes.errors import LintError
     from augrecipes.preview.save import checked_path, save_sheet
 
     checked_path(out)
     try:
-        with progress("drawing") as advance:
-            return save_sheet(draw(first, second, sources, progress=advance, **how), out)
+        with progress("rendering") as advance:
+            return save_sheet(render(first, second, sources, progress=advance, **how), out)
     except LintError as error:
         complain(error)
         raise typer.Exit(exit_status(error) + 1) from None

@@ -53,12 +53,12 @@ def preview(
     level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
     given = sources(recipe, words, data)
-    from augrecipes.preview import preview as draw
+    from augrecipes.preview import preview as render
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=changes, without=without or ())
-    with progress("drawing") as advance:
-        written = draw(
+    with progress("rendering") as advance:
+        written = render(
             loaded, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
             mode=section, optimize=level, masks=masks, progress=advance,
         )  # fmt: skip

@@ -58,7 +58,7 @@ def render(report: Mapping[str, Any], width: int | None = None) -> str:
             table = _TABLES.get(key, _any)(key, rows)
             if timing is not None and key in _TIMED:
                 table = _with_times(table, [row["ms"] for row in rows], timing[_TIMED[key]])
-            parts.append(_drawn(table, width))
+            parts.append(_rendered(table, width))
     return "\n\n".join(parts)
 
 
@@ -147,7 +147,7 @@ def _measured(timing: Mapping[str, Any]) -> dict[str, str]:
 _TABLES = {"steps": _steps, "rules": _rules, "plan": _plan, "shared": _shared, "stayed": _stayed, "derived": _derived}
 
 
-def _drawn(table: TextTable, width: int) -> str:
+def _rendered(table: TextTable, width: int) -> str:
     """Title, head and aligned columns."""
     lines = [paint(table.title, "strong", sys.stdout)]
     if not table.rows:

@@ -75,7 +75,7 @@ def verify(
     given = sources(recipe, words, data)
     from augrecipes.errors import DataError
     from augrecipes.recipe import load
-    from augrecipes.verify import checked_path, draw_worst, save_worst
+    from augrecipes.verify import checked_path, render_worst, save_worst
     from augrecipes.verify import verify as check
 
     if out is not None:
@@ -89,7 +89,7 @@ def verify(
     written = None
     if out is not None:
         try:
-            written = save_worst(draw_worst(found, given, masks=masks), out)
+            written = save_worst(render_worst(found, given, masks=masks), out)
         except DataError as error:  # the figures are worth more than their picture
             complain(error)
     lines = _replay(found, _loading(recipe, changes, without), given, masks)

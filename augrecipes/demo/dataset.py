@@ -20,9 +20,9 @@ from augrecipes.demo.files import (
     write_table,
 )
 from augrecipes.demo.photos import CLASSES as SCENES
-from augrecipes.demo.photos import draw_photo
+from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import CLASSES as TISSUES
-from augrecipes.demo.tissue import LABORATORIES, draw_tile
+from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.progress import Progress
 
 TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), (256, 256), (512, 512))
@@ -84,20 +84,20 @@ def draw_dataset(
     out.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[str]] = [_COLUMNS]
     for k in range(tiles):
-        rows.append(_draw_tile(data, k, seed, shrink))
+        rows.append(_write_tile(data, k, seed, shrink))
         progress(k + 1, tiles + photo_count)
     write_table(data.table, rows)
     for k in range(photo_count):
-        _draw_photo(data, k, seed, shrink)
+        _write_photo(data, k, seed, shrink)
         progress(tiles + k + 1, tiles + photo_count)
     return data
 
 
-def _draw_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
+def _write_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
     """Draw the k-th tile with its masks; returns its row of the table."""
     turn, place = divmod(k, len(TISSUES))
     kind, laboratory = TISSUES[place], LABORATORIES[turn % len(LABORATORIES)]
-    tile = draw_tile(kind, shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink), laboratory, random_of(seed, 1, k))
+    tile = render_tile(kind, shrunk(TILE_SIZES[turn % len(TILE_SIZES)], shrink), laboratory, random_of(seed, 1, k))
     name = Path(kind, f"tile-{k:03d}.png")
     image = write_picture(data.tissue / name.with_suffix(".png" if k % 4 == 3 else ".jpg"), tile.image)
     mask = write_indices(data.masks / name, tile.types, _PALETTE)
@@ -107,10 +107,10 @@ def _draw_tile(data: DemoData, k: int, seed: int, shrink: int) -> Sequence[str]:
     return (*files, kind, "val" if turn % 5 == 3 else "train", laboratory.name, boxes)
 
 
-def _draw_photo(data: DemoData, k: int, seed: int, shrink: int) -> None:
+def _write_photo(data: DemoData, k: int, seed: int, shrink: int) -> None:
     turn, place = divmod(k, len(SCENES))
     size = shrunk(PHOTO_SIZES[turn % len(PHOTO_SIZES)], shrink)
-    image = draw_photo(SCENES[place], size, random_of(seed, 2, k))
+    image = render_photo(SCENES[place], size, random_of(seed, 2, k))
     path = data.photos / SCENES[place] / f"photo-{k:03d}.jpg"
     if k == 1:  # as a phone held upright writes it
         write_picture(path, np.rot90(image), orientation=6)

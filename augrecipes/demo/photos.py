@@ -35,7 +35,7 @@ _WOODS = ((0.36, 0.19, 0.085), (0.18, 0.09, 0.045), (0.48, 0.34, 0.2))
 _WALLS = ((0.34, 0.27, 0.20), (0.22, 0.30, 0.34), (0.36, 0.24, 0.24), (0.27, 0.30, 0.22), (0.30, 0.27, 0.36))
 
 
-def draw_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
+def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
     """Draw one photo-like image, uint8 H×W×3 RGB; the same generator state draws the same photo.
 
     Args:
@@ -46,7 +46,7 @@ def draw_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
     Raises:
         ValueError: an unknown kind.
 
-    >>> draw_photo("landscape", (75, 100), np.random.default_rng(3)).shape
+    >>> render_photo("landscape", (75, 100), np.random.default_rng(3)).shape
     (75, 100, 3)
     """
     if kind not in _SCENES:

@@ -133,7 +133,7 @@ def run_demo(
 
     console.print(Text("3  What the recipes do", style="bold"))
     began = perf_counter()
-    grids = tuple(_draw_grids(out / "grids", data, progress, seed=seed, rows=rows, columns=columns))
+    grids = tuple(_render_grids(out / "grids", data, progress, seed=seed, rows=rows, columns=columns))
     _say(console, f"{len(grids)} pictures in {escape(str(out / 'grids'))}  ({_took(began)})")
 
     spent = perf_counter() - start
@@ -179,13 +179,13 @@ def _shown(data: DemoFolders) -> list[_GallerySheet]:
     ]
 
 
-def _draw_grids(
+def _render_grids(
     folder: Path, data: DemoFolders, progress: Show, *, seed: int, rows: int, columns: int | None
 ) -> Iterator[Path]:
     """Write one preview a recipe, and some that show a recipe step by step."""
     shown = _shown(data)
     jobs = [(one, "") for one in shown] + [(one, "-stages") for one in shown if one.recipe in _STAGES]
-    with progress("drawing grids") as advance:
+    with progress("rendering grids") as advance:
         for k, (one, stages) in enumerate(jobs):
             yield preview(
                 one.recipe, one.source, folder / f"{one.recipe}{stages}.png", masks=one.masks, seed=seed,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from augrecipes.demo.brushes import Size
 from augrecipes.demo.files import random_of, remove_drawings, shrunk, write_picture
-from augrecipes.demo.photos import CLASSES, draw_photo
+from augrecipes.demo.photos import CLASSES, render_photo
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.progress import Progress
 
@@ -74,7 +74,7 @@ def draw_scenes(
         remove_drawings(folder, "*", r"\d{4}(x\d)?\.png")
     for k in range(count):
         size = shrunk(SIZES[k % len(SIZES)], shrink)
-        image = draw_photo(CLASSES[k % len(CLASSES)], size, random_of(seed, 3, k))
+        image = render_photo(CLASSES[k % len(CLASSES)], size, random_of(seed, 3, k))
         write_picture(drawn.hr / f"{k + 1:04d}.png", image)
         for factor, folder in zip(FACTORS, (drawn.x2, drawn.lr), strict=True):
             rows, columns = size[0] // factor, size[1] // factor

@@ -8,7 +8,7 @@ import numpy as np
 
 from augrecipes.demo.brushes import Random, noise
 from augrecipes.demo.files import random_of, remove_drawings, shrunk, write_picture, write_table
-from augrecipes.demo.tissue import CLASSES, LABORATORIES, draw_tile
+from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.progress import Progress
 
 # Tiles and side (px) of each slide; bags of a real study differ as much.
@@ -61,7 +61,7 @@ def draw_slides(
         side, _ = shrunk((side, side), shrink)
         rows, columns = (1 + max(places) for places in zip(*cells, strict=True))
         kind, laboratory = CLASSES[-1 - k % len(CLASSES)], LABORATORIES[k % len(LABORATORIES)]
-        image = draw_tile(kind, (rows * side, columns * side), laboratory, rng).image
+        image = render_tile(kind, (rows * side, columns * side), laboratory, rng).image
         left, top = (int(v) * side for v in rng.integers(8, 40, 2))
         for row, column in cells:
             y, x = row * side, column * side

@@ -85,7 +85,7 @@ class Tile:
     labels: tuple[str, ...]
 
 
-def draw_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> Tile:
+def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> Tile:
     """Draw one tile; the same generator state draws the same tile.
 
     Args:
@@ -97,7 +97,7 @@ def draw_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> Til
     Raises:
         ValueError: an unknown kind.
 
-    >>> tile = draw_tile("stroma", (96, 128), LABORATORIES[0], np.random.default_rng(7))
+    >>> tile = render_tile("stroma", (96, 128), LABORATORIES[0], np.random.default_rng(7))
     >>> tile.image.shape, tile.image.dtype, len(tile.boxes) == len(tile.labels)
     ((96, 128, 3), dtype('uint8'), True)
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from augrecipes.data.reading.listing import Data, StrPath, words_of
 from augrecipes.data.reading.sample import open_data
-from augrecipes.diff.samples import ComparedSample, RecipeRun, draw_sample
+from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import cell_of_output, output_aspect
@@ -26,7 +26,7 @@ from augrecipes.verify.metrics import number
 _WIDTHS_PX = (224, 384)  # least and most of a cell
 
 
-def draw(
+def render(
     a: Recipe,
     b: Recipe,
     data: Data,
@@ -69,7 +69,7 @@ def draw(
     >>> a, b = ar.load("folder-128"), ar.load("folder-128", overrides={"HorizontalFlip.p": 1.0})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(Path(folder), tiles=3, photo_count=0, shrink=4)
-    ...     draw(a, b, data.tissue, rows=2).shape
+    ...     render(a, b, data.tissue, rows=2).shape
     (764, 1004, 3)
     """
     if a.kind != b.kind:
@@ -81,7 +81,7 @@ def draw(
     first, second = sides
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
-        count, rows, lambda k: draw_sample(sides, k, epoch), data=words_of(data), path=str, progress=progress
+        count, rows, lambda k: run_sample(sides, k, epoch), data=words_of(data), path=str, progress=progress
     )
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:

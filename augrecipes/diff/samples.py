@@ -37,7 +37,7 @@ class ComparedSample:
     outputs: tuple[dict[str, Any], ...]
 
 
-def draw_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
+def run_sample(sides: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
     """Read a sample for every recipe, and run it.
 
     Args:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.data.reading.sample import Sample
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output
-from augrecipes.preview.overlay import corners_px, draw_boxes, draw_keypoints, draw_mask
+from augrecipes.preview.overlay import corners_px, render_boxes, render_keypoints, render_mask
 from augrecipes.preview.sheet import Cell, SheetLayout
 from augrecipes.recipe.model import Output, Recipe
 
@@ -77,12 +77,12 @@ def _decorated(
     boxed = boxes is not None and recipe.inputs.boxes is not None
     # Colours of ids under colours of boxes say nothing: a detector's picture shows the mask only if it needs it.
     if mask is not None and (recipe.inputs.mask == "required" or not boxed):
-        draw_mask(fitted, np.asarray(mask))
+        render_mask(fitted, np.asarray(mask))
     if boxed and boxes is not None and len(boxes) and recipe.inputs.boxes:
         corners = corners_px(np.asarray(boxes), recipe.inputs.boxes.format, height, width)
         labels = targets.get(recipe.inputs.boxes.labels or "", ())
-        draw_boxes(fitted, corners, list(labels), scale, classes)
+        render_boxes(fitted, corners, list(labels), scale, classes)
     if points is not None and len(points) and recipe.inputs.keypoints:
         xy = np.asarray(points, np.float32)[:, :2]
-        draw_keypoints(fitted, xy[:, ::-1] if recipe.inputs.keypoints.format == "yx" else xy, scale)
+        render_keypoints(fitted, xy[:, ::-1] if recipe.inputs.keypoints.format == "yx" else xy, scale)
     return fitted

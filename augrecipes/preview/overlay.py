@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.display import Picture
-from augrecipes.preview.text import Colour, draw_text, width_px
+from augrecipes.preview.text import Colour, render_text, width_px
 
 # Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
 _NAMED: tuple[Colour, ...] = (
@@ -38,7 +38,7 @@ def colour_of(number: int) -> Colour:
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
-def draw_mask(picture: Picture, mask: NDArray[Any]) -> None:
+def render_mask(picture: Picture, mask: NDArray[Any]) -> None:
     """Tint and outline every id of a mask, in place. 0 stays clear, and so does 255 where ids are 8 bit.
 
     Args:
@@ -64,7 +64,7 @@ def draw_mask(picture: Picture, mask: NDArray[Any]) -> None:
     picture[...] = np.rint(picture + (colours - picture) * strength).astype(np.uint8)
 
 
-def draw_boxes(
+def render_boxes(
     picture: Picture, boxes: NDArray[Any], labels: Sequence[Any], scale: float, classes: Sequence[str] = ()
 ) -> None:
     """Draw boxes, and the labels of a few where there is room for them, in place.
@@ -95,10 +95,10 @@ def draw_boxes(
         taken.append(place)
         cv2.rectangle(picture, place[:2], (place[2] - 1, place[3] - 1), colour, -1)
         dark = sum(colour) > 330
-        draw_text(picture, name, (x + 3, y + 11), size_px=_LABEL_PX, colour=(20, 20, 20) if dark else (255, 255, 255))
+        render_text(picture, name, (x + 3, y + 11), size_px=_LABEL_PX, colour=(20, 20, 20) if dark else (255, 255, 255))
 
 
-def draw_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
+def render_keypoints(picture: Picture, points: NDArray[Any], scale: float) -> None:
     """Draw a dot with a dark rim at every keypoint (x, y in px before scaling), in place."""
     for number, point in enumerate(points, start=1):
         # Pixel centres: x = 0 is the middle of the first column.
@@ -145,7 +145,7 @@ def _overlap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def draw_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
+def render_crops(picture: Picture, crops: Sequence[tuple[float, float, float, float]], names: Sequence[str]) -> None:
     """Outline crops, each in its own colour with a numbered tag, in place; readable over dark and light pictures.
 
     Args:
@@ -170,16 +170,16 @@ def draw_crops(picture: Picture, crops: Sequence[tuple[float, float, float, floa
     for k, (corner, name) in enumerate(zip(corners, names, strict=True)):
         place = _tag_place(corner, width_px(name, _LABEL_PX) + 8, taken, (height, width))
         taken.append(place)
-        draw_tag(picture, place, name, colour_of(k + 1))
+        render_tag(picture, place, name, colour_of(k + 1))
 
 
-def draw_tag(picture: Picture, place: tuple[int, int, int, int], name: str, colour: Colour) -> None:
+def render_tag(picture: Picture, place: tuple[int, int, int, int], name: str, colour: Colour) -> None:
     """A short text in the middle of a filled box (left, top, right, bottom; px, ends exclusive), in place."""
     left, top, right, bottom = place
     cv2.rectangle(picture, (left, top), (right - 1, bottom - 1), colour, -1)
     ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)
     at = (left + right) // 2, bottom - (bottom - top - 8) // 2
-    draw_text(picture, name, at, size_px=_LABEL_PX, colour=ink, align="center")
+    render_text(picture, name, at, size_px=_LABEL_PX, colour=ink, align="center")
 
 
 def _tag_place(

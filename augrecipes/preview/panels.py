@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.display import Picture
-from augrecipes.preview.overlay import colour_of, draw_tag
+from augrecipes.preview.overlay import colour_of, render_tag
 from augrecipes.preview.sheet import EMPTY, HEADER, INK, MARGIN, MAX_WIDTH_PX, NOTE_PX, QUIET, SMALL_PX, blank
-from augrecipes.preview.text import draw_text, fit, width_px
+from augrecipes.preview.text import fit, render_text, width_px
 
 _BESIDE, _APART, _FOOT, _LINE = 4, 22, 26, 18  # px: between panels, between groups, under a panel, of a note
 _LARGEST, _SMALLEST = 256, 96
@@ -156,7 +156,7 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
     return max(round(largest[0] * fit), 1), max(round(largest[1] * fit), 1)
 
 
-def draw_scene(scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
+def render_scene(scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
     """The scene as a block of a sheet, uint8 h×w×3."""
     lines = -(-len(scene.groups) // layout.across)
     notes = [note for note in scene.notes if note]
@@ -164,30 +164,30 @@ def draw_scene(scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
     left_column = HEADER + high + _LINE * (1 + len(notes)) + 4
     block = blank(max(left_column, lines * layout.line_height), layout.width - 2 * MARGIN)
     wide = layout.whole[1]
-    draw_text(block, fit(scene.header, wide, SMALL_PX), (0, HEADER - 8), size_px=SMALL_PX, colour=QUIET)
+    render_text(block, fit(scene.header, wide, SMALL_PX), (0, HEADER - 8), size_px=SMALL_PX, colour=QUIET)
     block[HEADER : HEADER + high, : scene.whole.shape[1]] = scene.whole
     y = HEADER + high + 17
-    draw_text(block, fit(scene.caption, wide, SMALL_PX, middle=True), (0, y), size_px=SMALL_PX, colour=INK)
+    render_text(block, fit(scene.caption, wide, SMALL_PX, middle=True), (0, y), size_px=SMALL_PX, colour=INK)
     for note in notes:
         y += _LINE - 1
-        draw_text(block, fit(note, wide, NOTE_PX), (0, y), size_px=NOTE_PX, colour=QUIET)
+        render_text(block, fit(note, wide, NOTE_PX), (0, y), size_px=NOTE_PX, colour=QUIET)
     for k, group in enumerate(scene.groups):
         line, column = divmod(k, layout.across)
-        _draw_group(
+        _render_group(
             block, group, layout, line * layout.line_height, wide + _APART + column * (layout.group_width + _APART)
         )
     return block
 
 
-def _draw_group(block: NDArray[np.uint8], group: PanelGroup, layout: PanelLayout, y: int, x: int) -> None:
+def _render_group(block: NDArray[np.uint8], group: PanelGroup, layout: PanelLayout, y: int, x: int) -> None:
     at = x
     if group.tag is not None:
         name, number = group.tag
         room = width_px(name, SMALL_PX) + 8
-        draw_tag(block, (x, y + 4, x + room, y + 18), name, colour_of(number + 1))
+        render_tag(block, (x, y + 4, x + room, y + 18), name, colour_of(number + 1))
         at += room + 8
     header = fit(group.header, x + layout.group_width - at, SMALL_PX)
-    draw_text(block, header, (at, y + HEADER - 8), size_px=SMALL_PX, colour=QUIET if group.quiet else INK)
+    render_text(block, header, (at, y + HEADER - 8), size_px=SMALL_PX, colour=QUIET if group.quiet else INK)
     top = y + HEADER
     height, width = layout.panel
     shown = [panel.picture for panel in group.panels if panel.picture is not None]
@@ -199,7 +199,7 @@ def _draw_group(block: NDArray[np.uint8], group: PanelGroup, layout: PanelLayout
             y0, x0 = top + (height - size[0]) // 2, left + (width - size[1]) // 2
             block[y0 : y0 + size[0], x0 : x0 + size[1]] = at_size(panel.picture, size)
         caption = fit(panel.caption, width, NOTE_PX)
-        draw_text(block, caption, (left, top + height + 14), size_px=NOTE_PX, colour=QUIET)
+        render_text(block, caption, (left, top + height + 14), size_px=NOTE_PX, colour=QUIET)
 
 
 def at_size(picture: Picture, size: tuple[int, int]) -> Picture:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.preview.display import Picture, fit_into
-from augrecipes.preview.text import Colour, draw_text, fit, width_px
+from augrecipes.preview.text import Colour, fit, render_text, width_px
 
 MAX_WIDTH_PX = 2400
 
@@ -121,7 +121,7 @@ def compose(
     Returns:
         uint8 H×W×3 RGB.
     """
-    blocks = [_draw_row(layout, row) for row in rows]
+    blocks = [_render_row(layout, row) for row in rows]
     return page(layout.width, blocks, title=title, lines=lines, footers=footers, legend=legend)
 
 
@@ -160,14 +160,14 @@ def page(
         y += len(block) + _BETWEEN
     for line in footers:
         y += 22
-        draw_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y - _BETWEEN), size_px=SMALL_PX, colour=QUIET)
+        render_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y - _BETWEEN), size_px=SMALL_PX, colour=QUIET)
     y = MARGIN + _TITLE_PX - 4
-    draw_text(sheet, fit(title, room, _TITLE_PX, bold=True), (MARGIN, y), size_px=_TITLE_PX, colour=INK, bold=True)
+    render_text(sheet, fit(title, room, _TITLE_PX, bold=True), (MARGIN, y), size_px=_TITLE_PX, colour=INK, bold=True)
     for line in lines:
         y += SMALL_PX + 8
-        draw_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y), size_px=SMALL_PX, colour=QUIET)
+        render_text(sheet, fit(line, room, SMALL_PX), (MARGIN, y), size_px=SMALL_PX, colour=QUIET)
     if legend:
-        _draw_legend(sheet, legend, y + SMALL_PX + 8, room)
+        _render_legend(sheet, legend, y + SMALL_PX + 8, room)
     return sheet
 
 
@@ -198,7 +198,7 @@ def head(lines: int) -> int:
     return MARGIN + _TITLE_PX + lines * (SMALL_PX + 8) + 16
 
 
-def _draw_legend(sheet: NDArray[np.uint8], legend: Sequence[tuple[Colour, str]], y: int, room: int) -> None:
+def _render_legend(sheet: NDArray[np.uint8], legend: Sequence[tuple[Colour, str]], y: int, room: int) -> None:
     """Swatches and names on one line; what does not fit is left out."""
     x = MARGIN
     for colour, name in legend:
@@ -206,18 +206,18 @@ def _draw_legend(sheet: NDArray[np.uint8], legend: Sequence[tuple[Colour, str]],
         if x + width > MARGIN + room:
             return
         sheet[y - 10 : y, x : x + 10] = colour
-        draw_text(sheet, name, (x + 16, y), size_px=SMALL_PX, colour=QUIET)
+        render_text(sheet, name, (x + 16, y), size_px=SMALL_PX, colour=QUIET)
         x += width + 18
 
 
-def _draw_row(layout: SheetLayout, row: SheetRow) -> NDArray[np.uint8]:
+def _render_row(layout: SheetLayout, row: SheetRow) -> NDArray[np.uint8]:
     top = HEADER if row.headers else 0
     block = blank(layout.row_height(row) - _BETWEEN, layout.width - 2 * MARGIN)
     for k, cell in enumerate(row.cells, start=int(row.indent)):
         left = k * (layout.cell_width + GAP)
         if row.headers and cell.header:
             text = fit(cell.header, layout.cell_width, SMALL_PX)
-            draw_text(block, text, (left, top - 8), size_px=SMALL_PX, colour=QUIET if cell.quiet else INK)
+            render_text(block, text, (left, top - 8), size_px=SMALL_PX, colour=QUIET if cell.quiet else INK)
         height, width = cell.picture.shape[:2]
         block[top : top + layout.cell_height, left : left + layout.cell_width] = EMPTY
         y0, x0 = top + (layout.cell_height - height) // 2, left + (layout.cell_width - width) // 2
@@ -225,8 +225,8 @@ def _draw_row(layout: SheetLayout, row: SheetRow) -> NDArray[np.uint8]:
     below = top + layout.cell_height
     if row.caption:
         caption = fit(row.caption, layout.cell_width, SMALL_PX, middle=True)
-        draw_text(block, caption, (0, below + 17), size_px=SMALL_PX, colour=INK)
+        render_text(block, caption, (0, below + 17), size_px=SMALL_PX, colour=INK)
     if row.note:
         note = fit(row.note, layout.cell_width, NOTE_PX)
-        draw_text(block, note, (0, below + 33), size_px=NOTE_PX, colour=QUIET)
+        render_text(block, note, (0, below + 33), size_px=NOTE_PX, colour=QUIET)
     return block

@@ -19,7 +19,7 @@ _EDGE = 8  # px of ground around the outermost squares
 _LARGEST = 26  # px of a square
 
 
-def draw_map(
+def render_map(
     coords: NDArray[np.int64], picked: Collection[int], shown: Collection[int], height: int, width: int
 ) -> Picture | None:
     """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
@@ -34,9 +34,9 @@ def draw_map(
     Returns:
         uint8 h×w×3 RGB, or None where fewer than two places are known.
 
-    >>> draw_map(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, 100, 200).shape
+    >>> render_map(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, 100, 200).shape
     (68, 68, 3)
-    >>> draw_map(np.full((5, 2), -1), {0}, {0}, 100, 200) is None
+    >>> render_map(np.full((5, 2), -1), {0}, {0}, 100, 200) is None
     True
     """
     known = np.nonzero((coords >= 0).all(1))[0]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from augrecipes.preview.display import Picture, fit_into
 from augrecipes.preview.sheet import EMPTY, HEADER, INK, MARGIN, MAX_WIDTH_PX, NOTE_PX, QUIET, SMALL_PX, blank
-from augrecipes.preview.text import draw_text, fit
+from augrecipes.preview.text import fit, render_text
 
 _BESIDE, _LINE, _FOOT, _NAME_PX = 6, 19, 24, 17
 COLUMN = 248  # px: what stands to the left of the strips
@@ -72,7 +72,7 @@ def map_height(strips: int, side: int, notes: int) -> int:
     return max(_height(strips, side) - HEADER - notes * _LINE - _FOOT - 8, 80)
 
 
-def draw_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
+def render_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
     """The bag as a block of a sheet, uint8 h×w×3.
 
     Args:
@@ -85,10 +85,10 @@ def draw_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
     high = max(_height(len(bag.strips), side), facts + (0 if bag.map is None else bag.map.shape[0]))
     block = blank(high, sheet_width(tiles, side) - 2 * MARGIN)
     name = fit(bag.name, COLUMN, _NAME_PX, bold=True, middle=True)
-    draw_text(block, name, (0, HEADER - 6), size_px=_NAME_PX, colour=INK, bold=True)
+    render_text(block, name, (0, HEADER - 6), size_px=_NAME_PX, colour=INK, bold=True)
     for k, note in enumerate(notes):
         at = (0, HEADER + 12 + k * _LINE)
-        draw_text(block, fit(note, COLUMN, SMALL_PX), at, size_px=SMALL_PX, colour=QUIET)
+        render_text(block, fit(note, COLUMN, SMALL_PX), at, size_px=SMALL_PX, colour=QUIET)
     if bag.map is not None:
         block[facts : facts + bag.map.shape[0], : bag.map.shape[1]] = bag.map
     for row, strip in enumerate(bag.strips):
@@ -96,13 +96,15 @@ def draw_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
         x = COLUMN + _APART
         colour = QUIET if strip.quiet else INK
         header = fit(strip.header, block.shape[1] - x, SMALL_PX)
-        draw_text(block, header, (x, top - 8), size_px=SMALL_PX, colour=colour)
+        render_text(block, header, (x, top - 8), size_px=SMALL_PX, colour=colour)
         for k, picture in enumerate(strip.pictures):
             left = x + k * (side + _BESIDE)
             cell = block[top : top + side, left : left + side]
             cell[:] = EMPTY
             if picture is None:
-                draw_text(cell, "not picked", (side // 2, side // 2 + 4), size_px=NOTE_PX, colour=QUIET, align="center")
+                render_text(
+                    cell, "not picked", (side // 2, side // 2 + 4), size_px=NOTE_PX, colour=QUIET, align="center"
+                )
                 continue
             fitted = _fitted(picture, side)
             y0, x0 = (side - fitted.shape[0]) // 2, (side - fitted.shape[1]) // 2
@@ -110,7 +112,7 @@ def draw_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
     foot = len(bag.strips) * (HEADER + side + _BESIDE) + 8
     for k, caption in enumerate(bag.captions):
         at = (COLUMN + _APART + k * (side + _BESIDE), foot)
-        draw_text(block, fit(caption, side, NOTE_PX), at, size_px=NOTE_PX, colour=QUIET)
+        render_text(block, fit(caption, side, NOTE_PX), at, size_px=NOTE_PX, colour=QUIET)
     return block
 
 

@@ -56,7 +56,7 @@ def fit(text: str, room_px: int, size_px: int, *, bold: bool = False, middle: bo
     return _cut(text, low, middle)
 
 
-def draw_text(
+def render_text(
     canvas: NDArray[np.uint8],
     text: str,
     at: tuple[int, int],

@@ -10,7 +10,7 @@ from augrecipes.verify.metrics import Figure as Figure
 from augrecipes.verify.metrics import SampleRef as SampleRef
 from augrecipes.verify.metrics import Worst as Worst
 from augrecipes.verify.metrics import number as number
-from augrecipes.verify.picture import draw_worst as draw_worst
+from augrecipes.verify.picture import render_worst as render_worst
 from augrecipes.verify.run import Verification as Verification
 from augrecipes.verify.run import replay as replay
 from augrecipes.verify.run import verify as verify
@@ -23,7 +23,7 @@ __all__ = [
     "Verification",
     "Worst",
     "checked_path",
-    "draw_worst",
+    "render_worst",
     "replay",
     "save_worst",
     "verify",

@@ -15,7 +15,7 @@ from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
 from augrecipes.preview.cells import output_aspect
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.overlay import draw_mask
+from augrecipes.preview.overlay import render_mask
 from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
 from augrecipes.verify.compare import Build
 from augrecipes.verify.levels import levels_of
@@ -39,7 +39,7 @@ class _WorstRow:
     note: str
 
 
-def draw_worst(
+def render_worst(
     verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
 ) -> NDArray[np.uint8]:
     """A sheet of the worst samples, uint8 H×W×3 RGB: one row each, or two where there is a mask.
@@ -142,7 +142,7 @@ def _mask_row(one: _WorstRow, layout: SheetLayout, optimize: str) -> SheetRow:
         (one.fast, fast, optimize),
     ):
         fitted = layout.fitted(picture)
-        draw_mask(fitted, np.asarray(mask))
+        render_mask(fitted, np.asarray(mask))
         cells.append(Cell(fitted, caption, quiet=caption == "mask"))
     differs = np.asarray(plain) != np.asarray(fast)
     share = float(differs.mean())

@@ -155,9 +155,9 @@ def write_npy(folder: Path, pairs: PngPairs, count: int) -> None:
         (cv2.imread(str(lr))[..., ::-1], cv2.imread(str(hr))[..., ::-1])
         for lr, hr in zip(pairs.lr, pairs.hr, strict=True)
     ]
-    draw = random.Random(0)
+    rng = random.Random(0)
     for k in range(count):
         lr, hr = images[k % len(images)]
-        y, x = (draw.randint(0, n - pairs.patch) for n in lr.shape[:2])
+        y, x = (rng.randint(0, n - pairs.patch) for n in lr.shape[:2])
         np.save(folder / "lr" / f"{k:05}.npy", pairs.cut(lr, y, x, 1).numpy())
         np.save(folder / "hr" / f"{k:05}.npy", pairs.cut(hr, y, x, pairs.scale).numpy())

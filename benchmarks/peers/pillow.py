@@ -32,13 +32,13 @@ def tiles(work: Tiles) -> Iterator[Side]:
     """W1; corners that a rotation leaves bare are filled with the tiles' mean colour."""
     images = [Image.fromarray(tile) for tile in work.pool]
     fill = tuple(int(mean) for mean in np.mean([tile.mean((0, 1)) for tile in work.pool], axis=0))
-    draw = random.Random(0)
+    rng = random.Random(0)
 
     def sample(k: int, out: np.ndarray) -> None:
-        image = images[k % len(images)].rotate(draw.uniform(-25, 25), _BILINEAR, fillcolor=fill)
+        image = images[k % len(images)].rotate(rng.uniform(-25, 25), _BILINEAR, fillcolor=fill)
         # `resize` of a box spares the crop's copy.
-        image = image.resize((work.size, work.size), _BILINEAR, resized_crop(draw, (0.5, 1.0), (0.8, 1.2))(*image.size))
-        image = _jittered(_flipped(image.resize((work.out, work.out), _BILINEAR), draw, both=True), draw)
+        image = image.resize((work.size, work.size), _BILINEAR, resized_crop(rng, (0.5, 1.0), (0.8, 1.2))(*image.size))
+        image = _jittered(_flipped(image.resize((work.out, work.out), _BILINEAR), rng, both=True), rng)
         _normalised(image, np.full(3, 0.5), np.full(3, 0.5), out)
 
     yield Side("", "", in_batches(sample, (3, work.out, work.out)))
@@ -46,16 +46,16 @@ def tiles(work: Tiles) -> Iterator[Side]:
 
 def resized_crops(work: Photos) -> Iterator[Side]:
     """W2."""
-    draw = random.Random(0)
-    yield _photographs(work, resized_crop(draw, (0.08, 1.0), (3 / 4, 4 / 3)))
+    rng = random.Random(0)
+    yield _photographs(work, resized_crop(rng, (0.08, 1.0), (3 / 4, 4 / 3)))
 
 
 def windows(work: Photos) -> Iterator[Side]:
     """W5."""
-    draw = random.Random(0)
+    rng = random.Random(0)
 
     def crop(width: int, height: int) -> tuple[float, float, float, float]:
-        x, y = draw.randint(0, width - work.out), draw.randint(0, height - work.out)
+        x, y = rng.randint(0, width - work.out), rng.randint(0, height - work.out)
         return x, y, x + work.out, y + work.out
 
     yield _photographs(work, crop)
@@ -78,27 +78,27 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
 
 
 def _photographs(work: Photos, crop: Crop) -> Side:
-    normal, draw = work.recipe.output.normalize, random.Random(1)
+    normal, rng = work.recipe.output.normalize, random.Random(1)
     mean, std = np.array(normal.mean), np.array(normal.std)
 
     def sample(k: int, out: np.ndarray) -> None:
         with Image.open(io.BytesIO(work.pool[k % len(work.pool)])) as image:
             box = crop(*image.size)
-            _normalised(_flipped(image.resize((work.out, work.out), _BILINEAR, box), draw), mean, std, out)
+            _normalised(_flipped(image.resize((work.out, work.out), _BILINEAR, box), rng), mean, std, out)
 
     return Side("", "", in_batches(sample, (3, work.out, work.out)))
 
 
-def resized_crop(draw: random.Random, scale: tuple[float, float], ratio: tuple[float, float]) -> Crop:
+def resized_crop(rng: random.Random, scale: tuple[float, float], ratio: tuple[float, float]) -> Crop:
     """Random resized crops, drawn as torchvision draws them."""
 
     def box(width: int, height: int) -> tuple[float, float, float, float]:
         for _ in range(10):
-            area = width * height * draw.uniform(*scale)
-            shape = np.exp(draw.uniform(*np.log(ratio)))
+            area = width * height * rng.uniform(*scale)
+            shape = np.exp(rng.uniform(*np.log(ratio)))
             w, h = round((area * shape) ** 0.5), round((area / shape) ** 0.5)
             if 0 < w <= width and 0 < h <= height:
-                x, y = draw.randint(0, width - w), draw.randint(0, height - h)
+                x, y = rng.randint(0, width - w), rng.randint(0, height - h)
                 return x, y, x + w, y + h
         side = min(width, height)
         return (width - side) / 2, (height - side) / 2, (width + side) / 2, (height + side) / 2
@@ -106,26 +106,26 @@ def resized_crop(draw: random.Random, scale: tuple[float, float], ratio: tuple[f
     return box
 
 
-def _flipped(image: Image.Image, draw: random.Random, *, both: bool = False) -> Image.Image:
-    if draw.random() < 0.5:
+def _flipped(image: Image.Image, rng: random.Random, *, both: bool = False) -> Image.Image:
+    if rng.random() < 0.5:
         image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    if both and draw.random() < 0.5:
+    if both and rng.random() < 0.5:
         image = image.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
     return image
 
 
-def _jittered(image: Image.Image, draw: random.Random) -> Image.Image:
+def _jittered(image: Image.Image, rng: random.Random) -> Image.Image:
     """Brightness, contrast, saturation and hue by up to 0.2, 0.1, 0.05 and 0.02, in a drawn order."""
-    for adjust in draw.sample(range(4), 4):
+    for adjust in rng.sample(range(4), 4):
         if adjust == 0:
-            image = ImageEnhance.Brightness(image).enhance(draw.uniform(0.8, 1.2))
+            image = ImageEnhance.Brightness(image).enhance(rng.uniform(0.8, 1.2))
         elif adjust == 1:
-            image = ImageEnhance.Contrast(image).enhance(draw.uniform(0.9, 1.1))
+            image = ImageEnhance.Contrast(image).enhance(rng.uniform(0.9, 1.1))
         elif adjust == 2:
-            image = ImageEnhance.Color(image).enhance(draw.uniform(0.95, 1.05))
+            image = ImageEnhance.Color(image).enhance(rng.uniform(0.95, 1.05))
         else:
             hue, saturation, value = image.convert("HSV").split()
-            turned = np.asarray(hue) + np.uint8(int(draw.uniform(-0.02, 0.02) * 255) % 256)
+            turned = np.asarray(hue) + np.uint8(int(rng.uniform(-0.02, 0.02) * 255) % 256)
             image = Image.merge("HSV", (Image.fromarray(turned), saturation, value)).convert("RGB")
     return image
 

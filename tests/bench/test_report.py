@@ -162,9 +162,9 @@ def test_names_are_no_markup(told: dict[str, Any], images: tuple[Bench, Any, Set
     assert read.faults == []
     assert read.tags == clean.tags
     assert HOSTILE in read.said
-    drawn = plots.draw(bad)
+    drawn = plots.render(bad)
     assert set(drawn) == set(plots.NAMES)
-    for name, chart in plots.draw(told).items():
+    for name, chart in plots.render(told).items():
         tags = [{one.tag for one in ElementTree.fromstring(text).iter()} for text in (chart, drawn[name])]
         assert tags[0] == tags[1]
 
@@ -224,7 +224,7 @@ def test_without_pictures_the_rest_is_told(images: tuple[Bench, Any, Setting], t
 
 
 def test_charts_beside_the_page_hold_what_was_measured(told: dict[str, Any]) -> None:
-    drawn = {name: ElementTree.fromstring(chart) for name, chart in plots.draw(told).items()}
+    drawn = {name: ElementTree.fromstring(chart) for name, chart in plots.render(told).items()}
     assert set(drawn) == set(plots.NAMES)
     for name, stack in (("stages.svg", stages(told)), ("training.svg", training(told))):
         chart = drawn[name]
@@ -241,7 +241,7 @@ def test_charts_beside_the_page_hold_what_was_measured(told: dict[str, Any]) -> 
         assert {title_of(point), f"{title_of(point)} – advised"} & titles
     for chart in drawn.values():
         assert not any("var(" in value for one in chart.iter() for key, value in one.attrib.items() if key != "style")
-    assert set(plots.draw({**told, "sweep": None, "training": []})) == {"stages.svg"}
+    assert set(plots.render({**told, "sweep": None, "training": []})) == {"stages.svg"}
 
 
 @pytest.mark.parametrize("planted", ["\x00", "\x0b", "\ud800", "\uffff", "]]>", "<!--", "&amp", "\u202e", "名前"])
@@ -253,7 +253,7 @@ def test_charts_can_be_read_whatever_names_hold(told: dict[str, Any], planted: s
             return [renamed(one) for one in value]
         return value.replace("one", f"one{planted}") if isinstance(value, str) else value
 
-    drawn = plots.draw(renamed(told))
+    drawn = plots.render(renamed(told))
     assert set(drawn) == set(plots.NAMES)
     for chart in drawn.values():
         assert any("one" in text for text in ElementTree.fromstring(chart).itertext())

@@ -15,8 +15,8 @@ import workloads
 from compare import compare
 from jpegs import as_file
 from sides import Each, Missing, Side, in_batches, ours
-from w3_image_folder import draw_jpegs
-from w4_sr_pairs import draw_pairs
+from w3_image_folder import write_jpegs
+from w4_sr_pairs import write_pairs
 
 import augrecipes as ar
 
@@ -138,7 +138,7 @@ def _ours(recipe: ar.Recipe, pool: Any, out: int) -> Side:
 
 
 def folder(scratch: Path) -> tuple[Any, Side]:
-    draw_jpegs(scratch / "jpegs", 60)
+    write_jpegs(scratch / "jpegs", 60)
     text = "{version: 1, recipe: s, steps: [Resize: {height: 64, width: 64}], eval: [], output: {range: [0, 1]}}"
     (scratch / "s.yaml").write_text(text, encoding="utf-8")
     loader = ar.loader(ar.ImageFolder(scratch / "jpegs", scratch / "s.yaml", cache=False), 20)
@@ -153,7 +153,7 @@ def flipped(scratch: Path) -> tuple[Any, Side]:
 
 def pairs(scratch: Path) -> tuple[Any, Side]:
     work = workloads.Pairs(scratch / "hr", scratch / "lr", 48, 2, 8, scratch)
-    draw_pairs(work, 4, size=(256, 320))
+    write_pairs(work, 4, size=(256, 320))
     step = "RandomCrop: {height: 48, width: 48, at: lr}"
     text = f"{{version: 1, recipe: p, kind: pair, scales: {{lr: 1, hr: 2}}, steps: [{step}], eval: []}}"
     (scratch / "p.yaml").write_text(text, encoding="utf-8")

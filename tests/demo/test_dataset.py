@@ -12,8 +12,8 @@ import pytest
 from augrecipes.demo import photos, tissue
 from augrecipes.demo.dataset import DemoData, draw_dataset
 from augrecipes.demo.files import write_indices
-from augrecipes.demo.photos import draw_photo
-from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, draw_tile
+from augrecipes.demo.photos import render_photo
+from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_mask
 
 
@@ -104,7 +104,7 @@ def test_one_photo_is_grey_and_one_lies_on_its_side(drawn: tuple[Path, DemoData]
 @pytest.mark.parametrize("kind", tissue.CLASSES)
 @pytest.mark.parametrize("laboratory", LABORATORIES, ids=lambda lab: lab.name)
 def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.Laboratory) -> None:
-    tile = draw_tile(kind, (144, 176), laboratory, np.random.default_rng(5))
+    tile = render_tile(kind, (144, 176), laboratory, np.random.default_rng(5))
     assert tile.image.shape == (144, 176, 3)
     assert tile.image.dtype == np.uint8
     red, green, blue = tile.image.reshape(-1, 3).mean(0)
@@ -117,7 +117,7 @@ def test_tiles_have_the_colours_of_stained_tissue(kind: str, laboratory: tissue.
 
 
 def test_nuclei_are_dark_and_blue_against_the_rest() -> None:
-    tile = draw_tile("tumour", (160, 160), LABORATORIES[0], np.random.default_rng(1))
+    tile = render_tile("tumour", (160, 160), LABORATORIES[0], np.random.default_rng(1))
     inside, outside = tile.image[tile.ids > 0].mean(0), tile.image[tile.ids == 0].mean(0)
     assert inside.sum() < outside.sum() - 60
     assert inside[2] - inside[0] > outside[2] - outside[0]
@@ -125,14 +125,14 @@ def test_nuclei_are_dark_and_blue_against_the_rest() -> None:
 
 
 def test_no_light_passes_the_slide_that_was_not_sent_in() -> None:
-    tile = draw_tile("stroma", (160, 160), LABORATORIES[3], np.random.default_rng(1))
+    tile = render_tile("stroma", (160, 160), LABORATORIES[3], np.random.default_rng(1))
     white = np.array(LABORATORIES[3].white)
     # Noise reaches a few levels above the bare slide.
     assert (np.percentile(tile.image.reshape(-1, 3), 99.5, axis=0) <= white + 12).all()
 
 
 def test_ids_types_and_boxes_agree() -> None:
-    tile = draw_tile("lymphocytes", (120, 150), LABORATORIES[1], np.random.default_rng(2))
+    tile = render_tile("lymphocytes", (120, 150), LABORATORIES[1], np.random.default_rng(2))
     np.testing.assert_array_equal(tile.types > 0, tile.ids > 0)
     assert tile.types.max() <= len(CELL_TYPES)
     tight = set()
@@ -147,7 +147,7 @@ def test_ids_types_and_boxes_agree() -> None:
 
 @pytest.mark.parametrize("kind", photos.CLASSES)
 def test_photos_use_the_range_of_a_camera(kind: str) -> None:
-    image = draw_photo(kind, (96, 130), np.random.default_rng(8))
+    image = render_photo(kind, (96, 130), np.random.default_rng(8))
     assert image.shape == (96, 130, 3)
     assert image.dtype == np.uint8
     assert image.std() > 15, "neither blank nor flat"
@@ -156,9 +156,9 @@ def test_photos_use_the_range_of_a_camera(kind: str) -> None:
 
 def test_unknown_kinds_are_named() -> None:
     with pytest.raises(ValueError, match=r"unknown tissue 'bone'.*stroma"):
-        draw_tile("bone", (64, 64), LABORATORIES[0], np.random.default_rng(0))
+        render_tile("bone", (64, 64), LABORATORIES[0], np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"unknown scene 'city'.*landscape"):
-        draw_photo("city", (64, 64), np.random.default_rng(0))
+        render_photo("city", (64, 64), np.random.default_rng(0))
 
 
 def test_palette_png_shows_the_palettes_colours(tmp_path: Path) -> None:

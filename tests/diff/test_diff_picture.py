@@ -44,7 +44,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[SheetRow]:
 
 
 def test_the_same_is_identical(photos: Path, rows: list[SheetRow]) -> None:
-    sheet = picture.draw(recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos, rows=3)
+    sheet = picture.render(recipe("[HorizontalFlip]"), recipe("[{HorizontalFlip: {p: 0.5}}]"), photos, rows=3)
     assert sheet.dtype == np.uint8 and sheet.ndim == 3
     assert [row.caption for row in rows] == [f"{photos.name}/{k}.png" for k in (0, 1, 3)]
     for row in rows:
@@ -56,19 +56,19 @@ def test_the_same_is_identical(photos: Path, rows: list[SheetRow]) -> None:
 
 def test_a_difference_is_amplified(photos: Path, rows: list[SheetRow]) -> None:
     by_four = "[{RandomBrightnessContrast: {brightness_limit: [%s, %s], contrast_limit: [0, 0], p: 1.0}}]"
-    picture.draw(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
+    picture.render(recipe(by_four % (0, 0)), recipe(by_four % (0.02, 0.02)), photos, rows=1)
     ((_, _, _, apart),) = [row.cells for row in rows]
     assert apart.header == "difference × 32 · most 5"
     assert apart.picture.mean() < np.mean(EMPTY) - 50
 
 
 def test_other_values_of_the_same_look(photos: Path, rows: list[SheetRow]) -> None:
-    picture.draw(recipe(), recipe(rest="output: {range: [0, 255], layout: hwc}"), photos, rows=1)
+    picture.render(recipe(), recipe(rest="output: {range: [0, 255], layout: hwc}"), photos, rows=1)
     assert rows[0].cells[3].header == "looks the same, other values"
 
 
 def test_sizes_that_differ(photos: Path, rows: list[SheetRow]) -> None:
-    picture.draw(recipe(), recipe("[{CenterCrop: {height: 20, width: 30}}]"), photos, rows=1)
+    picture.render(recipe(), recipe("[{CenterCrop: {height: 20, width: 30}}]"), photos, rows=1)
     assert rows[0].cells[3].header == "sizes differ"
 
 
@@ -85,7 +85,7 @@ def test_masks_that_differ(photos: Path, tmp_path: Path, rows: list[SheetRow]) -
     (folder / "0.png").write_bytes(only.read_bytes())
     for k in range(1, 5):
         (tmp_path / "masks" / f"{k}.png").unlink()
-    picture.draw(recipe(), other, folder, rows=1, masks=tmp_path / "masks")
+    picture.render(recipe(), other, folder, rows=1, masks=tmp_path / "masks")
     assert rows[0].note == "index 0 · mask differs in 100 %"
 
 
@@ -95,7 +95,7 @@ def test_pairs_have_a_row_a_target(tmp_path: Path, rows: list[SheetRow]) -> None
         cv2.imwrite(str(tmp_path / name / "0.png"), np.full((size, size, 3), 90, np.uint8))
     kind = "kind: pair\nscales: {lr: 1, hr: 4}"
     data = {"hr": str(tmp_path / "hr"), "lr": str(tmp_path / "lr")}
-    picture.draw(recipe("[HorizontalFlip]", kind), recipe("[{InvertImg: {p: 1.0, target: lr}}]", kind), data)
+    picture.render(recipe("[HorizontalFlip]", kind), recipe("[{InvertImg: {p: 1.0, target: lr}}]", kind), data)
     assert [(row.note, row.cells[3].header) for row in rows] == [
         ("lr · index 0", "difference × 2 · most 75"),
         ("hr · index 0", "identical"),
@@ -107,14 +107,14 @@ def test_tiles_of_bags(tmp_path: Path, rows: list[SheetRow]) -> None:
     for k in range(2):
         cv2.imwrite(str(tmp_path / "slide" / f"{k}.png"), np.full((16, 16, 3), 90, np.uint8))
     a = recipe("[HorizontalFlip]", "kind: bag")
-    picture.draw(a, a, tmp_path)
+    picture.render(a, a, tmp_path)
     assert [row.note for row in rows] == ["index 0 · tile 0", "index 0 · tile 1"]
 
 
 def test_what_cannot_be_drawn(photos: Path) -> None:
     with pytest.raises(DataError, match="A is of kind image and B of kind bag"):
-        picture.draw(recipe(), recipe(rest="kind: bag"), photos)
+        picture.render(recipe(), recipe(rest="kind: bag"), photos)
     with pytest.raises(RecipeError, match="no `eval:` section"):
-        picture.draw(recipe(), parse_text("version: 1\nrecipe: a\nsteps: []"), photos, mode="eval")
+        picture.render(recipe(), parse_text("version: 1\nrecipe: a\nsteps: []"), photos, mode="eval")
     with pytest.raises(DataError, match="no such file"):
-        picture.draw(recipe(), recipe(), photos / "missing")
+        picture.render(recipe(), recipe(), photos / "missing")

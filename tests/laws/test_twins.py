@@ -16,7 +16,7 @@ from levels import LEVELS
 
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.kernels import twins
-from augrecipes.compiler.kernels.drawing import draw
+from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.library import using
 from augrecipes.ops.capabilities import claims

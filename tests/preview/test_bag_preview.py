@@ -15,8 +15,8 @@ from augrecipes.kinds.bag import sheet as bags
 from augrecipes.preview import sample_grid
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.sheet import EMPTY, MAX_WIDTH_PX
-from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
-from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, sheet_width, tile_px
+from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
+from augrecipes.preview.strips import COLUMN, BagBlock, Strip, render_bag, sheet_width, tile_px
 from augrecipes.recipe.parse import parse_text
 
 BAG = "{version: 1, recipe: tiny, kind: bag, bag: %s, eval: [], steps: [%s]}"
@@ -39,7 +39,7 @@ class Drawn:
 
     def bag(self, bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
         self.bags.append(bag)
-        return draw_bag(bag, tiles, side)
+        return render_bag(bag, tiles, side)
 
     def keep(self, *given: Any, **texts: Any) -> NDArray[np.uint8]:
         self.texts = texts
@@ -170,7 +170,7 @@ def count(picture: NDArray[np.uint8], colour: tuple[int, int, int]) -> int:
 
 def test_squares_are_filled_where_tiles_were_picked() -> None:
     coords = np.array([(x * 256 + 4096, y * 256) for y in range(4) for x in range(5)])
-    made = draw_map(coords, set(range(10)), {0, 1}, 300, 200)
+    made = render_map(coords, set(range(10)), {0, 1}, 300, 200)
     assert made is not None
     assert made.shape[0] <= 300
     assert made.shape[1] <= 200
@@ -183,7 +183,7 @@ def test_squares_are_filled_where_tiles_were_picked() -> None:
 def test_thousands_of_tiles_fit_their_map() -> None:
     rng = np.random.default_rng(0)
     coords = rng.integers(0, 400, (3000, 2)) * 512
-    made = draw_map(coords, set(range(1000)), {999}, 240, COLUMN)
+    made = render_map(coords, set(range(1000)), {999}, 240, COLUMN)
     assert made is not None
     assert made.shape[0] <= 241
     assert made.shape[1] <= COLUMN + 1
@@ -192,10 +192,10 @@ def test_thousands_of_tiles_fit_their_map() -> None:
 
 def test_unknown_places_are_left_out() -> None:
     coords = np.array([(0, 0), (-1, -1), (64, 64)])
-    made = draw_map(coords, {0, 1, 2}, {1}, 100, 100)
+    made = render_map(coords, {0, 1, 2}, {1}, 100, 100)
     assert made is not None
     assert count(made, SHOWN) == 0
-    assert draw_map(coords[:2], {0}, {0}, 100, 100) is None
+    assert render_map(coords[:2], {0}, {0}, 100, 100) is None
 
 
 # -- strips -----------------------------------------------------------------------------------------------------------
@@ -205,7 +205,9 @@ def test_unknown_places_are_left_out() -> None:
 def test_strips_stand_aligned_under_each_other(tiles: int) -> None:
     side = tile_px(tiles)
     strips = [Strip([np.full((64, 64, 3), 40 + k, np.uint8) for k in range(tiles)], f"epoch {n}") for n in range(3)]
-    block = draw_bag(BagBlock(strips, [f"tile {k}" for k in range(tiles)], "slide " * 30, ["note " * 60]), tiles, side)
+    block = render_bag(
+        BagBlock(strips, [f"tile {k}" for k in range(tiles)], "slide " * 30, ["note " * 60]), tiles, side
+    )
     assert block.shape[1] + 72 == sheet_width(tiles, side) <= MAX_WIDTH_PX
     for k in range(tiles):
         rows, columns = np.nonzero((block == 40 + k).all(-1))
@@ -217,5 +219,5 @@ def test_strips_stand_aligned_under_each_other(tiles: int) -> None:
 
 
 def test_an_absent_tile_leaves_a_calm_ground() -> None:
-    block = draw_bag(BagBlock([Strip([None])]), 1, 152)
+    block = render_bag(BagBlock([Strip([None])]), 1, 152)
     assert (block == EMPTY).all(-1).sum() > 0.85 * 152 * 152

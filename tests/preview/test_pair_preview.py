@@ -22,8 +22,8 @@ from augrecipes.preview.panels import (
     PanelLayout,
     ScenePanels,
     at_size,
-    draw_scene,
     layout_of_panels,
+    render_scene,
     size_in,
 )
 from augrecipes.preview.sheet import EMPTY, HEADER, MARGIN, MAX_WIDTH_PX, page
@@ -54,7 +54,7 @@ class Drawn:
     def scene(self, scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
         self.scenes.append(scene)
         self.layout = layout
-        return draw_scene(scene, layout)
+        return render_scene(scene, layout)
 
     def page(self, width: int, blocks: Sequence[NDArray[np.uint8]], **texts: Any) -> NDArray[np.uint8]:
         self.blocks, self.texts = blocks, texts
@@ -235,7 +235,7 @@ def test_panels_stand_side_by_side_and_a_missing_one_leaves_its_place() -> None:
     scene = ScenePanels(
         whole, [PanelGroup([Panel(lr, "lr"), Panel(hr, "hr")]), PanelGroup([Panel(None, "lr"), Panel(hr, "hr")])]
     )
-    block = draw_scene(scene, layout)
+    block = render_scene(scene, layout)
     assert block.shape[1] == layout.width - 2 * MARGIN
     height, width = layout.panel
     for value, count in ((10, 1), (20, 2)):
@@ -250,7 +250,7 @@ def test_panels_stand_side_by_side_and_a_missing_one_leaves_its_place() -> None:
 @pytest.mark.parametrize("ground", [0, 128, 255])
 def test_outlines_can_be_seen_on_any_ground(ground: int) -> None:
     picture = np.full((120, 160, 3), ground, np.uint8)
-    overlay.draw_crops(picture, [(20, 30, 80, 110), (50, 60, 118, 158)], ["0", "1"])
+    overlay.render_crops(picture, [(20, 30, 80, 110), (50, 60, 118, 158)], ["0", "1"])
     line = picture[50, 26:34].astype(int).sum(-1)  # across the left side of the first crop
     assert line.max() - line.min() > 200
     assert tuple(picture[70, 30]) == overlay.colour_of(1)
@@ -259,6 +259,6 @@ def test_outlines_can_be_seen_on_any_ground(ground: int) -> None:
 
 def test_crops_at_one_place_keep_a_tag_each() -> None:
     picture = np.full((120, 160, 3), 90, np.uint8)
-    overlay.draw_crops(picture, [(20, 30, 100, 130)] * 4, list("0123"))
+    overlay.render_crops(picture, [(20, 30, 100, 130)] * 4, list("0123"))
     for number in range(1, 4):
         assert (picture == overlay.colour_of(number)).all(-1).sum() > 100

@@ -100,7 +100,7 @@ def test_text_is_drawn_where_it_is_said_to_be(old: bool, align: str, monkeypatch
     if old:
         monkeypatch.setattr(text, "_face", lambda: None)
     canvas = np.full((60, 400, 3), 255, np.uint8)
-    text.draw_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
+    text.render_text(canvas, "Ünïcode × 日本\n", (200, 40), size_px=16, colour=(0, 0, 0), align=align)
     columns = np.nonzero((canvas < 128).any((0, 2)))[0]
     width = text.width_px("Ünïcode × 日本\n", 16)
     left = {"left": 200, "center": 200 - width // 2, "right": 200 - width}[align]
@@ -120,7 +120,7 @@ def test_a_mask_is_tinted_inside_stronger_at_its_edge_and_nowhere_else() -> None
     picture = np.full((40, 40, 3), 128, np.uint8)
     mask = np.zeros((40, 40), np.int64)
     mask[10:30, 10:30] = 7
-    overlay.draw_mask(picture, mask)
+    overlay.render_mask(picture, mask)
     assert (picture[:9] == 128).all()
     inside, edge = np.abs(picture[20, 20].astype(int) - 128).sum(), np.abs(picture[10, 20].astype(int) - 128).sum()
     assert 0 < inside < edge
@@ -131,7 +131,7 @@ def test_255_is_clear_in_a_mask_of_classes_and_a_nucleus_in_a_mask_of_ids() -> N
         picture = np.full((8, 8, 3), 128, np.uint8)
         mask = np.full((8, 8), 255)
         mask[0, 0] = top
-        overlay.draw_mask(picture, mask)
+        overlay.render_mask(picture, mask)
         assert bool((picture[4, 4] == 128).all()) is clear
 
 
@@ -139,14 +139,14 @@ def test_masks_are_scaled_to_their_picture() -> None:
     picture = np.full((80, 40, 3), 128, np.uint8)
     mask = np.zeros((20, 10), np.uint16)
     mask[10:] = 1
-    overlay.draw_mask(picture, mask)
+    overlay.render_mask(picture, mask)
     assert (picture[:38] == 128).all()
     assert (picture[42:] != 128).any(-1).all()
 
 
 def test_boxes_are_drawn_on_their_outermost_pixels() -> None:
     picture = np.zeros((50, 60, 3), np.uint8)
-    overlay.draw_boxes(picture, np.array([[5.0, 10, 15, 20]], np.float32), [], 2.0)
+    overlay.render_boxes(picture, np.array([[5.0, 10, 15, 20]], np.float32), [], 2.0)
     rows, cols = np.nonzero(picture.any(-1))
     assert (rows.min(), rows.max(), cols.min(), cols.max()) == (20, 39, 10, 29)
     assert not picture[25:35, 15:25].any()
@@ -156,10 +156,10 @@ def test_labels_never_overlap_and_have_their_classes_names() -> None:
     assert overlay.label_colour(1) == overlay.label_colour(np.int64(1)) != overlay.label_colour(2)
     picture = np.zeros((100, 200, 3), np.uint8)
     crowd = np.array([[20 + k, 40, 120 + k, 80] for k in range(5)], np.float32)
-    overlay.draw_boxes(picture, crowd, [0] * 5, 1.0, ["cell"])
+    overlay.render_boxes(picture, crowd, [0] * 5, 1.0, ["cell"])
     labelled = picture.copy()
     plain = np.zeros_like(picture)
-    overlay.draw_boxes(plain, crowd, [], 1.0)
+    overlay.render_boxes(plain, crowd, [], 1.0)
     rows = np.nonzero((labelled != plain).any((1, 2)))[0]
     assert rows.max() - rows.min() <= 30, "one line of label, not five"
 
@@ -179,7 +179,7 @@ def test_box_formats_mean_the_same_corners(form: str, box: list[float]) -> None:
 
 def test_keypoints_are_dots_at_their_places() -> None:
     picture = np.zeros((60, 80, 3), np.uint8)
-    overlay.draw_keypoints(picture, np.array([[10.0, 20.0]]), 2.0)
+    overlay.render_keypoints(picture, np.array([[10.0, 20.0]]), 2.0)
     rows, cols = np.nonzero(picture.any(-1))
     # The middle of pixel 10 lies at 20.5 px of the picture that is twice as large.
     assert abs(rows.mean() - 40.5) < 0.6

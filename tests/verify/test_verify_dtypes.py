@@ -16,7 +16,7 @@ from augrecipes.compiler.plan.rule import Edit, Rule, join_runs
 from augrecipes.compiler.plan.rules import FAST, RULES
 from augrecipes.flow import Dtype, Flow
 from augrecipes.recipe.model import Arguments
-from augrecipes.verify import Verification, draw_worst, replay, verify
+from augrecipes.verify import Verification, render_worst, replay, verify
 
 TABLES = "\n  - RandomGamma: {p: 1.0}\n  - Solarize: {p: 1.0}\n"
 JITTER = "\n  - ColorJitter: {brightness: 0.1, contrast: 0, saturation: 0.1, hue: 0, p: 1.0}\n"
@@ -90,7 +90,7 @@ class TestPlantedFaults:
         again = replay(found.recipe, data / "images", worst.number, epoch=worst.epoch, dtype=worst.dtype)
         assert again.given.images["image"].dtype == np.float32
         assert np.abs(again.plain["image"] - again.fast["image"]).max() > 0.01
-        assert draw_worst(found, data / "images").dtype == np.uint8
+        assert render_worst(found, data / "images").dtype == np.uint8
 
     def test_within_the_bound_of_uint8_only(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """One level is allowed where steps round to levels; floats are not rounded."""

@@ -14,7 +14,7 @@ from planted import COLOURS, EXACT, GEOMETRY, MOVES, draw_data, picture, planted
 import augrecipes as ar
 from augrecipes.errors import DataError
 from augrecipes.recipe.parse import parse_text
-from augrecipes.verify import draw_worst, replay, save_worst, verify
+from augrecipes.verify import render_worst, replay, save_worst, verify
 
 PAIR = """
 version: 1
@@ -67,7 +67,7 @@ class TestPairs:
         raw = PAIR + "output: {dtype: uint8, layout: hwc}\n"
         found = verify(parse_text(raw), folders, samples=4, build=planted(fault), promise=GEOMETRY)
         assert {(figure.target, figure.law) for figure in found.broken} == {(name, "displacement"), (name, "truth")}
-        assert draw_worst(found, folders, build=planted(fault)).shape[2] == 3
+        assert render_worst(found, folders, build=planted(fault)).shape[2] == 3
 
     def test_a_folder_is_missing(self, data: Path) -> None:
         with pytest.raises(DataError, match="no folder was given for lr"):
@@ -130,11 +130,11 @@ class TestPicture:
     def test_three_rows_of_four(self, data: Path, tmp_path: Path) -> None:
         build = planted(self.fault)
         found = verify(recipe(MOVES), data / "images", samples=5, build=build, promise=GEOMETRY)
-        sheet = draw_worst(found, data / "images", build=build)
+        sheet = render_worst(found, data / "images", build=build)
         masked = verify(
             recipe(MOVES, "inputs: {mask: required}"), data / "list.csv", samples=5, build=build, promise=GEOMETRY
         )
-        taller = draw_worst(masked, data / "list.csv", build=build)
+        taller = render_worst(masked, data / "list.csv", build=build)
         assert taller.shape[0] > 1.6 * sheet.shape[0]
         assert taller.shape[1] == sheet.shape[1]
         out = save_worst(sheet, tmp_path / "new" / "worst.png")
@@ -143,7 +143,7 @@ class TestPicture:
 
     def test_no_difference(self, data: Path) -> None:
         found = verify(recipe(MOVES), data / "images", samples=2, optimize="exact")
-        assert draw_worst(found, data / "images").dtype == np.uint8
+        assert render_worst(found, data / "images").dtype == np.uint8
 
     def test_one_that_refuses_has_no_picture(self, data: Path) -> None:
         def fault(done: dict[str, Any]) -> None:
@@ -151,7 +151,7 @@ class TestPicture:
 
         found = verify(recipe(MOVES), data / "images", samples=2, build=planted(fault))
         with pytest.raises(DataError, match="nothing to show"):
-            draw_worst(found, data / "images", build=planted(fault))
+            render_worst(found, data / "images", build=planted(fault))
 
     @pytest.mark.parametrize("name", ["worst.gif", "images/0.png/worst.png"])
     def test_where_it_cannot_be_written(self, data: Path, name: str) -> None:

@@ -17,9 +17,9 @@ _WIDTH, _MARGIN = 940, 24
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def draw(report: Report) -> dict[str, bytes]:
+def render(report: Report) -> dict[str, bytes]:
     """SVG files by name: those for which there is something to show."""
-    return {name: _rendered(**chart) for name, chart in zip(NAMES, _charts(report), strict=True) if chart}
+    return {name: _svg(**chart) for name, chart in zip(NAMES, _charts(report), strict=True) if chart}
 
 
 def _charts(report: Report) -> Iterator[dict[str, Any]]:
@@ -53,7 +53,7 @@ def _lines(bar: bars.Bar) -> list[str]:
     return [*wrap(bar.title, 34), *wrap(bar.note, 34)]
 
 
-def _rendered(**chart: Any) -> bytes:
+def _svg(**chart: Any) -> bytes:
     template = environment().get_template("plot.svg.j2")
     text = template.render(**chart, width=_WIDTH, curve=curve, paint=LIGHT, ink_on=ink_on, lines=_lines)
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text).lstrip().encode()

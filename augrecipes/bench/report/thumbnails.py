@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
 from augrecipes.data.reading.sample import Sample
-from augrecipes.diff.samples import ComparedSample, RecipeRun, draw_sample
+from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.preview.cells import cell_of_output
 from augrecipes.preview.display import Picture, fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
@@ -99,7 +99,7 @@ def grid(
         sides.append(RecipeRun(name, recipe, pipeline, setting.reader(recipe, pipeline)))
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
-        count, SAMPLES, lambda k: draw_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
+        count, SAMPLES, lambda k: run_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
     )
     for edge in _EDGES:
         lines = tuple(_lines(shown.rows, sides, edge))

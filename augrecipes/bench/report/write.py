@@ -78,17 +78,17 @@ def write_report(
     usable_folder(folder)
     write(bench, folder / RECORD)
     report = bench.to_json()
-    drawn = plots.draw(report)
+    charts = plots.render(report)
     for name in plots.NAMES:
-        if name in drawn:
-            atomic.write(folder / name, drawn[name])
+        if name in charts:
+            atomic.write(folder / name, charts[name])
         else:
             (folder / name).unlink(missing_ok=True)  # of an earlier report
     levels = {side["recipe"]: side["level"] for side in last_sides(report)}
     pictures = _pictures(recipes, setting, levels, progress)
-    text = page(report, pictures, judgement, RECORD, tuple(drawn))
+    text = page(report, pictures, judgement, RECORD, tuple(charts))
     atomic.write(folder / PAGE, text.encode("utf-8", "replace"))
-    return WrittenReport(folder / PAGE, folder / RECORD, tuple(folder / name for name in drawn))
+    return WrittenReport(folder / PAGE, folder / RECORD, tuple(folder / name for name in charts))
 
 
 def _pictures(

@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.drawing import draw
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.kernels.undecoded import decoded
 from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Operations, gain
 

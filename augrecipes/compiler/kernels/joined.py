@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, through_table
-from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
+from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.undecoded import decoded
 
 _CUTS = ("window", "warp")

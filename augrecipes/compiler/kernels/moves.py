@@ -8,8 +8,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 from augrecipes.ops.capabilities import claims
 

@@ -10,11 +10,11 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.cost import of_decoding, of_resize, of_warp
-from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.grids import enlarges, is_coarse, narrows
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.resample import Sampling, Shrinks, box, reduction, resize, symmetry_matrix, warp
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.ops.warps import LINEAR, NEAREST, Matrix, Warp, multiply
 

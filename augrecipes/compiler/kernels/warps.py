@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.grids import enlarges
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.capability import StepKind
 from augrecipes.ops.warps import Warp

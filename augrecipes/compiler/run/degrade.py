@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.drawing import with_channels
+from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.errors import DataError
 from augrecipes.ops.resize_to_target import ResizeToTarget

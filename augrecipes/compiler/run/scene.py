@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes.compiler.kernels.drawing import stand_in
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved
+from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
 from augrecipes.compiler.run.grid import Region, cells
 

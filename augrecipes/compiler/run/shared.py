@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.kernels.drawing import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
+from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.run.resampled import resample
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.sharing import How, how_to_share, refusal

@@ -19,8 +19,8 @@ from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import draws, facts, how_often, show_rows
 from augrecipes.preview.sheet import page
-from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, draw_map
-from augrecipes.preview.strips import COLUMN, BagBlock, Strip, draw_bag, map_height, sheet_width, tile_px
+from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
+from augrecipes.preview.strips import COLUMN, BagBlock, Strip, map_height, render_bag, sheet_width, tile_px
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.sources.files import read_image
@@ -72,19 +72,19 @@ def sheet(
     del masks
     pipeline: Any = recipe.compile(seed=seed, threads=1, **compiled)
     table: Any = list_data(recipe, pipeline.targets, data).table
-    drawer = _Drawer(pipeline, table, seed, epoch, columns, stages)
+    sampler = _BagSampler(pipeline, table, seed, epoch, columns, stages)
     shown = show_rows(
-        len(table), rows, drawer.draw, data=words_of(data), path=table.path, table=table, progress=progress
+        len(table), rows, sampler.draw, data=words_of(data), path=table.path, table=table, progress=progress
     )
     for one in shown.rows:
         shown.skipped.extend(one.broken)
     tiles = max(len(one.tiles) for one in shown.rows)
     side = tile_px(tiles)
     bags = [_block(one, table, side) for one in shown.rows]
-    blocks = [draw_bag(bag, tiles, side) for bag in bags]
+    blocks = [render_bag(bag, tiles, side) for bag in bags]
     anew = how_often(pipeline, "picked and drawn anew in every epoch")
     when = f"after each step, epoch {epoch}" if stages else anew
-    out = drawer.output
+    out = sampler.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
     lines = [recipe.about, facts(pipeline, seed, when, output)]
     if draws(pipeline):
@@ -99,7 +99,7 @@ def sheet(
 
 
 @dataclass(slots=True)
-class _Drawer:
+class _BagSampler:
     """Reads the tiles of bags and runs the pipeline over them."""
 
     pipeline: BagPipeline
@@ -184,9 +184,9 @@ def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
     ]
     height = map_height(len(one.strips), side, len(notes))
     places = table.places(one.index, np.arange(count))
-    drawn_map = draw_map(places, picked, one.tiles.keys(), height, COLUMN)
+    slide_map = render_map(places, picked, one.tiles.keys(), height, COLUMN)
     captions = [f"tile {tile}" for tile in one.tiles]
-    return BagBlock(one.strips, captions, table.bags.name(one.index), notes, drawn_map)
+    return BagBlock(one.strips, captions, table.bags.name(one.index), notes, slide_map)
 
 
 def _shares(recipe: Recipe, mode: Mode) -> str:

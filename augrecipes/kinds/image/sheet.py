@@ -62,7 +62,7 @@ def sheet(
     table = files.listing.table
     boxes = table.boxes if recipe.inputs.boxes else None
     classes = (boxes.classes or ()) if boxes else ()
-    layout, body = _stage_rows(drawn, recipe, classes) if stages else _draw_rows(drawn, recipe, epoch, classes)
+    layout, body = _stage_rows(drawn, recipe, classes) if stages else _render_rows(drawn, recipe, epoch, classes)
     image = drawn[0].outputs[0]["image"]
     made = facts(
         pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
@@ -81,7 +81,7 @@ def _caption(sample: Sample) -> tuple[str, str]:
     return name, f"{width}×{height} px · index {sample.index}"
 
 
-def _draw_rows(
+def _render_rows(
     drawn: Sequence[_Samples], recipe: Recipe, epoch: int, classes: Sequence[str]
 ) -> tuple[SheetLayout, list[SheetRow]]:
     """One row a source: the source, then its draws."""

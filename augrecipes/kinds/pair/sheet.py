@@ -18,8 +18,8 @@ from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.overlay import draw_crops
-from augrecipes.preview.panels import Panel, PanelGroup, PanelLayout, ScenePanels, draw_scene, layout_of_panels
+from augrecipes.preview.overlay import render_crops
+from augrecipes.preview.panels import Panel, PanelGroup, PanelLayout, ScenePanels, layout_of_panels, render_scene
 from augrecipes.preview.rows import facts, how_often, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.progress import Progress
@@ -81,7 +81,7 @@ def sheet(
     shown.skipped.extend(map(DataError, files.listing.left_out))
     base = next(iter(shown.rows[0].sample.images))
     layout = _layout(shown.rows, pipeline, base)
-    blocks = [draw_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
+    blocks = [render_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
     text = facts(
         pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
@@ -108,7 +108,7 @@ def _scene(one: _SceneSamples, pipeline: PairPipeline, base: str, epoch: int, la
     windows = [out["window"][base] for out in one.outputs]
     # A window that is the whole picture needs no outline.
     outlined = [k for k, window in enumerate(windows) if window is not None and window != (0, 0, *used)]
-    draw_crops(picture, [_scaled(windows[k], scale) for k in outlined], [str(epoch + k) for k in outlined])
+    render_crops(picture, [_scaled(windows[k], scale) for k in outlined], [str(epoch + k) for k in outlined])
     if one.stages:
         groups = _stage_groups(one, pipeline)
     else:
