@@ -1,7 +1,7 @@
 """albumentations itself, let in by the guard, and the hooks into it. Proven against what `guard.PROVEN` says.
 
-What is private there, or done in a way that another release may do otherwise: processors of boxes (their checks, their
-label manager), the functions and keys that transforms keep of themselves, and which step a traceback went through.
+What is private there, or done in a way that another release may do otherwise: processors of boxes (see
+`boxes`), the functions and keys that transforms keep of themselves, and which step a traceback went through.
 """
 
 # ruff: noqa: E402  the guard comes first
@@ -21,12 +21,22 @@ guard.albumentations()
 import albumentations as A
 import albumentations.augmentations.geometric.functional as geometric
 from albumentations.augmentations.pixel.functional import sz_lut
-from albumentations.core.bbox_utils import BboxProcessor
-from albumentations.core.label_manager import LabelManager
+from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
+from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 
-__all__ = ["A", "BaseTransformInitSchema", "SymmetricRangeType", "geometric", "nondecreasing"]
+__all__ = [
+    "A",
+    "BaseTransformInitSchema",
+    "BboxProcessor",
+    "LabelManager",
+    "LabelMetadata",
+    "SymmetricRangeType",
+    "filter_bboxes",
+    "geometric",
+    "nondecreasing",
+]
 
 
 class Compose(A.Compose):  # type: ignore[misc]
@@ -75,28 +85,6 @@ def running(error: BaseException) -> Iterator[Any]:
         trace = trace.tb_next
 
 
-def with_quick_check(processor: Any) -> None:
-    """Let albumentations' own check see no boxes but those that are not plainly valid.
-
-    It asks twice a sample which coordinates are nearly 0 or 1, in 30 µs; next to no box needs that.
-    """
-    if not isinstance(processor, BboxProcessor):
-        return
-    check = processor.check
-
-    def quick(data: np.ndarray, shape: Any) -> None:
-        if data.ndim != 2 or not _plainly_valid(data):
-            check(data, shape)
-
-    processor.check = quick
-
-
-def _plainly_valid(boxes: np.ndarray) -> bool:
-    """Whether all boxes lie within the picture and have an area; albumentations' own terms, so 0..1."""
-    low, high = boxes[:, :2], boxes[:, 2:4]
-    return bool(((low >= 0) & (low < high) & (high <= 1)).all())
-
-
 def as_they_come(processor: Any) -> None:
     """Let an albumentations processor take what other steps have left, in its own terms, instead of a sample's."""
     convert = processor.check_and_convert
@@ -110,8 +98,3 @@ def as_they_come(processor: Any) -> None:
 def as_they_are(processor: Any) -> None:
     """Let an albumentations processor leave what the steps have left: not filtered once more, not converted."""
     processor._process_single_field = lambda name, data, shape: data
-
-
-def forget_labels(processor: Any) -> None:
-    """Let an albumentations processor forget the labels of the sample before."""
-    processor.label_manager = LabelManager()

@@ -6,12 +6,14 @@ import copy
 import itertools
 import pickle
 import random
+from bisect import bisect_right
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augrecipes.compiler.run import draws as draws_module
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.seeds import finalise, mix, site_key
 
@@ -115,3 +117,30 @@ def CounterRandomAt(state: int, skip: int) -> float:  # noqa: N802
     for _ in range(skip):
         r.gauss(0, 1)
     return r.gauss(0, 1)
+
+
+WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=7).map(lambda w: [x / sum(w) for x in w])
+
+
+def check_choices(seed: int, weights: list[list[float]], times: int) -> None:
+    """One generator follows its samples, a plain one is set to each: their choices, and what they draw after them."""
+    draws = Draws(seed)
+    ours, _ = draws.add("OneOf#1")
+    for index in range(times):
+        draws.position(0, index)
+        plain = np.random.Generator(np.random.Philox(key=ours.bit_generator.state["state"]["key"]))
+        plain.bit_generator.state = ours.bit_generator.state
+        p = weights[index % len(weights)]
+        assert ours.choice(len(p), p=p) == plain.choice(len(p), p=p)
+        assert ours.random() == plain.random()
+
+
+@given(seed=U63, weights=st.lists(WEIGHTS, min_size=1, max_size=3))
+def test_a_choice_by_weights_is_numpys(seed: int, weights: list[list[float]]) -> None:
+    check_choices(seed, weights, 9)
+
+
+def test_the_law_sees_weights_of_another_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draws_module, "bisect_right", lambda ends, at: min(bisect_right(ends, at) + 1, len(ends) - 1))
+    with pytest.raises(AssertionError):
+        check_choices(0, [[0.25, 0.25, 0.5]], 50)

@@ -8,6 +8,7 @@ hash of the same integers. What ran before, in which process, thread or order, c
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,21 @@ class KeyedGenerator(np.random.Generator):
         self._at_key: Any = super().bit_generator.state
         self._at_key["state"]["counter"] = sample.counter
         self._at = sample.hash
+        self._weights: tuple[float, ...] = ()
+        self._ends: list[float] = []
         self._sample = sample  # last: without it there is nothing to follow
+
+    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *more: Any, **named: Any) -> Any:
+        """As numpy's. A OneOf asks for one of so many by weights that never change: what numpy adds up is kept."""
+        if size is None and replace and type(a) is int and type(p) is list and not (more or named):
+            key = (a, *p)
+            if self._weights == key:
+                return bisect_right(self._ends, self.random())
+            chosen = super().choice(a, p=p)  # which looks at the weights
+            ends = np.cumsum(np.array(p, np.float64))
+            self._weights, self._ends = key, (ends / ends[-1]).tolist()
+            return chosen
+        return super().choice(a, size, replace, p, *more, **named)
 
     def __getattribute__(self, name: str) -> Any:
         get = super().__getattribute__

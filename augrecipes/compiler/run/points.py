@@ -39,10 +39,10 @@ def processors(inputs: Inputs) -> dict[str, Any]:
 
 
 def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str] | None:
-    return [declared.labels, _rows_of(inner)] if declared.labels else None
+    return [declared.labels, rows_of(inner)] if declared.labels else None
 
 
-def _rows_of(inner: str) -> str:
+def rows_of(inner: str) -> str:
     """The key under which row numbers travel. Albumentations turns labels into float32 and back, and loses some."""
     return f"_{inner}_rows"
 
@@ -68,7 +68,7 @@ class Points:
     def put_back(self, done: dict[str, Any]) -> None:
         """Turn albumentations' result into the sample's own: float32 arrays, and the labels that came in."""
         array = done.pop(self.inner)
-        rows = done.pop(_rows_of(self.inner), ())
+        rows = done.pop(rows_of(self.inner), ())
         if self.label_key:
             done.pop(self.label_key, None)
         if self.outer is None:
@@ -133,7 +133,7 @@ def _taken(
         if len(labels) != len(array):
             raise DataError(f"the sample has {len(array)} {key} and {len(labels)} {declared.labels}")
         data[declared.labels] = _encodable(labels)
-        data[_rows_of(inner)] = list(range(len(array)))
+        data[rows_of(inner)] = list(range(len(array)))
     return Points(inner, key if given else None, declared.labels, labels, None if pauses else np.float32)
 
 

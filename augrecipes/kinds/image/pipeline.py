@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import as_they_are, as_they_come, forget_labels, with_quick_check
+from augrecipes.compat.albumentations import as_they_are, as_they_come
+from augrecipes.compat.boxes import forget_labels, quicken
 from augrecipes.compiler.kernels.colour_ops import ColourOps
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
@@ -21,7 +22,7 @@ from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.run.lower import lower
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.points import processors, take_points
+from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import PICTURES, arrival_of, check_presence, mask_in, mask_out, picture_in
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -59,8 +60,8 @@ class ImagePipeline(Pipeline):
         self._usual = frozenset({"image", "mask", "boxes", "bboxes", "keypoints", *labels})
         # Albumentations prepares points, and lists of pictures; a picture alone would only wait for it.
         self._prepares = bool(self.processors) or arrival == "together"
-        for processor in self.processors.values():
-            with_quick_check(processor)
+        for inner, processor in self.processors.items():
+            quicken(processor, rows_of(inner))
             if compiled.resumes:
                 as_they_come(processor)
             if compiled.pauses:
