@@ -79,7 +79,7 @@ ABOVE_0 = {
 RISING = {("ChannelDropout", "channel_drop_range"): 0, ("CropAndPad", "px"): 1, ("GridDropout", "unit_size_range"): 1}
 
 # What a size is called, in the order in which one is blamed.
-_SIZES = ("size", "height", "min_height", "max_size", "y_max")
+_SIZES = ("size", "height", "min_height", "max_size", "y_max", "scale_limit")
 
 
 def fault(name: str, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:

@@ -67,6 +67,8 @@ def test_numbers_beyond_all_bounds_are_told_with_their_argument(name: str) -> No
         ("SmallestMaxSize: {max_size: 30000}", False),
         ("SmallestMaxSize: {max_size: [500, 30000]}", True),
         ("LongestMaxSize: {max_size: 30000}", True),
+        ("RandomScale: {scale_limit: [30000, 40000]}", False),
+        ("RandomScale: {scale_limit: [0, 40000]}", True),
     ],
 )
 def test_pictures_that_are_too_large_are_told(step: str, fine: bool) -> None:
@@ -103,6 +105,16 @@ def test_arguments_with_bounds_of_their_own_end_there() -> None:
     for name, given in edges(beyond=True):
         (argument,) = given
         assert f"{name}.{argument}" in {problem.name for problem in found(name, given)}, given
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_whatever_is_out_of_bounds_is_told_with_an_argument_of_the_class(name: str) -> None:
+    properties = catalog.shipped()[name]["properties"]
+    defaults = {argument: schema.get("default") for argument, schema in properties.items()}
+    needed = {argument: value for argument, value in NEEDED.items() if argument in properties}
+    for _, given in cases(name):
+        fault = bounds.fault(name, {**defaults, **needed, **given})
+        assert fault is None or fault[0] in properties, given
 
 
 def outcomes(some: list[Case], *options: str) -> list[str]:
