@@ -34,7 +34,7 @@ class Drawn:
         self.bags: list[BagBlock] = []
         self.texts: dict[str, Any] = {}
         self.page = bags.page
-        monkeypatch.setattr(bags, "draw_bag", self.bag)
+        monkeypatch.setattr(bags, "render_bag", self.bag)
         monkeypatch.setattr(bags, "page", self.keep)
 
     def bag(self, bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:

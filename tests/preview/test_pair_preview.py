@@ -48,7 +48,7 @@ class Drawn:
         self.layout: PanelLayout | None = None
         self.texts: dict[str, Any] = {}
         self.blocks: Sequence[NDArray[np.uint8]] = ()
-        monkeypatch.setattr(pairs, "draw_scene", self.scene)
+        monkeypatch.setattr(pairs, "render_scene", self.scene)
         monkeypatch.setattr(pairs, "page", self.page)
 
     def scene(self, scene: ScenePanels, layout: PanelLayout) -> NDArray[np.uint8]:
@@ -91,7 +91,7 @@ def test_the_dataset_counts_the_scenes_alike(scenes: Scenes, drawn: Drawn) -> No
 
 def test_the_outline_is_where_the_crop_was(scenes: Scenes, drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     crops: list[Any] = []
-    monkeypatch.setattr(pairs, "draw_crops", lambda picture, found, names: crops.append((picture.shape, found, names)))
+    monkeypatch.setattr(pairs, "render_crops", lambda picture, found, names: crops.append((picture.shape, found, names)))
     recipe = parse_text(PAIR % CROP)  # nothing is turned: the crop can be found by cutting
     sample_grid(recipe, scenes.roots("hr", "lr"), rows=3, columns=2, epoch=7)
     for index, (shape, found, names) in zip((0, 1, 2), crops, strict=True):
