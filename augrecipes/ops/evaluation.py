@@ -25,7 +25,7 @@ Made = list[tuple[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class EvalStep:
     """What stands in evaluation for one step that acts on every sample.
 
     Attributes:
@@ -37,10 +37,10 @@ class Twin:
     why: str
 
 
-GONE = Twin((), "draws anew for every sample")
+GONE = EvalStep((), "draws anew for every sample")
 
 
-def twin(step: Step, unit: int = 1) -> Twin | None:
+def twin(step: Step, unit: int = 1) -> EvalStep | None:
     """What `step`, a class and no group, becomes; None where nothing is known of its class.
 
     Args:
@@ -59,18 +59,18 @@ def twin(step: Step, unit: int = 1) -> Twin | None:
     if step.name in _PLACED or capability(step.name) is None:
         return None
     if capability(step.name).kind == "identity" or is_neutral(step):  # type: ignore[union-attr]
-        return Twin((), "changes nothing")
+        return EvalStep((), "changes nothing")
     values = registry.effective(step)
     if step.name in _WINDOWS:
         rule, why = _WINDOWS[step.name]
-        return Twin(tuple(rule(given, values, unit)), why)
+        return EvalStep(tuple(rule(given, values, unit)), why)
     if not makes_draws(step):
-        return Twin(((step.name, given),), "draws nothing")
+        return EvalStep(((step.name, given),), "draws nothing")
     if step.name in _CERTAIN:
         fixed = {**given, **_CERTAIN[step.name](values)}
         if is_neutral(replace(step, args=type(step.args)(fixed))):
-            return Twin((), "draws anew for every sample, no change among it")
-        return Twin(((step.name, fixed),), "the middle of what it draws")
+            return EvalStep((), "draws anew for every sample, no change among it")
+        return EvalStep(((step.name, fixed),), "the middle of what it draws")
     return GONE
 
 
@@ -78,12 +78,12 @@ def twin(step: Step, unit: int = 1) -> Twin | None:
 _PLACED = frozenset({"RandomCropNearBBox"})
 
 
-def _registered(name: str, given: dict[str, Any]) -> Twin | None:
+def _registered(name: str, given: dict[str, Any]) -> EvalStep | None:
     """What the class says of itself, in an attribute `in_eval`: `keep` or `drop`."""
     said = getattr(registry.get_class(name), "in_eval", None)
     if said == "keep":
-        return Twin(((name, given),), "its class says in_eval = 'keep'")
-    return Twin((), "its class says in_eval = 'drop'") if said == "drop" else None
+        return EvalStep(((name, given),), "its class says in_eval = 'keep'")
+    return EvalStep((), "its class says in_eval = 'drop'") if said == "drop" else None
 
 
 # Windows: class, arguments as given, arguments that take effect, unit → the steps in the centre.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.sources.file_bytes import MAX_BYTES, PathLike, read_bytes
-from augrecipes.sources.formats.format import Region
+from augrecipes.sources.formats.format import StoredRegion
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
 from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.losses import Depth, Frames, check_whole
@@ -119,7 +119,7 @@ class Encoded:
                 raster = format.region(self.data, self.header, self.channels, part)
             return seen(raster, self.channels, self.turn)
 
-    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Region:
+    def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> StoredRegion:
         """A part of the upright picture as a part of the stored one."""
         height, width, _ = self.shape
         # To whole blocks, which only matters where they are counted from the other side.
@@ -128,7 +128,9 @@ class Encoded:
             y0, y1 = height - y1, height - y0
         if self.turn in _FLIPS_COLUMNS:
             x0, x1 = width - x1, width - x0
-        return Region(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else Region(y0, x0, y1, x1, reduce)
+        return (
+            StoredRegion(x0, y0, x1, y1, reduce) if self.turn in _TRANSPOSES else StoredRegion(y0, x0, y1, x1, reduce)
+        )
 
 
 def open_encoded(

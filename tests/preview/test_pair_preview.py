@@ -91,7 +91,7 @@ def test_the_dataset_counts_the_scenes_alike(scenes: Scenes, drawn: Drawn) -> No
 
 def test_the_outline_is_where_the_crop_was(scenes: Scenes, drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     crops: list[Any] = []
-    monkeypatch.setattr(pairs, "render_crops", lambda picture, found, names: crops.append((picture.shape, found, names)))
+    monkeypatch.setattr(pairs, "render_crops", lambda image, found, names: crops.append((image.shape, found, names)))
     recipe = parse_text(PAIR % CROP)  # nothing is turned: the crop can be found by cutting
     sample_grid(recipe, scenes.roots("hr", "lr"), rows=3, columns=2, epoch=7)
     for index, (shape, found, names) in zip((0, 1, 2), crops, strict=True):

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from augrecipes.sources.encoded import encoded
 from augrecipes.sources.formats import png
-from augrecipes.sources.formats.format import Region
+from augrecipes.sources.formats.format import StoredRegion
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.headers import FORMATS, sniff
 
-asked: list[Region] = []
+asked: list[StoredRegion] = []
 
 
-def _region(data: bytes, header: ImageHeader, channels: int | None, part: Region) -> NDArray[np.uint8]:
+def _region(data: bytes, header: ImageHeader, channels: int | None, part: StoredRegion) -> NDArray[np.uint8]:
     asked.append(part)
     return png.decode(data, header, channels)[:: part.reduce, :: part.reduce][part.reduced]
 
@@ -31,7 +31,7 @@ def test_its_record_is_asked_for_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert picture.scales() == (2,)
     np.testing.assert_array_equal(picture.region(2, 3, 9, 8), pictures.RGB[2:9, 3:8])
     np.testing.assert_array_equal(picture.region(2, 4, 9, 8, 2), pictures.RGB[2:9:2, 4:8:2])
-    assert asked == [Region(2, 3, 9, 8), Region(2, 4, 10, 8, 2)]
+    assert asked == [StoredRegion(2, 3, 9, 8), StoredRegion(2, 4, 10, 8, 2)]
 
 
 def test_no_file_begins_like_two_formats() -> None:

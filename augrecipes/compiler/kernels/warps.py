@@ -109,11 +109,11 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         if len(data) > _BARE:
             rest = {key: value for key, value in data.items() if key not in ("image", _PENDING)}
             data.update(step.apply_with_params(params, **rest))
-        self._owe(picture, params)
+        self._defer(picture, params)
         data["image"] = picture.image.stand_in()
         return data
 
-    def _owe(self, picture: PendingWarps, params: dict[str, Any]) -> None:
+    def _defer(self, picture: PendingWarps, params: dict[str, Any]) -> None:
         if self.kind == "dihedral":
             symmetry = symmetry_of(type(self.step).__name__, params)
             picture.each(lambda w: w.turned(symmetry))

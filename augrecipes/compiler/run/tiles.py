@@ -38,7 +38,7 @@ class BagResult:
 
 
 @dataclass
-class Work:
+class BagWork:
     """One bag that several threads work on."""
 
     epoch: int

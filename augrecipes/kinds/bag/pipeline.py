@@ -13,7 +13,7 @@ from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.quiet import quiet
-from augrecipes.compiler.run.tiles import BagResult, Name, Read, Slots, Work, default_threads
+from augrecipes.compiler.run.tiles import BagResult, BagWork, Name, Read, Slots, default_threads
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 
@@ -52,7 +52,9 @@ class BagPipeline(ImagePipeline):
         numbers, out = range(len(tiles)), rest.pop("out", None)
         if out is not None:
             allocate = output_buffer(out, "the bag", tiles)
-        work = Work(epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, Slots(len(numbers), allocate))
+        work = BagWork(
+            epoch, index, numbers, tiles.__getitem__, False, "images[{}]".format, Slots(len(numbers), allocate)
+        )
         bag = self._run(work, self.compiled.threads)
         rest["image"] = bag.image if out is None or callable(out) else out
         if bag.applied is not None:
@@ -88,10 +90,10 @@ class BagPipeline(ImagePipeline):
             DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
             CollateError: tiles come out with different sizes, and `skip` is not said.
         """
-        work = Work(epoch, index, tiles, read, skip, name, Slots(len(tiles), allocate, keeps_odd=skip))
+        work = BagWork(epoch, index, tiles, read, skip, name, Slots(len(tiles), allocate, keeps_odd=skip))
         return self.for_this_thread()._run(work, threads or self.compiled.threads)
 
-    def _run(self, work: Work, threads: int | None) -> BagResult:
+    def _run(self, work: BagWork, threads: int | None) -> BagResult:
         if not work.tiles:
             raise DataError("a bag needs at least one tile")
         lanes = self._take_lanes(min(threads or default_threads(), len(work.tiles)))

@@ -12,7 +12,7 @@ from augrecipes.sources.formats.header import ImageHeader
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class StoredRegion:
     """A rectangle of a picture as it is stored: before any EXIF turn, in pixels of full size.
 
     Attributes:
@@ -22,7 +22,7 @@ class Region:
         x1: behind the last column; a multiple of `reduce`, or the picture's width.
         reduce: how many rows and columns become one: 1, 2, 4 or 8.
 
-    >>> Region(0, 16, 50, 64, reduce=4).reduced
+    >>> StoredRegion(0, 16, 50, 64, reduce=4).reduced
     (slice(0, 13, None), slice(4, 16, None))
     """
 
@@ -78,4 +78,4 @@ class Format:
     header_at: str = "front"
     frames: str = "frames"
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
-    region: Callable[[bytes, ImageHeader, int | None, Region], NDArray[Any]] | None = None
+    region: Callable[[bytes, ImageHeader, int | None, StoredRegion], NDArray[Any]] | None = None

@@ -27,7 +27,7 @@ import simplejpeg
 from numpy.typing import NDArray
 
 from augrecipes.sources.formats import jpeg
-from augrecipes.sources.formats.format import Ends, Format, Region
+from augrecipes.sources.formats.format import Ends, Format, StoredRegion
 from augrecipes.sources.formats.header import ImageHeader
 
 _SCALABLE = (0xC0, 0xC1, 0xC2)
@@ -52,7 +52,7 @@ def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
     return (2, 4, 8) if header.width >= 8 and header.bits == 8 and header.layout.frame in _SCALABLE else ()
 
 
-def region(data: bytes, header: ImageHeader, channels: int | None, part: Region) -> NDArray[Any]:
+def region(data: bytes, header: ImageHeader, channels: int | None, part: StoredRegion) -> NDArray[Any]:
     """Pixels of a part; of the whole decode, if that is what it takes. Raises UnreadableError."""
     segments: jpeg.Segments = header.layout
     colorspace = jpeg.colorspace(data, header, channels)
@@ -65,7 +65,7 @@ def region(data: bytes, header: ImageHeader, channels: int | None, part: Region)
     return jpeg.as_rgb(pixels[rows.start - top : rows.stop - top, columns], header)
 
 
-def _band(data: bytes, s: jpeg.Segments, part: Region) -> _Band | None:
+def _band(data: bytes, s: jpeg.Segments, part: StoredRegion) -> _Band | None:
     """The rows that decoding a part needs, as a JPEG of their own; None where that saves nothing or is not known."""
     if not jpeg.in_one_scan(data, s):
         return None

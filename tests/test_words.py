@@ -1,0 +1,143 @@
+"""One meaning a word: identifiers that were given up stay away, and no two classes share a name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "augrecipes"
+# Words that no identifier has as a part any more, and what is said instead.
+RETIRED = {
+    "told": "report, text or message",
+    "gauge": "metric",
+    "gauges": "metrics",
+    "habit": "naming scheme",
+    "habits": "naming schemes",
+    "respelt": "equivalent",
+    "spelt": "written",
+    "tint": "colour operation",
+    "tints": "colour operations",
+    "tinted": "coloured",
+    "owe": "defer",
+    "owes": "defers",
+    "owed": "pending",
+    "surround": "write_frame, or instrument",
+    "into": "output buffer",
+}
+# Whole names that meant two things each; the words have a meaning left.
+GONE = {
+    "_around": "overhead, or call",
+    "around": "overhead, or call",
+    "Whole": "Standalone",
+    "heads": "headers, headings or captions",
+    "read_head": "read_file_header",
+    "draw_mask": "render_mask",
+    "draw_text": "render_text",
+    "draw_worst": "render_worst",
+    "Given": "what it is of",
+}
+ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
+HEADS_OF_FILES = "sources/store/writer.py"  # which keeps them in a journal under that key
+
+
+def names_of(text: str) -> Iterator[tuple[str, int]]:
+    """Every name that a file uses or defines, and its line."""
+    for node in ast.walk(ast.parse(text)):
+        line = getattr(node, "lineno", 0)
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                yield name, line
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, line
+            case ast.alias(name=name, asname=other):
+                yield from ((part, line) for part in (*name.split("."), other) if part)
+            case ast.ImportFrom(module=str(module)):
+                yield from ((part, line) for part in module.split("."))
+            case _:
+                pass
+
+
+def parts_of(name: str) -> list[str]:
+    """The words that a name is made of.
+
+    >>> parts_of("_TOLD"), parts_of("OwedMoves"), parts_of("tint_error")
+    (['told'], ['owed', 'moves'], ['tint', 'error'])
+    """
+    return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def retired_in(path: str, text: str) -> list[str]:
+    """Names with a word that was given up, and what to say instead."""
+    found = []
+    for name, line in names_of(text):
+        word = next((part for part in parts_of(name) if part in RETIRED), None)
+        if word is not None and name not in ELSEWHERE:
+            found.append(f"{path}:{line}: {name}: say {RETIRED[word]}")
+        elif name in GONE and not (name == "heads" and path == HEADS_OF_FILES):
+            found.append(f"{path}:{line}: {name}: say {GONE[name]}")
+    return found
+
+
+def shared_names(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Names that several classes have, leading underscores apart, and the files of each."""
+    files = defaultdict(list)
+    for path, text in texts.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef):
+                files[node.name.lstrip("_")].append(path)
+    return {name: paths for name, paths in files.items() if len(paths) > 1}
+
+
+def sources() -> dict[str, str]:
+    """The text of every module, by its path in the package."""
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def test_words_that_were_given_up_stay_away() -> None:
+    assert [fault for path, text in sources().items() for fault in retired_in(path, text)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "told = 1",
+        "class Told: ...",
+        "def told_once(): ...",
+        "record.tint_error",
+        "f(into=1)",
+        "def f(into): ...",
+        "from a.tints import b",
+        "import b as respelt",
+        "OwedMoves()",
+        "_TOLD = 6",
+        "class Whole: ...",
+        "heads = []",
+    ],
+)
+def test_a_word_that_comes_back_is_found(text: str) -> None:
+    assert len(retired_in("bench/a.py", text)) == 1
+
+
+@pytest.mark.parametrize("text", ["'told, into'", "x.readinto(y)", "hint = printed", "allowed = windowed", "# told"])
+def test_other_words_pass(text: str) -> None:
+    assert retired_in("bench/a.py", text) == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    assert shared_names(sources()) == {}
+
+
+def test_a_name_that_two_classes_share_is_found() -> None:
+    texts = {"a.py": "class Side: ...", "b.py": "class _Side: ...", "c.py": "class Sides: ..."}
+    assert shared_names(texts) == {"Side": ["a.py", "b.py"]}
+
+
+def test_the_glossary_is_in_order_and_has_each_word_once() -> None:
+    rows = re.findall(r"^\| (\S.*?) \|", (ROOT / "docs" / "GLOSSARY.md").read_text("utf-8"), re.MULTILINE)[1:]
+    assert rows == sorted(set(rows), key=str.lower)
