@@ -56,10 +56,10 @@ CAPABILITIES = (
     _flip("HorizontalFlip", symmetry="h"),
     _flip("VerticalFlip", symmetry="v"),
     _flip("TimeReverse", symmetry="h"),
-    _flip("Transpose", symmetry="t", size=sizes.transposed),
-    _turn("RandomRotate90", instead="no step at all"),
-    _turn("D4", instead="no step at all"),
-    _turn("SquareSymmetry"),
+    _flip("Transpose", symmetry="t", size=sizes.transposed, twin="turns:TWIN"),
+    _turn("RandomRotate90", instead="no step at all", twin="turns:TWIN"),
+    _turn("D4", instead="no step at all", twin="turns:TWIN"),
+    _turn("SquareSymmetry", twin="turns:TWIN"),
     # Windows. Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
     _crop(
         "Crop",

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from levels import LEVELS
 
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.kernels import twins
+from augrecipes.compiler.kernels import turns, twins
+from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.library import using
@@ -69,10 +70,19 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
         return  # it takes no such picture at all
     twins.attach([quick])
     expected, done = outcome(own.apply, image, drawn), outcome(quick.apply, image, drawn)
+    alike_in_all(done, expected, f"{step.name} {drawn}")
+    if "mask" in claims(step.name).targets:  # most are masks by the very `apply`
+        for dtype in (np.uint8, np.int16):
+            mask = image[..., 0].astype(dtype)
+            made = [one.apply_with_params(drawn, mask=mask)["mask"] for one in (quick, own)]
+            alike_in_all(*made, f"{step.name} {drawn} of a mask")
+
+
+def alike_in_all(done: Any, expected: Any, message: str) -> None:
     if isinstance(expected, np.ndarray):
         assert isinstance(done, np.ndarray)
         assert done.dtype == expected.dtype
-        np.testing.assert_array_equal(done, expected, err_msg=f"{step.name} {drawn}")
+        np.testing.assert_array_equal(done, expected, err_msg=message)
     else:
         assert done == expected
 
@@ -100,6 +110,15 @@ def test_every_twin_shows_its_bits_on_the_opencv_that_is_installed() -> None:
                 made = construct(step)
                 if twins.twin(claims(step.name).twin).make(made) is not None:
                     assert twins.quicker(made) is not None, (step.name, level)
+
+
+def test_the_law_sees_a_turn_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = picture("noise", (5, 9), 3, 0)
+    turned = turns.symmetry_of
+    monkeypatch.setattr(turns, "symmetry_of", lambda name, drawn: turned(name, drawn).then(Symmetry(flip_x=True)))
+    monkeypatch.setattr(twins, "same_bits", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check(Step("Transpose"), image, 0)
 
 
 RECIPE = """
