@@ -11,7 +11,8 @@ enum { FUSES = 1 };
 enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 #endif
 
-enum { FAR = 1 << 22 };                                                       /* px */
+enum { FAR = 1 << 22 };                  /* px */
+enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
 enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
 enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 };
 
@@ -198,16 +199,33 @@ static int strays(const float *map, int64_t rows, int64_t columns, int64_t down,
     return found;
 }
 
-/* The same of a matrix: the corners' places are the furthest, unless a horizon lies between them. */
-static int goes_astray(const Places *p, int64_t height, int64_t width) {
+/* The same of a matrix: the corners' places are the furthest, unless a horizon lies between them. Those of `box` say
+   between which columns and rows all places lie. */
+static int goes_astray(const Places *p, int64_t height, int64_t width, double box[4]) {
     for (int k = 0; k < 4; k++) {
         double x = k % 2 ? (double)width + LANES : 0, y = k / 2 ? (double)height : 0;
         double w = p->kind == AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
         double u = (p->m[0] * x + p->m[1] * y + p->m[2]) / w, v = (p->m[3] * x + p->m[4] * y + p->m[5]) / w;
         if (!(w > 1e-3 && w < 1e6 && fabs(u) < FAR && fabs(v) < FAR))
             return 1;
+        box[0] = k ? MIN(box[0], u) : u, box[1] = k ? MAX(box[1], u) : u;
+        box[2] = k ? MIN(box[2], v) : v, box[3] = k ? MAX(box[3], v) : v;
     }
     return 0;
+}
+
+/* Read what is needed of a picture once, line by line: gathering from memory that is far away takes twice as long. */
+static void bring_near(const Source *s, const double box[4], int64_t channels, int64_t pixels) {
+    int64_t left = (int64_t)MAX(box[0], 0), right = (int64_t)MIN(box[1] + 2, s->columns);
+    int64_t top = (int64_t)MAX(box[2], 0), bottom = (int64_t)MIN(box[3] + 2, s->rows);
+    int64_t count = MAX(right - left, 0) * MAX(bottom - top, 0);
+    if (count * channels > NEAR || count > 16 * pixels)
+        return;
+    for (int64_t y = top; y < bottom; y++) {
+        const volatile uint8_t *row = s->pixels + y * s->step; /* what is volatile is read indeed */
+        for (int64_t x = left * channels; x < right * channels; x += LINE)
+            (void)row[x];
+    }
 }
 
 /* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
@@ -224,13 +242,15 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
+    double box[4] = {0, (double)columns, 0, (double)rows};
     Places p = {kind, {0}, map_x, map_y, x_down, x_across, y_down, y_across};
     if (kind != MAPS)
         for (int i = 0; i < 9; i++)
             p.m[i] = (float)matrix[i];
     if (kind == MAPS ? strays(map_x, height, width, x_down, x_across) || strays(map_y, height, width, y_down, y_across)
-                     : goes_astray(&p, height, width))
+                     : goes_astray(&p, height, width, box))
         return REFUSED;
+    bring_near(&s, box, channels, height * width);
     for (int64_t y = 0; y < height; y++) {
         uint8_t *to = target + y * step_to;
         if (channels == 3)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
@@ -67,13 +68,19 @@ def warp(picture: Moved, matrix: Matrix, height: int, width: int, how: Sampling,
         matrix = multiply(symmetry_matrix(picture.symmetry, *picture.shape[:2]), matrix)
     part, matrix = _near(picture.base, matrix, height, width, how, scratch)
     channels = picture.shape[2]
-    m = np.array(matrix).reshape(3, 3)
-    if channels == _RGB and part.shape[2] == _RGBA:
-        four = scratch.array("four", (height, width, _RGBA), part.dtype)
-        _warp(part, m, four, how)
-        out = scratch.array("warped", (height, width, _RGB), part.dtype)
-        return cv2.cvtColor(four, cv2.COLOR_RGBA2RGB, dst=out)
     out = scratch.array("warped", (height, width, channels), part.dtype, beside=part)
+    if (native := warp_native.here()) is not None:
+        kind: warp_native.Kind = "perspective" if matrix[6] or matrix[7] else "affine"
+        value, size = _values(how.fill), (height, width)
+        if native.sampled(kind, part, how.interpolation, how.border, value, size, matrix, out=out) is not None:
+            return out
+    m = np.array(matrix).reshape(3, 3)
+    if channels == _RGB and part.dtype in _COLOURS:
+        # OpenCV warps four channels in half the time of three (benchmarks/fast.py).
+        near = scratch.array("near", (*part.shape[:2], _RGBA), part.dtype)
+        four = scratch.array("four", (height, width, _RGBA), part.dtype)
+        _warp(cv2.cvtColor(part, cv2.COLOR_RGB2RGBA, dst=near), m, four, how)
+        return cv2.cvtColor(four, cv2.COLOR_RGBA2RGB, dst=out)
     if channels in (1, _RGB, _RGBA):
         _warp(part, m, out, how)
         return out
@@ -99,22 +106,22 @@ def symmetry_matrix(symmetry: Symmetry, height: int, width: int) -> Matrix:
 
 def _warp(part: np.ndarray, matrix: np.ndarray, out: np.ndarray, how: Sampling, channel: int = 0) -> None:
     size, flags = (out.shape[1], out.shape[0]), how.interpolation | cv2.WARP_INVERSE_MAP
-    fill = how.fill if np.ndim(how.fill) else [how.fill] * _RGBA
-    value = list(fill)[channel : channel + _RGBA]
+    value = _values(how.fill)[channel : channel + _RGBA]
     if matrix[2, 0] or matrix[2, 1]:
         cv2.warpPerspective(part, matrix, size, dst=out, flags=flags, borderMode=how.border, borderValue=value)
     else:
         cv2.warpAffine(part, matrix[:2], size, dst=out, flags=flags, borderMode=how.border, borderValue=value)
 
 
+def _values(fill: Any) -> list[float]:
+    """A border's value for each channel."""
+    return list(fill) if np.ndim(fill) else [fill] * _RGBA
+
+
 def _near(
     base: np.ndarray | Undecoded, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
 ) -> tuple[np.ndarray, Matrix]:
-    """What is read of the picture, reduced where the output is much smaller, three channels as four.
-
-    A warp that gathers from memory which the processor has not at hand takes three times as long as a copy and the
-    warp of the copy; and OpenCV warps four channels in half the time of three (benchmarks/fast.py).
-    """
+    """What is read of the picture, reduced where the output is much smaller."""
     read = box(matrix, height, width)
     k = reduction(matrix) if how.shrinks.reduces and how.interpolation == LINEAR and base.shape[2] in _CHANNELS else 1
     reduced = _reduced(base, read, k, how, scratch) if k > 1 else None
@@ -125,9 +132,6 @@ def _near(
         near, y0, x0 = _part(base, read, how)
         part = decoded(near)
         matrix = multiply(_shift(-x0, -y0), matrix) if y0 or x0 else matrix
-    if base.shape[2] == _RGB and base.dtype in _COLOURS:
-        four = scratch.array("near", (*part.shape[:2], _RGBA), base.dtype)
-        return cv2.cvtColor(part, cv2.COLOR_RGB2RGBA, dst=four), matrix
     return part, matrix
 
 
@@ -168,8 +172,7 @@ def _reduced(
     if top or bottom or left or right:
         size = (y1 - y0 + top + bottom, x1 - x0 + left + right, base.shape[2])
         room = scratch.array("bordered", size, base.dtype)
-        fill = list(how.fill) if np.ndim(how.fill) else [how.fill] * _RGBA
-        part = cv2.copyMakeBorder(part, top, bottom, left, right, border, dst=room, value=fill)
+        part = cv2.copyMakeBorder(part, top, bottom, left, right, border, dst=room, value=_values(how.fill))
     small = (part.shape[0] // k, part.shape[1] // k, base.shape[2])
     out = cv2.resize(part, small[1::-1], dst=scratch.array("reduced", small, base.dtype), interpolation=cv2.INTER_AREA)
     return out.reshape(small), y0 - top, x0 - left

@@ -107,6 +107,7 @@ class NativeWarp:
         matrix: Any = _EYE,
         maps: Any = (),
         body: int | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray | None:
         """A picture H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
 
@@ -120,6 +121,7 @@ class NativeWarp:
             matrix: nine numbers, from result to picture.
             maps: or these.
             body: pixels that OpenCV takes at once, where that is known.
+            out: memory for the result, its rows side by side.
         """
         channels, word = _channels(image), 0
         beside = image.strides[1] == channels and (image.ndim == 2 or image.strides[2] == 1)
@@ -135,7 +137,8 @@ class NativeWarp:
             if not body:
                 return None
         height, width = int(size[0]), int(size[1])
-        out = np.empty((height, width, *image.shape[2:]), np.uint8)
+        if out is None:
+            out = np.empty((height, width, *image.shape[2:]), np.uint8)
         places = [_NO_MAP, _NO_MAP]
         if maps:
             places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]
@@ -149,8 +152,19 @@ class NativeWarp:
 
 def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions on this machine."""
+    found = here()
+    return {} if found is None else found.functions()
+
+
+def here() -> NativeWarp | None:
+    """The native warp of this machine; None where there is none."""
     found = library()
-    return {} if found is None else NativeWarp(found).functions()
+    return None if found is None else _of(found)
+
+
+@cache
+def _of(kernels: Library) -> NativeWarp:
+    return NativeWarp(kernels)
 
 
 def is_identity(values: list[float]) -> bool:
