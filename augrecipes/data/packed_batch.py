@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.compiler.kernels.gathering import Rows as Gathered
 from augrecipes.data.batches.rows import Take
 from augrecipes.sources.store import Store
 from augrecipes.sources.watch import stage
@@ -40,13 +41,10 @@ def gathered(pipeline: Pipeline, store: Store, stored: RowNumbers, take: Take) -
         for item in items.tolist():
             store.tables["image"].confirm(item)
 
-    def fill(start: int, stop: int, rows: npt.NDArray[np.uint8]) -> None:
-        with stage("read"):
-            np.take(block, items[start:stop], axis=0, out=rows, mode="clip")  # without "clip" numpy fills a copy first
-
     sink = pipeline.for_this_thread().sinks["image"]
     shape = cast("tuple[int, int, int]", block.shape[1:])
-    return {"image": sink.many(len(items), shape, fill, lambda shape, dtype: take("image", shape[1:], dtype))}
+    with stage("read"):
+        return {"image": sink.many(Gathered(block, items), shape, lambda shape, dtype: take("image", shape[1:], dtype))}
 
 
 def pairs(

@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 import torch
 from kinds import IMAGE, PAIR, N
+from levels import LEVELS
 from packed_kinds import packed, recipe_of
 from pictures import draw
 
-from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.kernels.gathering import Rows
 from augrecipes.data import packed_batch
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.packed import Packed
+from augrecipes.native.library import Library, using
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 
@@ -164,15 +166,16 @@ def test_a_gather_that_lends_the_map_is_noticed(stores: dict[str, Path], monkeyp
         test_a_batch_shares_no_memory_with_the_store(stores)
 
 
-def test_a_sink_that_forgets_a_chunk_is_noticed(stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kernels", LEVELS, ids=lambda kernels: kernels and kernels.level)
+def test_a_sink_that_forgets_a_chunk_is_noticed(
+    stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library | None
+) -> None:
     """A planted fault: every chunk is filled with the first images."""
-    plain = Sink.many
-    monkeypatch.setattr(
-        Sink,
-        "many",
-        lambda self, n, shape, fill, *more: plain(self, n, shape, lambda i, j, a: fill(0, j - i, a), *more),
-    )
+    copy, places = Rows.copy, Rows.places
+    monkeypatch.setattr(Rows, "copy", lambda self, i, j, into: copy(self, 0, j - i, into))
+    monkeypatch.setattr(Rows, "places", lambda self: places(self)[:, :1].repeat(len(self), axis=1))
     monkeypatch.setattr("augrecipes.compiler.kernels.sink._AT_ONCE", 5_000)
-    ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
-    assert not agrees(ds, 0, [3, 0, 11, 5])
+    with using(kernels):
+        ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
+        assert not agrees(ds, 0, [3, 0, 11, 5])
     assert packed_batch.gathers(ds.pipeline, ds.store)

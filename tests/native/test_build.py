@@ -68,7 +68,7 @@ def test_every_level_of_this_processor_is_in_the_library(has_compiler: None, bui
     names = library.levels(ctypes.CDLL(str(built)))
     assert names[0] == "base"
     for name in names:
-        assert library.load(name, built).kernel("sink", "pplllillpppillll")
+        assert library.load(name, built).kernel("sink", "plllipppillll")
     with pytest.raises(ValueError, match="AUGRECIPES_NATIVE=v9"):
         library.load("v9", built)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.channels_in_turn import Affine, Turns
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
+from augrecipes.compiler.kernels.gathering import Rows, Views
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
 from augrecipes.compiler.kernels.scratch import Scratch, is_free
 from augrecipes.compiler.kernels.sink_native import NativeSink
@@ -20,8 +21,6 @@ _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float
 
 # Gives the memory for a result: (shape, dtype) → array.
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
-# Copies images `start` to `stop` of many into an array: (start, stop, array).
-Fill = Callable[[int, int, np.ndarray], object]
 _AT_ONCE = 1 << 17  # bytes of images that are turned into floats while they are in the cache
 
 
@@ -114,34 +113,34 @@ class Sink:
                 part[...] = plane if plane.dtype == _UINT8 else self._as_uint8(plane, full)
         return out
 
-    def many(self, count: int, shape: tuple[int, int, int], fill: Fill, allocate: Allocate = np.empty) -> np.ndarray:
-        """`count` uint8 images of one shape, each as a call would give it, side by side: the bits are the same.
+    def many(self, images: Rows | Views, shape: tuple[int, int, int], allocate: Allocate = np.empty) -> np.ndarray:
+        """uint8 images of one shape, each as a call would give it, side by side: the bits are the same.
 
         Args:
-            count: of images.
+            images: that lie here and there.
             shape: of each, H×W×C.
-            fill: gives the images, some at a time.
             allocate: gives the memory for all.
 
-        >>> images = np.zeros((2, 3, 4, 3), np.uint8)
-        >>> Sink(Output()).many(2, (3, 4, 3), lambda i, j, out: np.copyto(out, images[i:j])).shape
+        >>> block = np.zeros((5, 3, 4, 3), np.uint8)
+        >>> Sink(Output()).many(Rows(block, np.array([4, 2])), (3, 4, 3)).shape
         (2, 3, 3, 4)
         """
+        count = len(images)
         height, width, channels = shape
         chw, planes = self.output.layout == "chw", channels if self._color in ("rgb", "bgr") else 1
         out = allocate((count, planes, height, width) if chw else (count, height, width, planes), self._dtype)
         if self._as_it_is:
-            fill(0, count, out)
+            images.copy(0, count, out)
+            return out
+        native = self._natively(_UINT8, channels)
+        if native is not None and (places := images.places()) is not None and native.many(places, shape, out):
             return out
         affines = self._affine(planes, 255.0)
         step = max(1, _AT_ONCE // (height * width * channels))
         room = self._scratch.array("many", (min(step, count), *shape), _UINT8)
-        native = self._natively(_UINT8, channels)
         for start in range(0, count, step):
             some = min(step, count - start)
-            fill(start, start + some, room[:some])
-            if native is not None and native.many(room[:some], out[start : start + some]):
-                continue
+            images.copy(start, start + some, room[:some])
             if self._interleaved:
                 for image, part in zip(room[:some], out[start : start + some], strict=True):
                     self._in_turn(image, part)

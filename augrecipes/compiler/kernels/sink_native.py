@@ -9,8 +9,6 @@ import numpy as np
 
 from augrecipes.native.library import VALUES, library
 
-_ONCE = np.zeros(1, np.int64)
-
 
 class NativeSink:
     """Scales and shifts of one output for pictures of some channels, and the kernel that carries them out.
@@ -23,12 +21,13 @@ class NativeSink:
 
     def __init__(self, affines: Sequence[tuple[Any, Any]], chw: bool, bgr: bool) -> None:
         found = library()
-        self._kernel = None if found is None else found.kernel("sink", "pplllillpppillll")
+        self._kernel = None if found is None else found.kernel("sink", "plllipppillll")
         self._chw, self._bgr = chw, bgr
         taken = affines[::-1] if bgr else affines  # the kernel counts channels as they come in
         self._scales = np.array([1.0 if scale is None else scale for scale, _ in taken], np.float32)
         self._shifts = np.array([-0.0 if shift is None else shift for _, shift in taken], np.float32)
-        self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data, _ONCE.ctypes.data
+        self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
+        self._place = np.zeros((3, 1), np.int64)
 
     @property
     def here(self) -> bool:
@@ -37,22 +36,28 @@ class NativeSink:
 
     def __call__(self, image: np.ndarray, out: np.ndarray) -> bool:
         """Write an H×W×C image, which may be a turned view, into `out`; False where that is Python's to do."""
-        return self.many(image[None], out[None])
+        row, pixel, beside = image.strides
+        if beside != 1 and image.shape[2] > 1:
+            return False
+        place = self._place
+        place[0, 0], place[1, 0], place[2, 0] = image.ctypes.data, row, pixel
+        return self.many(place, image.shape, out[None])
 
-    def many(self, images: np.ndarray, out: np.ndarray) -> bool:
-        """The same for images N×H×W×C side by side."""
-        count, channels = len(images), images.shape[3]
-        between, row, pixel, beside = images.strides
+    def many(self, places: np.ndarray, shape: tuple[int, ...], out: np.ndarray) -> bool:
+        """The same for images of one shape.
+
+        Args:
+            places: int64 (3, n): the address of each, and its strides in bytes from row to row and pixel to pixel.
+            shape: of each, H×W×C.
+            out: (n, …).
+        """
         size = out.itemsize
-        if self._kernel is None or (beside != 1 and channels > 1) or any(stride % size for stride in out.strides):
+        if self._kernel is None or any(stride % size for stride in out.strides):
             return False
         each, *steps = (stride // size for stride in out.strides)
         apart, down, across = steps if self._chw else (steps[2], steps[0], steps[1])
         target = out.ctypes.data
         if self._bgr:
-            target, apart = target + (channels - 1) * apart * size, -apart
-        scales, shifts, once = self._numbers
-        offsets = None if count == 1 else np.arange(count) * between  # kept until the kernel returns
-        pictures = images.ctypes.data, once if offsets is None else offsets.ctypes.data, *images.shape, row, pixel
-        done = self._kernel(*pictures, scales, shifts, target, VALUES[out.dtype], each, down, across, apart)
-        return done == 0
+            target, apart = target + (shape[2] - 1) * apart * size, -apart
+        written = target, VALUES[out.dtype], each, down, across, apart
+        return self._kernel(places.ctypes.data, places.shape[1], *shape, *self._numbers, *written) == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.gathering import Views
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
@@ -116,16 +117,12 @@ class PairPipeline(Pipeline):
         if any(a.shape != first[n].shape or a.dtype != np.uint8 for n, arrays in found.items() for a in arrays):
             return None
 
-        def of(name: str) -> np.ndarray:
-            def fill(start: int, stop: int, rows: np.ndarray) -> None:
-                for row, array in zip(rows, found[name][start:stop], strict=True):
-                    row[...] = array
-
-            return mine.sinks[name].many(
-                len(indices), first[name].shape, fill, lambda shape, dtype: take(name, shape[1:], dtype)
+        return {
+            name: mine.sinks[name].many(
+                Views(arrays), first[name].shape, lambda shape, dtype, name=name: take(name, shape[1:], dtype)
             )
-
-        return {name: of(name) for name in self.outputs}
+            for name, arrays in found.items()
+        }
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""
