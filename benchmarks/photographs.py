@@ -30,7 +30,7 @@ def compare_photos(
     recipe: str,
     size: tuple[int, int],
     out: int,
-    levels: Sequence[str],
+    optimize: Sequence[str],
     goals: Goals,
 ) -> None:
     """The whole of a script.
@@ -56,7 +56,7 @@ def compare_photos(
         pool = jpegs(options.photos, *size)
         with tempfile.TemporaryDirectory() as scratch:
             work = workload(pool, ar.load(recipe), out, Path(scratch))
-            mine = [Side("augrecipes", f"`{level}`", _ours(work, level)) for level in levels]
+            mine = [Side("augrecipes", f"`{one}`", _ours(work, one)) for one in optimize]
             yield compare(
                 f"{name}: {size[1]}×{size[0]} → {out}",
                 mine,
@@ -68,5 +68,5 @@ def compare_photos(
     run(script, title, _METHOD, {name: measure}, options)
 
 
-def _ours(work: Photos, level: str) -> Any:
-    return in_batches(ours(work.recipe, level, Each(work.pool, as_file)), (3, work.out, work.out))
+def _ours(work: Photos, optimize: str) -> Any:
+    return in_batches(ours(work.recipe, optimize, Each(work.pool, as_file)), (3, work.out, work.out))

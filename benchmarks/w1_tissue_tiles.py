@@ -44,8 +44,8 @@ def _stained(name: str, size: int, out: int, rounds: int, goals: dict[str, float
     work = Tiles(tissue(size), size, out)
     shape = (3, out, out)
     fast, exact, none = (
-        Side("augrecipes", f"`{level}`", in_batches(ours(work.recipe, level, work.pool), shape))
-        for level in ("fast", "exact", "none")
+        Side("augrecipes", f"`{optimize}`", in_batches(ours(work.recipe, optimize, work.pool), shape))
+        for optimize in ("fast", "exact", "none")
     )
     others = itertools.chain([none], sides_of(work))
     title = f"{name}: tissue, {size} → {out}"

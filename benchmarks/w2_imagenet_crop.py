@@ -25,7 +25,7 @@ def main() -> None:
         recipe="imagenet-train",
         size=(375, 500),
         out=224,
-        levels=("fast", "exact"),
+        optimize=("fast", "exact"),
         goals=_GOALS,
     )
 

@@ -22,7 +22,7 @@ def main() -> None:
         recipe="jpeg-crop-256",
         size=(533, 800),
         out=256,
-        levels=("exact",),
+        optimize=("exact",),
         goals=_GOALS,
     )
 

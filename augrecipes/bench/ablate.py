@@ -36,7 +36,7 @@ def ablate(
     """Time a side without each step, in turns with the whole, and look at what the recipe does then.
 
     Args:
-        side: a recipe at a level.
+        side: a recipe at a setting of the optimiser.
         setting: of it.
         batch_size: samples in a batch.
         seconds: for each variant, roughly.
@@ -46,7 +46,7 @@ def ablate(
     variants, refused = [], {}
     for label, less in without_each(side.source, setting.mode):
         # Without lints: a variant may be foolish, and the recipe itself has been checked.
-        level: Any = side.level
+        level: Any = side.optimize
         pipeline = build(less, setting.mode, level, setting.seed, threads=1, resumes=setting.stored)
         part = replace(side, source=less, dataset=with_pipeline(side.dataset, pipeline, less))
         # Without its last crop or resize a recipe may leave pictures of several sizes, which no batch holds.

@@ -33,7 +33,7 @@ class Feeding:
 
     def step_ms(self, side: Side) -> float | None:
         """Milliseconds a sample that training takes, without loading; None: not asked for."""
-        mine = (one for one in self.training if (one.recipe, one.level) == (side.recipe, side.level))
+        mine = (one for one in self.training if (one.recipe, one.level) == (side.recipe, side.optimize))
         return next((one.step_ms / one.batch_size for one in mine), None)
 
 
@@ -43,7 +43,7 @@ def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | 
     The advice of a sweep knows how long a step takes, and the step is measured again with what is advised.
 
     Args:
-        sides: that are compared. Each recipe is swept at its last level.
+        sides: that are compared. Each recipe is swept at its last setting.
         setting: of them.
         scope: of the sweep, and of each case of the training.
         step: what is trained.
@@ -60,8 +60,8 @@ def feeding(sides: Sequence[Side], setting: Setting, scope: Scope, step: Step | 
     fed = Feeding(None, train([Case(side) for side in sides]))
     if not scope.workers:
         return fed
-    last = {side.recipe: side for side in sides if side.level != STOCK}
-    swept = sweep([Swept(name, side.level, all_of(side, setting)) for name, side in last.items()], scope, advance)
+    last = {side.recipe: side for side in sides if side.optimize != STOCK}
+    swept = sweep([Swept(name, side.optimize, all_of(side, setting)) for name, side in last.items()], scope, advance)
     steps = {name: ms * scope.batch_size for name, side in last.items() if (ms := fed.step_ms(side)) is not None}
     swept = advised(swept, cores=cores(), batch_size=scope.batch_size, step_ms=steps)
     there = [(last[one.recipe], one) for one in swept.advice if one.workers]

@@ -212,7 +212,7 @@ def gate(baseline: Baseline, sides: Sequence[SideRecord], limit: float) -> list[
             found.append(_one(side, then, judged, stock[side.recipe]))
     if not found:
         have = ", ".join(f"{recipe} · {level}" for recipe, level in baseline.sides)
-        raise BenchError(f"{baseline.path}: has none of these recipes and levels; it has {have}")
+        raise BenchError(f"{baseline.path}: has none of these recipes and settings; it has {have}")
     return found
 
 

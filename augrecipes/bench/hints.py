@@ -60,19 +60,19 @@ def quicker(side: Side, setting: Setting, batch_size: int, seconds: float, progr
     """That `fast` wins, with the measured ratio; empty where it does not, or where it has nothing to add.
 
     Args:
-        side: a recipe at the level that it chooses.
+        side: a recipe at the setting that it chooses.
         setting: of it.
         batch_size: samples in a batch.
         seconds: for each of the two, at most.
         progress: called with (rounds done, rounds).
     """
-    if side.level not in ("none", "exact"):
+    if side.optimize not in ("none", "exact"):
         return ""
     pipeline = compiled(side.source, setting, "fast")
     plans = pipeline.compiled.plans.values()
     if not any(_changes(firing) for plan in plans for firing in plan.fired):
         return ""
-    fast = replace(side, level="fast", dataset=with_pipeline(side.dataset, pipeline))
+    fast = replace(side, optimize="fast", dataset=with_pipeline(side.dataset, pipeline))
     works = [work_of(side, batch_size), work_of(fast, batch_size)]
     in_turns(works, 1, 1)
     once = in_turns(works, 1, 1)
@@ -82,7 +82,7 @@ def quicker(side: Side, setting: Setting, batch_size: int, seconds: float, progr
     if not differs(found) or found.low <= 1:
         return ""
     return (
-        f"`optimize: fast` is {found.low:.2f} to {found.high:.2f} times as fast as `{side.level}`; "
+        f"`optimize: fast` is {found.low:.2f} to {found.high:.2f} times as fast as `{side.optimize}`; "
         "augrecipes verify shows what it changes"
     )
 

@@ -42,14 +42,14 @@ class Options:
     """How much is measured.
 
     Attributes:
-        levels: of the optimiser; None: as written, and as each recipe chooses.
+        optimize: settings of the optimiser; None: as written, and as each recipe chooses.
         stock: measure albumentations' own Compose beside each recipe.
         yardsticks: what stock runs, by recipe; else the recipe's own steps.
         cold: read files from a cold page cache, where the system can be asked to.
         samples: of a pass, at most; passes are shorter where time is short.
         batch_size: samples in a batch; None: 8, or all where there are fewer; of bags 1.
         seconds: of each side, roughly; and of each of `workers`, for each recipe.
-        workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last level; empty:
+        workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last setting; empty:
             none.
         sizes: samples of an epoch in the sweep; None: from the data, and from what the time allows.
         train_step: milliseconds a batch, or a model of the user's own, as `augrecipes.bench.step` says; None: no
@@ -57,11 +57,11 @@ class Options:
         device: that the model is on; None: a GPU where there is one.
         effects: look at what the recipes do.
         ablate: leave out each step in turn.
-        undecided: asked with a recipe, its level, and its ratios to stock, of time and of work: whether more rounds
+        undecided: asked with a recipe, its setting, and its ratios to stock, of time and of work: whether more rounds
             are wanted. They are measured up to three times more.
     """
 
-    levels: Sequence[Optimize] | None = None
+    optimize: Sequence[Optimize] | None = None
     stock: bool = False
     yardsticks: Mapping[str, Recipe] = field(default_factory=dict)
     cold: bool = False
@@ -123,7 +123,7 @@ def bench(
     allocator.tune()  # as the loader does, and stock gains as much
     kind = next(iter(loaded.values())).kind
     batch_size = options.batch_size or (1 if facts(kind).tiles else min(_BATCH, options.samples))
-    sides = sides_of(loaded, options.levels, setting, max(options.samples // batch_size, 1) * batch_size)
+    sides = sides_of(loaded, options.optimize, setting, max(options.samples // batch_size, 1) * batch_size)
     clocked = {k: staged(side, setting) for k, side in enumerate(sides)}
     if options.stock:
         first = {side.recipe: side for side in reversed(sides)}
@@ -184,7 +184,7 @@ def _undecided(run: _Run) -> Iterator[bool]:
             yield abs(ratio(run.times.wall[_clocked(run, k)], run.times.wall[k]).middle - 1) > ASTRAY
         beside = _stock_of(run, side)
         if ask is not None and beside is not None:
-            yield ask(side.recipe, side.level, *_ratios(run, k, beside))
+            yield ask(side.recipe, side.optimize, *_ratios(run, k, beside))
 
 
 def _clocked(run: _Run, side: int) -> int:
@@ -194,9 +194,9 @@ def _clocked(run: _Run, side: int) -> int:
 
 def _stock_of(run: _Run, side: Side) -> int | None:
     """The place of the stock beside a side."""
-    if side.level == STOCK:
+    if side.optimize == STOCK:
         return None
-    return next((k for k, one in enumerate(run.sides) if (one.recipe, one.level) == (side.recipe, STOCK)), None)
+    return next((k for k, one in enumerate(run.sides) if (one.recipe, one.optimize) == (side.recipe, STOCK)), None)
 
 
 def _ratios(run: _Run, one: int, other: int) -> tuple[Ratio, Ratio]:
@@ -220,7 +220,7 @@ def _records(run: _Run, fed: Feeding) -> list[SideRecord]:
         found.append(
             SideRecord(
                 recipe=side.recipe,
-                level=side.level,
+                level=side.optimize,
                 ms=ms,
                 mad=1e3 * mad(times.sum(1)) / samples,
                 cpu_ms=cpu_ms,
@@ -250,9 +250,9 @@ def _peak(side: Side, batch_size: int, batches: int) -> float:
 
 
 def _verdicts(run: _Run, *, busy: bool) -> list[Verdict]:
-    """Levels of a recipe against each other and stock; recipes against each other at their last levels."""
+    """Settings of a recipe against each other and stock; recipes against each other at their last settings."""
     found = []
-    last = {side.recipe: k for k, side in enumerate(run.sides) if side.level != STOCK}
+    last = {side.recipe: k for k, side in enumerate(run.sides) if side.optimize != STOCK}
     for one, other in combinations(range(len(run.sides)), 2):
         a, b = run.sides[one], run.sides[other]
         if a.recipe == b.recipe or (last.get(a.recipe) == one and last.get(b.recipe) == other):
@@ -267,7 +267,7 @@ def _verdicts(run: _Run, *, busy: bool) -> list[Verdict]:
 def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord]) -> RecipeRecord:
     options, setting = run.options, run.setting
     left, baked = setting.left_of(recipe)
-    mine = [side for side in run.sides if side.recipe == name and side.level != STOCK]
+    mine = [side for side in run.sides if side.recipe == name and side.optimize != STOCK]
     plain, lacks = albumentations_only(options.yardsticks.get(name, left))
     seen, ablations = None, []
     if options.effects:
@@ -287,7 +287,7 @@ def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord])
         yardstick=to_yaml(replace(plain, file="")),
         baked=baked,
         not_in_stock=lacks,
-        plans={side.level: _explained(side, setting) for side in mine},
+        plans={side.optimize: _explained(side, setting) for side in mine},
         effects=seen,
         ablations=tuple(ablations),
         hints=tuple(hint for hint in _hints(run, mine, records) if hint),
@@ -297,12 +297,12 @@ def _recipe(run: _Run, name: str, recipe: Recipe, records: Sequence[SideRecord])
 def _hints(run: _Run, mine: Sequence[Side], records: Sequence[SideRecord]) -> Iterator[str]:
     """What would make a recipe's samples come faster."""
     side, options = mine[-1], run.options
-    found = next(one for one in records if (one.recipe, one.level) == (side.recipe, side.level))
+    found = next(one for one in records if (one.recipe, one.level) == (side.recipe, side.optimize))
     yield packing(found, side.source, run.setting)
-    if options.levels is None:
+    if options.optimize is None:
         yield quicker(side, run.setting, run.batch_size, options.seconds, lambda d, n: run.advance("trying fast", d, n))
 
 
 def _explained(side: Side, setting: Setting) -> dict[str, Any]:
-    level: Any = side.level
-    return explain(side.source, setting.mode, level).to_json()
+    chosen: Any = side.optimize
+    return explain(side.source, setting.mode, chosen).to_json()

@@ -1,4 +1,4 @@
-"""Sides: what is compared, each a recipe at a level of the optimiser, or stock, over the same samples and draws."""
+"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples and draws."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Side:
 
     Attributes:
         recipe: its name, told apart from others of the same name.
-        level: of the optimiser, or `stock`.
+        optimize: the setting of the optimiser, or `stock`.
         dataset: the samples that are read, in their order.
         source: the recipe itself; of a packed store what is left of it.
         whole: all samples.
     """
 
     recipe: str
-    level: str
+    optimize: str
     dataset: Any
     source: Recipe
     whole: Any
 
     @property
     def name(self) -> str:
-        """Recipe and level."""
-        return f"{self.recipe} · {self.level}"
+        """Recipe and setting."""
+        return f"{self.recipe} · {self.optimize}"
 
     def rewound(self) -> None:
         """Draws of its own begin again."""
@@ -87,14 +87,14 @@ class Setting:
         return open_data(recipe, pipeline.targets, self.data, self.masks)
 
 
-def dataset_of(recipe: Recipe, setting: Setting, level: Optimize | None = None) -> Any:
+def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = None) -> Any:
     """The Dataset that a user would make of the data.
 
     Raises:
         DataError: there is nothing there, or it is not as it should be.
     """
     given = setting.data
-    common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": level}
+    common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": optimize}
     if setting.stored:
         if setting.masks is not None:
             raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
@@ -130,13 +130,13 @@ def spread_out(total: int, wanted: int) -> list[int]:
 
 
 def sides_of(
-    recipes: Mapping[str, Recipe], levels: Sequence[Optimize] | None, setting: Setting, samples: int
+    recipes: Mapping[str, Recipe], optimize: Sequence[Optimize] | None, setting: Setting, samples: int
 ) -> list[Side]:
-    """Every recipe at every level, over the same samples.
+    """Every recipe at every setting, over the same samples.
 
     Args:
         recipes: by the name that they are shown under.
-        levels: None: as written, and as the recipe itself chooses.
+        optimize: None: as written, and as the recipe itself chooses.
         setting: of all of them.
         samples: how many.
 
@@ -153,22 +153,22 @@ def sides_of(
         whole, (left, _) = dataset_of(recipe, setting), setting.left_of(recipe)
         part = whole.subset(np.asarray(spread_out(len(whole), samples), np.int64))
         sides += [
-            Side(name, level, with_pipeline(part, compiled(left, setting, level)), left, whole)
-            for level in levels or dict.fromkeys(("none", recipe.optimize))
+            Side(name, one, with_pipeline(part, compiled(left, setting, one)), left, whole)
+            for one in optimize or dict.fromkeys(("none", recipe.optimize))
         ]
     return sides
 
 
-def compiled(recipe: Recipe, setting: Setting, level: str, threads: int | None = 1) -> Any:
-    """The pipeline of what is left to do, at a level; the tiles of a bag one after another, so that stages add up."""
+def compiled(recipe: Recipe, setting: Setting, optimize: str, threads: int | None = 1) -> Any:
+    """The pipeline of what is left to do; the tiles of a bag one after another, so that stages add up."""
     check(recipe)
-    of: Any = level
+    of: Any = optimize
     return build(recipe, setting.mode, of, setting.seed, threads=threads, resumes=setting.stored)
 
 
 def all_of(side: Side, setting: Setting) -> Any:
     """All of a side's data as a user reads it: the tiles of a bag in a thread for each core, and one in a worker."""
-    return with_pipeline(side.whole, compiled(side.source, setting, side.level, threads=None))
+    return with_pipeline(side.whole, compiled(side.source, setting, side.optimize, threads=None))
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:

@@ -123,7 +123,7 @@ class _Watched(Iterator[Any]):
 
 def staged(side: Side, setting: Setting) -> Staged:
     """A side with a pipeline of its own, whose steps are run by a clock."""
-    pipeline = compiled(side.source, setting, side.level)
+    pipeline = compiled(side.source, setting, side.optimize)
     clock = Clock()
     labels = instrument(pipeline.coming("encoded") if pipeline.reads and _hands_files(side) else pipeline, clock.run)
     return Staged(replace(side, dataset=with_pipeline(side.dataset, pipeline)), labels, clock)

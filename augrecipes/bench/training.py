@@ -203,7 +203,7 @@ class _Course:
         whole = sum(middles.values())
         return Training(
             recipe=self.case.side.recipe,
-            level=self.case.side.level,
+            level=self.case.side.optimize,
             backend=self.case.backend,
             workers=self.case.workers,
             device=self._device.name,

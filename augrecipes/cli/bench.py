@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from augrecipes.bench.record import Bench
     from augrecipes.bench.sides import Setting
 
-_LEVELS = ("none", "exact", "fast")
+_OPTIMIZE = ("none", "exact", "fast")
 _MOST_WORKERS, _MOST_SAMPLES = 256, 10**8
 
 
@@ -116,7 +116,7 @@ def bench(
       augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
-    times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
+    times whole epochs of each recipe at its last setting, in this process, with threads and with processes, and says
     which setting to use.
 
     --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME (model) is an
@@ -136,7 +136,9 @@ def bench(
     """
     section = one_of(mode, ("train", "eval"), "--mode")
     one_of(against, ("stock",), "--against")
-    levels = None if optimize is None else [one_of(word.strip(), _LEVELS, "--optimize") for word in optimize.split(",")]
+    chosen = (
+        None if optimize is None else [one_of(word.strip(), _OPTIMIZE, "--optimize") for word in optimize.split(",")]
+    )
     limit = _share(fail_if_slower)
     counts = () if workers is None else numbers(workers, "--workers", 0, _MOST_WORKERS)
     if sizes is not None and not counts:
@@ -165,7 +167,7 @@ def bench(
     held = None if baseline is None else open_baseline(baseline)
     loaded = _named([load(recipe, overrides=changes, without=without or ()) for recipe in recipes])
     options = Options(
-        levels=None if levels is None else list(dict.fromkeys(levels)),
+        optimize=chosen and list(dict.fromkeys(chosen)),
         stock=against == "stock" or held is not None,
         yardsticks={} if held is None else held.yardsticks,
         cold=cold,

@@ -61,7 +61,7 @@ def diff(
       2  not a valid recipe, or trouble with the data or the picture
     """
     modes = _MODES[one_of(mode, tuple(_MODES), "--mode")]
-    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
     a, b, sources = _given(words, data or [])
     from augrecipes.compat.guard import without_torch
@@ -75,7 +75,7 @@ def diff(
     report = found.to_json()
     if sources is not None:
         picture = _render(
-            first, second, sources, out, mode=modes[0], rows=rows, optimize=level, seed=seed, epoch=epoch, masks=masks
+            first, second, sources, out, mode=modes[0], rows=rows, optimize=chosen, seed=seed, epoch=epoch, masks=masks
         )
         report["picture"] = str(picture)
 

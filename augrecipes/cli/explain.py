@@ -49,7 +49,7 @@ def explain(
     Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or picture that cannot be used.
     """
     section = one_of(mode, ("train", "eval"), "--mode")
-    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
     if image:
         renamed("--image", "--data")
@@ -62,7 +62,7 @@ def explain(
     loaded = load(recipe, overrides=changes, without=without or ())
     from augrecipes.compiler.explain import explain as explain_recipe
 
-    explained = explain_recipe(loaded, section, level, "encoded" if picture is None else "uint8")
+    explained = explain_recipe(loaded, section, chosen, "encoded" if picture is None else "uint8")
     if picture is not None:
         explained = _timed(explained, loaded, picture, masks, seed, seconds)
     report = explained.to_json()

@@ -50,7 +50,7 @@ def preview(
     Exit status: 0 written, 1 a lint error of the recipe, 2 a recipe or data that cannot be used.
     """
     section = one_of(mode, ("train", "eval"), "--mode")
-    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     changes = overrides(set_)
     given = sources(recipe, words, data)
     from augrecipes.preview import preview as render
@@ -60,7 +60,7 @@ def preview(
     with progress("rendering") as advance:
         written = render(
             loaded, given, out, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages,
-            mode=section, optimize=level, masks=masks, progress=advance,
+            mode=section, optimize=chosen, masks=masks, progress=advance,
         )  # fmt: skip
     report = {"recipe": loaded.name, "digest": loaded.digest, "mode": section, "seed": seed, "picture": str(written)}
     answer(report, json_, lambda: say_line(written))

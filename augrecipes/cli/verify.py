@@ -66,7 +66,7 @@ def verify(
     Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
     """
     section = one_of(mode, ("train", "eval"), "--mode")
-    level = one_of(optimize, ("none", "exact", "fast"), "--optimize")
+    chosen = one_of(optimize, ("none", "exact", "fast"), "--optimize")
     dtypes = _DTYPES[one_of(dtype, tuple(_DTYPES), "--dtype")]
     if one_of(format_, ("text", "json"), "--format") == "json":
         renamed("--format json", "--json")
@@ -83,7 +83,7 @@ def verify(
     loaded = load(recipe, overrides=changes, without=without or ())
     with progress("comparing") as advance:
         found = check(
-            loaded, given, mode=section, optimize=level, seed=seed, samples=samples, epochs=epochs, masks=masks,
+            loaded, given, mode=section, optimize=chosen, seed=seed, samples=samples, epochs=epochs, masks=masks,
             dtypes=dtypes, progress=advance,
         )  # fmt: skip
     written = None

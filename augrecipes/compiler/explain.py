@@ -211,32 +211,32 @@ def explain(
     ['join_flips']
     """
     recipe = as_recipe(recipe)
-    level: Optimize = recipe.optimize if optimize is None else optimize
+    chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     check(recipe)
-    planned = plan(recipe, steps, level, arrival)
-    rules = {rule.name: rule for rule in rules_for(recipe.kind, level)}
+    planned = plan(recipe, steps, chosen, arrival)
+    rules = {rule.name: rule for rule in rules_for(recipe.kind, chosen)}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
     flow = flow_of(recipe, arrival)
-    barred = _barred(steps, flow) | _kept(steps, flow) if level == "fast" and not recipe.facts.scales else {}
+    barred = _barred(steps, flow) | _kept(steps, flow) if chosen == "fast" and not recipe.facts.scales else {}
     return Explanation(
         recipe=recipe.name,
         digest=recipe.digest,
         mode=mode,
-        optimize=level,
+        optimize=chosen,
         dtype="float32" if arrival == "float32" else "uint8",
         output=output_line(recipe),
         kernels=described(),
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=tuple(PlannedStep(*_planned(step), () if level == "none" else _twins(step)) for step in planned.steps),
+        plan=tuple(PlannedStep(*_planned(step), () if chosen == "none" else _twins(step)) for step in planned.steps),
         stayed=tuple(
-            Stayed(step.site, barred.get(step.site) or _why(recipe, step, level))
+            Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
             for root in steps
             for step, _ in _walk(root, 0)
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
@@ -298,8 +298,8 @@ def _barred(steps: Steps, flow: Flow) -> dict[str, str]:
     return found
 
 
-def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
-    if level == "none":
+def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
+    if optimize == "none":
         return "optimize: none runs every step as it is"
     if step.name == groups.DEGRADE:
         return "makes a target; the steps inside run as they are"
@@ -313,4 +313,4 @@ def _why(recipe: Recipe, step: Step, level: Optimize) -> str:
     kind = kind_of(step)
     if recipe.facts.scales:
         return _WHY_PAIR.get(kind, _WHY[kind])
-    return _WHY_FAST.get(kind, _WHY[kind]) if level == "fast" else _WHY[kind]
+    return _WHY_FAST.get(kind, _WHY[kind]) if optimize == "fast" else _WHY[kind]

@@ -96,8 +96,8 @@ def measure(
     (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], 'IntoSink(RandomCrop#1 + HorizontalFlip#1)')
     """
     plain, planned = (
-        _TimedPipeline(recipe.compile(mode, level, seed, threads=1), targets)
-        for level in ("none", optimize or recipe.optimize)
+        _TimedPipeline(recipe.compile(mode, one, seed, threads=1), targets)
+        for one in ("none", optimize or recipe.optimize)
     )
     with quiet.held():
         for index in range(_FEWEST_SAMPLES):  # warm-up

@@ -129,9 +129,9 @@ def _landscape(rng: Random, size: Size) -> Field:
     texture = noise(rng, (512, 512), 120, 7, 0.6)
     v, u = 0.42 * height / (up + 0.16) + rng.uniform(0, 512), 0.55 * (x - width / 2) / (up + 0.16) + rng.uniform(0, 512)
     cloud, below = lookup(texture, v, u), lookup(texture, v + 10, u + 6)
-    level = rng.uniform(-0.3, 0.9)
+    start = rng.uniform(-0.3, 0.9)
     bright = np.clip(0.72 + 0.3 * (cloud - below), 0.35, 1.1)[..., None] * (0.35 + 0.65 * sun)
-    picture = over(picture, bright, 0.9 * ramp(cloud, level, level + 1.3) * ramp(up, 0.0, 0.18))
+    picture = over(picture, bright, 0.9 * ramp(cloud, start, start + 1.3) * ramp(up, 0.0, 0.18))
     ridges = int(rng.integers(3, 6))
     for near in np.linspace(0, 1, ridges + 1, dtype=np.float32)[1:]:  # 1 is the nearest
         peaks = np.abs(noise(rng, (1, width), width * rng.uniform(0.3, 0.55), 8, 0.48))

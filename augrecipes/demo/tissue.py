@@ -149,8 +149,8 @@ def _compartments(kind: str, rng: Random, along: Field, across: Field, scale: fl
 
 def _share(field: Field, share: float, soft: float) -> Field:
     """1 in the highest `share` of a field, 0 elsewhere, with soft edges."""
-    level = np.quantile(field, 1 - share) if share else field.max() + soft
-    return ramp(field, level - soft, level + soft)
+    threshold = np.quantile(field, 1 - share) if share else field.max() + soft
+    return ramp(field, threshold - soft, threshold + soft)
 
 
 class _Nucleus(NamedTuple):

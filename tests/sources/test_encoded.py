@@ -152,7 +152,7 @@ def test_restarts_leave_out_what_lies_above() -> None:
     # 7 units a row: intervals of 7 begin every row of them, intervals of 3 every third.
     for restart, top in ((7, 80), (14, 64), (3, 48), (21, 48)):
         data = Jpeg(200, 110, restart=restart).data
-        band = jpeg_part._band(data, read_header(data).layout, jpeg_part.Region(90, 0, 110, 110))
+        band = jpeg_part._band(data, read_header(data).layout, jpeg_part.StoredRegion(90, 0, 110, 110))
         assert band is not None
         assert (band.top, band.height) == (top, 111 - top)
         assert len(band.data) < 0.6 * len(data)

@@ -18,17 +18,17 @@ from augrecipes.sources.formats.header import ImageHeader, UnreadableError, rais
 # saves the level that the program had, the last one out puts it back.
 _lock = threading.Lock()
 _inside = 0
-_level = 0
+_log_level = 0
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """OpenCV's own log (libtiff's messages come through it too) is silent inside the block. Safe with threads."""
-    global _inside, _level  # noqa: PLW0603 (the level is global in OpenCV itself)
+    global _inside, _log_level  # noqa: PLW0603 (the level is global in OpenCV itself)
     log = cv2.utils.logging
     with _lock:
         if _inside == 0:
-            _level = log.setLogLevel(log.LOG_LEVEL_SILENT)
+            _log_level = log.setLogLevel(log.LOG_LEVEL_SILENT)
         _inside += 1
     try:
         yield
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                log.setLogLevel(_level)
+                log.setLogLevel(_log_level)
 
 
 def _after_fork() -> None:
@@ -45,7 +45,7 @@ def _after_fork() -> None:
     _lock = threading.Lock()
     if _inside:
         _inside = 0
-        cv2.utils.logging.setLogLevel(_level)
+        cv2.utils.logging.setLogLevel(_log_level)
 
 
 if hasattr(os, "register_at_fork"):
