@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-enum { ACROSS = 512, DOWN = 16, CHANNELS = 4, TURN = 64 };
+enum { ACROSS = 512, CHANNELS = 4, TURN = 64 };
 enum { LARGE = 1 << 20 }; /* values: 4 MiB of floats stay in no core's own cache */
 
 /* Back to front. */
@@ -40,15 +40,6 @@ static void take_apart(const uint8_t *restrict source, int64_t count, int32_t ch
             for (int32_t c = 0; c < channels; c++)
                 room[c][x] = source[x * pixel + c];
     }
-}
-
-/* A few rows whose pixels lie far apart, as in a transposed picture, read in the order in which they lie. */
-static void take_turned(const uint8_t *restrict source, int64_t across, int64_t down, int32_t channels, int64_t row,
-                        int64_t pixel, uint8_t room[DOWN][CHANNELS][ACROSS]) {
-    for (int64_t x = 0; x < across; x++)
-        for (int64_t y = 0; y < down; y++)
-            for (int32_t c = 0; c < channels; c++)
-                room[y][c][x] = source[y * row + x * pixel + c];
 }
 
 static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, int64_t apart,
@@ -85,31 +76,24 @@ static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t ap
             out[x * apart] = values[x];
 }
 
-/* One picture, some pixels of some rows at a time: taken apart into planes, and each of these scaled, or only copied. */
+/* One picture, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
 static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
                      const float *scale, const float *shift, float *floats, uint8_t *bytes, int64_t down,
                      int64_t across, int64_t apart, int streams) {
-    uint8_t room[DOWN][CHANNELS][ACROSS];
-    int turned = pixel > 16 || pixel < -16;
-    int64_t rows = turned ? DOWN : 1;
-    for (int64_t top = 0; top < height; top += rows)
+    uint8_t room[CHANNELS][ACROSS];
+    for (int64_t y = 0; y < height; y++)
         for (int64_t left = 0; left < width; left += ACROSS) {
-            int64_t some = MIN(ACROSS, width - left), lines = MIN(rows, height - top);
-            const uint8_t *from = picture + top * row + left * pixel;
-            if (turned)
-                take_turned(from, some, lines, channels, row, pixel, room);
-            else
-                take_apart(from, some, channels, pixel, room[0]);
-            for (int64_t y = 0; y < lines; y++)
-                for (int32_t c = 0; c < channels; c++) {
-                    int64_t to = (top + y) * down + left * across + c * apart;
-                    if (floats && streams)
-                        stream_plane(room[y][c], some, scale[c], shift[c], floats + to);
-                    else if (floats)
-                        scale_plane(room[y][c], some, scale[c], shift[c], across, floats + to);
-                    else
-                        copy_plane(room[y][c], some, across, bytes + to);
-                }
+            int64_t some = MIN(ACROSS, width - left);
+            take_apart(picture + y * row + left * pixel, some, channels, pixel, room);
+            for (int32_t c = 0; c < channels; c++) {
+                int64_t to = y * down + left * across + c * apart;
+                if (floats && streams)
+                    stream_plane(room[c], some, scale[c], shift[c], floats + to);
+                else if (floats)
+                    scale_plane(room[c], some, scale[c], shift[c], across, floats + to);
+                else
+                    copy_plane(room[c], some, across, bytes + to);
+            }
         }
 }
 

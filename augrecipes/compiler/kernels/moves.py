@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
@@ -126,6 +126,13 @@ class Moved:
         """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
         x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), *self.shape[:2])
         return Moved(self.base[y_min:y_max, x_min:x_max], self.symmetry)
+
+    def view(self, scratch: Scratch) -> np.ndarray:
+        """The moved array, flips as a view; a transposed one is carried out in `scratch`, because it is slow to read."""
+        base = decoded(self.base)
+        if self.symmetry.transpose:
+            base = Symmetry(transpose=True).apply(base, scratch)
+        return replace(self.symmetry, transpose=False).view(base)
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:
         """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""

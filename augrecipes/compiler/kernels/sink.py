@@ -60,7 +60,7 @@ class Sink:
         """
         copies = held is None or allocate is not np.empty
         if not self._as_it_is and (native := self._natively(image.dtype, image.shape[2])) is not None:
-            view = image.symmetry.view(decoded(image.base)) if isinstance(image, Moved) else image
+            view = image.view(self._scratch) if isinstance(image, Moved) else image
             height, width, channels = view.shape
             chw = self.output.layout == "chw"
             out = allocate((channels, height, width) if chw else view.shape, self._dtype)
