@@ -128,7 +128,7 @@ class Moved:
         return Moved(self.base[y_min:y_max, x_min:x_max], self.symmetry)
 
     def view(self, scratch: Scratch) -> np.ndarray:
-        """The moved array, flips as a view; a transposed one is carried out in `scratch`, because it is slow to read."""
+        """The moved array, flips as a view; transposed in `scratch`, because columns are slow to read."""
         base = decoded(self.base)
         if self.symmetry.transpose:
             base = Symmetry(transpose=True).apply(base, scratch)
