@@ -105,6 +105,7 @@ CAPABILITIES = (
         colour_error=amplify.jitter_error,
         gain=amplify.jittered,
         wide=("hue",),
+        twin="colour_jitter:TWIN",
     ),
     _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
     _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike"),

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from every_class import STEPS
+from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS
+from levels import LEVELS, Spoilt, spoil_first
 
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.kernels import turns, twins
+from augrecipes.compiler.kernels import colour_native, turns, twins
+from augrecipes.compiler.kernels.colour_native import Colours
 from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
@@ -235,3 +237,52 @@ def test_a_twin_that_the_class_has_outgrown_is_left_alone(error: type, monkeypat
     finally:
         monkeypatch.undo()
         twins.same_bits.cache_clear()
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("fused", [False, True])
+def test_every_level_gives_the_same_bits(kernels: Any, fused: bool) -> None:
+    """Of all colours; and where OpenCV takes other steps on another processor."""
+    some = np.arange(0, 1 << 24, 641, dtype=np.uint32)
+    image = np.stack([some >> 16, some >> 8 & 255, some & 255], axis=-1).astype(np.uint8)[None]
+    with using(LEVELS[1]):
+        first = Colours(LEVELS[1])
+    here = Colours(kernels)
+    for one in (first, here):
+        one._fused = one._sums_fused = int(fused)
+    np.testing.assert_array_equal(here.shifted(image, 7, -9, 4), first.shifted(image, 7, -9, 4))
+    np.testing.assert_array_equal(here.saturated(image, 1.37), first.saturated(image, 1.37))
+    assert here.mean_luma(image) == first.mean_luma(image)
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_no_colour_kernel_reads_or_writes_beside_its_arrays(
+    kernels: Any, at_end: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(colour_native.np, "empty_like", lambda array: guarded(np.zeros_like(array), at_end))
+    here = Colours(kernels)
+    for size in [(1, 1), (1, 15), (3, 17), (2, 31), (2, 33), (1, 255), (1, 256), (1, 257), (5, 70), (0, 5)]:
+        image = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+        held = guarded(image, at_end)
+        np.testing.assert_array_equal(here.shifted(held, 7, -9, 4), here.shifted(image, 7, -9, 4))
+        np.testing.assert_array_equal(here.saturated(held, 1.37), here.saturated(image, 1.37))
+        if image.size:
+            assert here.mean_luma(held) == here.mean_luma(image)
+
+
+def test_a_spoilt_kernel_is_not_used() -> None:
+    for kernels in LEVELS[1:]:
+        for step in (step for step in TWINNED if step.name in ("HueSaturationValue", "ColorJitter")):
+            with using(_SpoiltLast(kernels)):  # type: ignore[arg-type]
+                assert twins.quicker(construct(step)) is None
+
+
+class _SpoiltLast:
+    """Kernels whose last argument, their result, is spoilt."""
+
+    def __init__(self, kernels: Any) -> None:
+        self.kernels, self.level = kernels, kernels.level
+
+    def kernel(self, name: str, arguments: str) -> Any:
+        return Spoilt(self.kernels, len(arguments) - 1, spoil_first).kernel(name, arguments)

@@ -1,4 +1,4 @@
-"""Hue, saturation and value shifted: one table for each of the three, between OpenCV's two conversions."""
+"""Hue, saturation and value shifted: in one native pass or, without one, by tables between OpenCV's conversions."""
 
 from __future__ import annotations
 
@@ -8,29 +8,43 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.twins import Case, Twin
+from augrecipes.compiler.kernels.colour_native import colours, takes, turn_of
+from augrecipes.compiler.kernels.twins import Apply, Case, Twin
 
 _LEVELS = np.arange(256, dtype=np.int16)
 
 
-def shift(img: np.ndarray, hue_shift: float, sat_shift: float, val_shift: float, **_: Any) -> np.ndarray | None:
-    """An RGB uint8 image shifted as albumentations does it; None for any other."""
-    if img.dtype != np.uint8 or img.ndim != 3 or img.shape[2] != 3:
-        return None
-    if hue_shift == sat_shift == val_shift == 0:
-        return img
-    hsv = cv2.cvtColor(img, cv2.COLOR_RGB2HSV)
-    cv2.LUT(hsv, tables(hue_shift, sat_shift, val_shift)[None], dst=hsv)
-    return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
+def _make(step: Any) -> Apply:
+    del step
+    native = colours()
+
+    def shift(img: np.ndarray, hue_shift: float, sat_shift: float, val_shift: float, **_: Any) -> np.ndarray | None:
+        if not takes(img):
+            return None
+        if hue_shift == sat_shift == val_shift == 0:
+            return img
+        turn = turn_of(hue_shift)
+        if native is not None and turn is not None:
+            return native.shifted(img, turn, _limited(sat_shift), _limited(val_shift))
+        hsv = cv2.cvtColor(img, cv2.COLOR_RGB2HSV)
+        cv2.LUT(hsv, _tables(hue_shift, sat_shift, val_shift)[None], dst=hsv)
+        return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
+
+    return shift
 
 
-def tables(hue_shift: float, sat_shift: float, val_shift: float) -> np.ndarray:
+def _limited(shift: float) -> int:
+    """As it is added to a level: without its fraction."""
+    return max(-255, min(int(shift), 255))
+
+
+def _tables(hue_shift: float, sat_shift: float, val_shift: float) -> np.ndarray:
     """256×3: what becomes of hue, 0..179, saturation and value."""
     made = np.empty((256, 3), np.uint8)
     made[:, 0] = np.mod(_LEVELS + hue_shift, 180) if hue_shift else _LEVELS
-    made[:, 1] = np.clip(_LEVELS + int(sat_shift), 0, 255)
+    made[:, 1] = np.clip(_LEVELS + _limited(sat_shift), 0, 255)
     made[0, 1] = 0  # what is grey stays grey
-    made[:, 2] = np.clip(_LEVELS + int(val_shift), 0, 255)
+    made[:, 2] = np.clip(_LEVELS + _limited(val_shift), 0, 255)
     return made
 
 
@@ -41,4 +55,4 @@ def _cases(cls: type) -> Iterator[Case]:
             yield step, {"hue_shift": hue, "sat_shift": saturation, "val_shift": value}
 
 
-TWIN = Twin(lambda step: shift, _cases)
+TWIN = Twin(_make, _cases)
