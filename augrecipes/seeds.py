@@ -1,4 +1,4 @@
-"""Hashing integers to integers, in plain Python: the same on every platform and in every version.
+"""Hash integers to integers, in plain Python: the same on every platform and in every version.
 
 The finaliser is that of SplitMix64 (Steele, Lea and Flood, 2014), over arithmetic modulo 2⁶⁴.
 """

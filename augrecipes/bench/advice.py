@@ -130,7 +130,7 @@ def _for_training(tried: Sequence[Point], batch_size: int, step_ms: float, cores
 
 
 def _quickest(tried: Sequence[Point]) -> list[Point]:
-    """Those that are not clearly slower than the quickest: not by enough to matter, or only within the spread."""
+    """The settings that are not clearly slower than the quickest: by too little to matter, or within the spread."""
     best = min(tried, key=lambda point: point.seconds)
     return [point for point in tried if not _slower(point, best)]
 

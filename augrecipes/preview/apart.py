@@ -1,4 +1,4 @@
-"""Two pictures apart: their difference, amplified until it shows."""
+"""The difference of two pictures, amplified until it shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sheets as files."""
+"""Write a sheet to a file, and check beforehand that it can be written."""
 
 from __future__ import annotations
 

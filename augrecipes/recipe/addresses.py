@@ -56,11 +56,11 @@ class Steps:
                     self._ids.setdefault(step.id, []).append(step)
 
     def of(self, section: str) -> list[FoundStep]:
-        """Those of one section."""
+        """The steps of one section."""
         return self._of[section]
 
     def named(self, section: str, name: str) -> list[FoundStep]:
-        """Those of one section that are called `name`, in order: the ordinal is the place, from 1."""
+        """The steps of one section that are called `name`, in order: the ordinal is the place, from 1."""
         return self._named.get((section, name), [])
 
     def with_id(self, label: str, section: str | None = None) -> FoundStep | None:

@@ -1,4 +1,4 @@
-"""What of a file has no place in one picture of 8 bits, and whether it may be left out.
+"""What is lost of a file in one picture of 8 bits (depth, further frames), and whether that is allowed.
 
 Samples of 9 to 16 bits keep their upper eight, and of several pages or frames the first is read; either changes what a
 model sees (12 bits in a file of 16 come out nearly black). So both are errors, unless they are asked for: by the

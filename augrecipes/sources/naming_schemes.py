@@ -50,7 +50,7 @@ class TargetFiles:
         return [scene for scene, _ in self._read.get(file, ())] or [file.stem]
 
     def fitting(self, file: Named) -> list[str]:
-        """Those under a decoration that this target may have."""
+        """The files with a decoration that this target may have."""
         return [scene for scene, how in self._read[file] if how.fits(self.ratio, self.role)]
 
     def odd_scale(self, file: Named) -> Fraction | None:

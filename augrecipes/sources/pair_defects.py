@@ -1,4 +1,4 @@
-"""What is wrong with files, as data."""
+"""Defects: a record of what is wrong with files of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a decoder gave to what callers are promised: dtype, channels, turn, ownership."""
+"""Turn what a decoder gave into the array that callers are promised: dtype, channels, orientation, ownership."""
 
 from __future__ import annotations
 

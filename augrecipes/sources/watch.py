@@ -1,4 +1,4 @@
-"""Someone may watch the stages of reading a picture: how long its bytes take, and how long their decoding."""
+"""Timers of reading a picture: a function that is called when its bytes are read, and when they are decoded."""
 
 from __future__ import annotations
 

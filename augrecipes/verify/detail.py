@@ -38,7 +38,7 @@ class Wave:
     allowed: float
 
     def picture(self, height: int, width: int) -> F32:
-        """It on a source, H×W."""
+        """The wave on a source, H×W."""
         y, x = np.arange(height)[:, None], np.arange(width)
         return (0.5 + 0.4 * np.cos(2 * np.pi * (self.x * x + self.y * y))).astype(np.float32)
 

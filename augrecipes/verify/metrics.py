@@ -1,4 +1,4 @@
-"""Figures: what was measured over all samples, what is allowed, and where the worst samples are."""
+"""Metrics: what was measured over all samples, what is allowed, and where the worst samples are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two pipelines that are compared, and refusals of the one told from those of the other."""
+"""Compile the two pipelines that are compared, and say which of them refuses a sample."""
 
 from __future__ import annotations
 

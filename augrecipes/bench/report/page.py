@@ -95,7 +95,7 @@ def _style() -> str:
 
 
 def _verdicts(report: Report) -> dict[str, list[Report]]:
-    """Those between recipes, and folded those between levels of one; where there are no others they are not folded."""
+    """Verdicts between recipes, and folded those between settings of one, unless there are no others."""
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
     between = [one for one in report["verdicts"] if owner[one["one"]] != owner[one["other"]]]
     within = [one for one in report["verdicts"] if one not in between]

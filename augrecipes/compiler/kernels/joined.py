@@ -1,4 +1,4 @@
-"""Joined: several steps as one. Each draws and gates itself under its own key; the effects are carried out together."""
+"""Several steps as one kernel. Each draws and gates itself under its own key; the effects are carried out together."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Standalone(Compose):
         return f"<{type(self).__name__} {what}: {', '.join(step.site for step in self._written) or 'no steps'}>"
 
     def indented_repr(self, indent: int = 0) -> str:
-        """The same."""
+        """As `repr`; `indent` changes nothing."""
         return repr(self)
 
     @property

@@ -53,7 +53,7 @@ class Scene:
         return Moved(array) if isinstance(array, Undecoded) else array
 
     def present(self, names: tuple[str, ...]) -> list[str]:
-        """Those of `names` that are there, the coarsest first, and by name where they are of one scale."""
+        """The targets of `names` that are there, the coarsest first, and by name where they are of one scale."""
         return sorted((name for name in names if name in self.arrays), key=lambda name: (self.units[name], name))
 
     def shape(self) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from augrecipes.seeds import mix
 
 
 class Readers:
-    """Those who read the passes of a loader, as its `Choice` says.
+    """The readers of a loader's passes: this thread, threads or processes, as its `Choice` says.
 
     Args:
         choice: which backend, with how many workers.

@@ -34,7 +34,7 @@ class Listener(Protocol):
         """There are no more."""
 
     def broken(self) -> None:
-        """It has ended in an error."""
+        """The pass has ended in an error."""
 
 
 class Pass(Iterator[Any]):

@@ -1,4 +1,4 @@
-"""A table looks up fewer pixels after a crop than before it."""
+"""Rule `crop_first`: pointwise steps run after a crop, where they have fewer pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step that cannot act costs nothing once it is gone."""
+"""Rule `drop_noops`: steps that cannot act are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sink reads every pixel anyway: let it read them cropped and flipped."""
+"""Rule `fold_sink`: the sink, which reads every pixel anyway, does the last crops and flips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A crop of a crop is one crop."""
+"""Rule `join_crops`: a crop of a crop is one crop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flips, quarter turns and transpositions compose to one of eight moves."""
+"""Rule `join_flips`: flips, quarter turns and transpositions in a row are one of eight moves."""
 
 from __future__ import annotations
 

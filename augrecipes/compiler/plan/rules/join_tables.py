@@ -1,4 +1,4 @@
-"""A table of a table is one table."""
+"""Rule `join_tables`: lookup tables in a row are one table."""
 
 from __future__ import annotations
 
