@@ -35,9 +35,9 @@ class Rows:
         found[1:] = [[row], [pixel]]
         return found
 
-    def copy(self, start: int, stop: int, into: np.ndarray) -> None:
+    def copy(self, start: int, stop: int, out: np.ndarray) -> None:
         """Pictures `start` to `stop`, side by side."""
-        np.take(self.block, self.items[start:stop], axis=0, out=into, mode="clip")  # else numpy fills a copy first
+        np.take(self.block, self.items[start:stop], axis=0, out=out, mode="clip")  # else numpy fills a copy first
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Views:
             return None
         return np.array([(array.ctypes.data, *array.strides[:2]) for array in self.arrays], np.int64).T.copy()
 
-    def copy(self, start: int, stop: int, into: np.ndarray) -> None:
+    def copy(self, start: int, stop: int, out: np.ndarray) -> None:
         """Pictures `start` to `stop`, side by side."""
-        for row, array in zip(into, self.arrays[start:stop], strict=True):
+        for row, array in zip(out, self.arrays[start:stop], strict=True):
             row[...] = array
