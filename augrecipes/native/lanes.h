@@ -130,6 +130,8 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
         bytes = _mm512_permutexvar_epi32(three, _mm512_shuffle_epi8(bytes, close));
     } else if (channels == 1)
         bytes = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(bytes));
+    else if (channels == 2)
+        bytes = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(bytes));
     uint64_t all = channels * count == 64 ? ~0ULL : (1ULL << channels * count) - 1;
     _mm512_mask_storeu_epi8(to, all, bytes);
 #else

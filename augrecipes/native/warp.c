@@ -190,6 +190,32 @@ static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t
     }
 }
 
+/* The same where the pixel next to each place is taken as it is; pixels of 1 to 4 bytes. */
+static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t width, int64_t body, int bytes,
+                            uint8_t *to) {
+    for (int64_t x = 0, count; x < width; x += count) {
+        Floats u, v;
+        Words made;
+        count = MIN(LANES, (x < body ? body : width) - x);
+        find(p, x, y, count, x < body, &u, &v);
+        Ints ix = nearest(u), iy = nearest(v);
+        Ints outside = (Ints)((Words)ix >= (uint32_t)s->columns) | (Ints)((Words)iy >= (uint32_t)s->rows);
+        Ints far = (ix < 1 - s->columns) | (ix > 2 * s->columns - 2) | (iy < 1 - s->rows) | (iy > 2 * s->rows - 2);
+        int simple = s->border == CONSTANT || s->border == REPLICATE;
+        if (s->end < 4 || (!simple && any(far)))
+            for (int64_t i = 0; i < LANES; i++)
+                made[i] = pixel(s, ix[MIN(i, count - 1)], iy[MIN(i, count - 1)], bytes);
+        else if (!any(outside))
+            made = words_at(s, ix, iy, bytes);
+        else {
+            made = words_at(s, fold_near(ix, s->columns, s->border), fold_near(iy, s->rows, s->border), bytes);
+            if (s->border == CONSTANT)
+                made = (made & ~(Words)outside) | (s->fill & (Words)outside);
+        }
+        store_pixels(made, count, bytes, to + x * bytes);
+    }
+}
+
 /* Whether a map names a place that is no number, or too far away. */
 static int strays(const float *map, int64_t rows, int64_t columns, int64_t down, int64_t across) {
     int found = 0;
@@ -228,13 +254,15 @@ static void bring_near(const Source *s, const double box[4], int64_t channels, i
     }
 }
 
-/* source:  rows x columns x channels of uint8, channels 1, 3 or 4; step: bytes from row to row
+/* source:  rows x columns pixels of 1 to 4 bytes, which are channels of uint8, and not 2, where `linear`; step: bytes
+            from row to row
+   linear:  between four pixels; otherwise the one that is next
    kind:    AFFINE and PERSPECTIVE: matrix, 3 x 3, from result to source; MAPS: map_x and map_y, with strides in floats
    border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
    body:    columns before those in which OpenCV finds places one by one
    target:  height x width x channels; step_to: bytes from row to row */
-KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t kind,
-             const double *matrix, const float *map_x, int64_t x_down, int64_t x_across, const float *map_y,
+KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t linear,
+             int32_t kind, const double *matrix, const float *map_x, int64_t x_down, int64_t x_across, const float *map_y,
              int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
              int64_t height, int64_t width, int64_t step_to) {
     if (!FUSES || rows < 1 || columns < 1 || rows > FAR || columns > FAR || step < columns * channels ||
@@ -253,12 +281,16 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     bring_near(&s, box, channels, height * width);
     for (int64_t y = 0; y < height; y++) {
         uint8_t *to = target + y * step_to;
-        if (channels == 3)
-            warp_row(&s, &p, y, width, body, 3, to);
-        else if (channels == 4)
-            warp_row(&s, &p, y, width, body, 4, to);
-        else
-            warp_row(&s, &p, y, width, body, 1, to);
+        switch (linear * 8 + channels) {
+        case 1: pick_row(&s, &p, y, width, body, 1, to); break;
+        case 2: pick_row(&s, &p, y, width, body, 2, to); break;
+        case 3: pick_row(&s, &p, y, width, body, 3, to); break;
+        case 4: pick_row(&s, &p, y, width, body, 4, to); break;
+        case 8 + 1: warp_row(&s, &p, y, width, body, 1, to); break;
+        case 8 + 3: warp_row(&s, &p, y, width, body, 3, to); break;
+        case 8 + 4: warp_row(&s, &p, y, width, body, 4, to); break;
+        default: return REFUSED;
+        }
     }
     return DONE;
 }

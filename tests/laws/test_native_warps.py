@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import albumentations.augmentations.geometric.functional as geometric
@@ -19,7 +20,7 @@ from augrecipes.native.library import Library
 
 KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
-NATIVE = [k for k in LEVELS if k is not None and warp_native._body(k.level, "maps", NativeWarp(k))]
+NATIVE = [k for k in LEVELS if k is not None and warp_native._body(k.level, "maps", True, NativeWarp(k))]
 SIDES = st.integers(1, 70)
 FILLS = st.one_of(
     st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)
@@ -54,7 +55,16 @@ def maps_of(seed: int, source: tuple[int, int], size: tuple[int, int], wild: flo
     )
 
 
-def check(native: NativeWarp, image: np.ndarray, size: tuple[int, int], kind: str, border: int, fill: Any, seed: int):
+def check(
+    native: NativeWarp,
+    image: np.ndarray,
+    size: tuple[int, int],
+    kind: str,
+    border: int,
+    fill: Any,
+    seed: int,
+    sampling: int = cv2.INTER_LINEAR,
+) -> bool:
     """Holds the three functions to albumentations' own; says whether the kernel did the work."""
     before, worked = image.copy(), []
     sampled = native.sampled
@@ -67,13 +77,13 @@ def check(native: NativeWarp, image: np.ndarray, size: tuple[int, int], kind: st
     height, width = image.shape[:2]
     matrix = forward_matrix(seed, height, width, 0.0 if kind == "affine" else 2e-3)
     if kind == "affine":
-        given: Any = (image, matrix, cv2.INTER_LINEAR, fill, border, size)
+        given: Any = (image, matrix, sampling, fill, border, size)
         found, expected = native.warp_affine(*given), geometric.warp_affine(*given)
     elif kind == "perspective":
-        given = (image, matrix, size[1], size[0], fill, border, bool(seed % 2), cv2.INTER_LINEAR)
+        given = (image, matrix, size[1], size[0], fill, border, bool(seed % 2), sampling)
         found, expected = native.perspective(*given), geometric.perspective(*given)
     else:
-        given = (image, *maps_of(seed, (height, width), size, seed % 4), cv2.INTER_LINEAR, border, fill)
+        given = (image, *maps_of(seed, (height, width), size, seed % 4), sampling, border, fill)
         found, expected = native.remap(*given), geometric.remap(*given)
     del native.sampled  # type: ignore[attr-defined]
     np.testing.assert_array_equal(found, expected)
@@ -87,20 +97,27 @@ def check(native: NativeWarp, image: np.ndarray, size: tuple[int, int], kind: st
 @given(
     st.sampled_from(NATIVE or [None]), SIDES, SIDES, SIDES, SIDES, st.sampled_from([1, 2, 3, 4, 5]),
     st.sampled_from(KINDS), st.integers(0, 4), FILLS, st.integers(0, 2**32), st.sampled_from(["whole", "rows apart"]),
+    st.sampled_from([cv2.INTER_NEAREST, cv2.INTER_LINEAR]), st.sampled_from(["uint8", "uint16", "int16", "float32"]),
 )  # fmt: skip
 def test_the_bits_are_those_of_opencv(
     kernels: Library, h: int, w: int, height: int, width: int, channels: int, kind: str, border: int, fill: Any,
-    seed: int, lies: str,
+    seed: int, lies: str, sampling: int, dtype: str,
 ) -> None:  # fmt: skip
     image = picture(h, w, channels, seed, lies)
-    check(NativeWarp(kernels), image, (height, width), kind, border, fill, seed)
+    if dtype != "uint8":
+        image = image.astype(dtype)
+    check(NativeWarp(kernels), image, (height, width), kind, border, fill, seed, sampling)
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kernel_does_the_work(kernels: Library, kind: str) -> None:
     for channels in (1, 3, 4):
-        assert check(NativeWarp(kernels), picture(70, 60, channels, 1), (50, 41), kind, 4, 0, 1)
+        for sampling in (cv2.INTER_NEAREST, cv2.INTER_LINEAR):
+            assert check(NativeWarp(kernels), picture(70, 60, channels, 1), (50, 41), kind, 4, 0, 1, sampling)
+    for dtype in ("uint16", "float32"):
+        labels = picture(70, 60, 1, 1).astype(dtype)
+        assert check(NativeWarp(kernels), labels, (50, 41), kind, 0, 7.0, 1, cv2.INTER_NEAREST)
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
@@ -108,7 +125,8 @@ def test_large_and_long_pictures(kernels: Library) -> None:
     native = NativeWarp(kernels)
     for shape, size in (((3, 16384, 3), (4, 16400)), ((16384, 2, 1), (16390, 3)), ((700, 900, 3), (640, 1000))):
         for kind in KINDS:
-            check(native, picture(*shape, 5), size, kind, 4, 7, 5)
+            for sampling in (cv2.INTER_NEAREST, cv2.INTER_LINEAR):
+                check(native, picture(*shape, 5), size, kind, 4, 7, 5, sampling)
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
@@ -134,14 +152,13 @@ def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: fl
 def test_nothing_is_read_beside_the_picture_or_its_maps(kernels: Library, at_end: bool) -> None:
     native = NativeWarp(kernels)
     for h, w in [(1, 1), (1, 2), (2, 1), (1, 7), (3, 3), (5, 64), (33, 17), (70, 70)]:
-        for channels in (1, 3, 4):
+        for channels, sampling, border in product((1, 3, 4), (0, 1), range(5)):
             image = guarded(picture(h, w, channels, h), at_end)
-            for border in range(5):
-                for kind in KINDS:
-                    size = (h + 3, w + 5)
-                    back = np.linalg.inv(forward_matrix(h + w, h, w, 1e-4 if kind == "perspective" else 0))
-                    maps = [guarded(m, at_end) for m in maps_of(border, (h, w), size, 1)] if kind == "maps" else ()
-                    native.sampled(kind, image, 1, border, 9, size, back.ravel().tolist(), maps)  # type: ignore[arg-type]
+            for kind in KINDS:
+                size = (h + 3, w + 5)
+                back = np.linalg.inv(forward_matrix(h + w, h, w, 1e-4 if kind == "perspective" else 0))
+                maps = [guarded(m, at_end) for m in maps_of(border, (h, w), size, 1)] if kind == "maps" else ()
+                native.sampled(kind, image, sampling, border, 9, size, back.ravel().tolist(), maps)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
@@ -149,16 +166,16 @@ def test_nothing_is_read_beside_the_picture_or_its_maps(kernels: Library, at_end
 def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library, kind: str) -> None:
     for spoil in (spoil_first, spoil_last):
         with pytest.raises(AssertionError):
-            check(NativeWarp(Spoilt(kernels, 16, spoil)), picture(40, 40, 3, 2), (40, 40), kind, 4, 0, 2)  # type: ignore[arg-type]
+            check(NativeWarp(Spoilt(kernels, 17, spoil)), picture(40, 40, 3, 2), (40, 40), kind, 4, 0, 2)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
 def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
-    for kind in KINDS:
-        assert warp_native.agrees(kind, 16, NativeWarp(kernels))
-        assert not warp_native.agrees(kind, 16, NativeWarp(Spoilt(kernels, 16, spoil_last)))  # type: ignore[arg-type]
+    for kind, linear in product(KINDS, (False, True)):
+        assert warp_native.agrees(kind, linear, 16, NativeWarp(kernels))
+        assert not warp_native.agrees(kind, linear, 16, NativeWarp(Spoilt(kernels, 17, spoil_last)))  # type: ignore[arg-type]
     for kind in KINDS[:2]:  # places of a row's last pixels are found in another order
-        assert not warp_native.agrees(kind, 1, NativeWarp(kernels))
+        assert not warp_native.agrees(kind, True, 1, NativeWarp(kernels))
 
 
 def test_no_kernel_no_work() -> None:

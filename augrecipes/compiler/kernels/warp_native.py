@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import Any, Literal
 
 import cv2
@@ -15,12 +16,13 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.library import Library, library
-from augrecipes.ops.warps import LINEAR
+from augrecipes.ops.warps import LINEAR, NEAREST
 
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
-_ARGUMENTS = "plllii" + "p" + "pll" * 2 + "iil" + "plll"
-_CHANNELS = (1, 3, 4)
+_ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plll"
+# Interpolation, dtype and channels of pictures that the kernel takes.
+_SORTS = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
 _VECTORS = (16, 8, 4)  # pixels that OpenCV's vectors may hold
 _NO_MAP = (0, 0, 0)
 _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -123,29 +125,25 @@ class NativeWarp:
             body: pixels that OpenCV takes at once, where that is known.
             out: memory for the result, its rows side by side.
         """
-        channels, word = _channels(image), 0
-        beside = image.strides[1] == channels and (image.ndim == 2 or image.strides[2] == 1)
-        if interpolation != LINEAR or image.dtype != np.uint8 or channels not in _CHANNELS or not beside:
+        sort = interpolation, image.dtype.char, _channels(image)
+        size_of, word = sort[2] * image.itemsize, 0
+        beside = image.strides[1] == size_of and (image.ndim == 2 or image.strides[2] == image.itemsize)
+        if sort not in _SORTS or not beside:
             return None
-        if border == cv2.BORDER_CONSTANT:
-            found = _as_word(fill)
-            if found is None:
-                return None
-            word = found
-        if body is None:
-            body = _body(self._kernels.level, kind, self)
-            if not body:
-                return None
+        if border == cv2.BORDER_CONSTANT and (word := _as_word(fill, image.dtype)) < 0:
+            return None
+        if body is None and not (body := _body(self._kernels.level, kind, interpolation == LINEAR, self)):
+            return None
         height, width = int(size[0]), int(size[1])
         if out is None:
-            out = np.empty((height, width, *image.shape[2:]), np.uint8)
+            out = np.empty((height, width, *image.shape[2:]), image.dtype)
         places = [_NO_MAP, _NO_MAP]
         if maps:
             places = [(m.ctypes.data, m.strides[0] // 4, m.strides[1] // 4) for m in maps]
         done = self._kernel(
-            image.ctypes.data, *image.shape[:2], image.strides[0], channels, _NUMBERS[kind], _Nine(*matrix),
-            *places[0], *places[1], border, word, width // body * body,
-            out.ctypes.data, height, width, width * channels,
+            image.ctypes.data, *image.shape[:2], image.strides[0], size_of, interpolation == LINEAR,
+            _NUMBERS[kind], _Nine(*matrix), *places[0], *places[1], border, word, width // body * body,
+            out.ctypes.data, height, width, width * size_of,
         )  # fmt: skip
         return out if done == 0 else None
 
@@ -180,12 +178,15 @@ def _channels(image: np.ndarray) -> int:
     return image.shape[2] if image.ndim == 3 else 1
 
 
-def _as_word(fill: Any) -> int | None:
-    """What OpenCV makes of a border's value on uint8, a byte for each channel; None: that is for it to say."""
+def _as_word(fill: Any, dtype: np.dtype[Any]) -> int:
+    """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
     values = fill if isinstance(fill, tuple | list) else [fill]
-    if len(values) > 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
-        return None
-    return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))
+    if not 0 < len(values) <= 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):
+        return -1
+    if dtype == np.uint8:
+        return sum(min(max(round(v), 0), 255) << 8 * c for c, v in enumerate(values))
+    first: float = values[0]
+    return min(max(round(first), 0), 65535) if dtype == np.uint16 else int(np.float32(first).view(np.uint32))
 
 
 def _inverse(values: list[float]) -> tuple[float, ...]:
@@ -197,43 +198,44 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
     return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
 
 
-def _body(level: str, kind: Kind, native: NativeWarp) -> int:
+def _body(level: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
     """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
-    known = _BODIES.get((level, kind))
+    known = _BODIES.get((level, kind, linear))
     if known is None:
-        known = next((n for n in _VECTORS if agrees(kind, n, native)), 0)
-        _BODIES[level, kind] = known
+        known = next((n for n in _VECTORS if agrees(kind, linear, n, native)), 0)
+        _BODIES[level, kind, linear] = known
     return known
 
 
-_BODIES: dict[tuple[str, Kind], int] = {}
+_BODIES: dict[tuple[str, Kind, bool], int] = {}
 
 
-def agrees(kind: Kind, body: int, native: NativeWarp) -> bool:
+def agrees(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
     """Whether the kernel gives OpenCV's bits on pictures of black and white noise, with every border and turned."""
-    for number, (image, size) in enumerate(_pictures()):
-        for border in range(5):
-            turn = 0.7 * number + border
-            matrix: Any = _EYE
-            maps: Any = ()
-            made: Any
-            c, s, (h, w) = np.cos(turn) * 0.8, np.sin(turn) * 0.8, image.shape[:2]
-            forward = np.array([[c, s, 0.4 * w - c * w / 2], [-s, c, 0.6 * h - s * h / 3], [1e-3, -2e-3, 1.0]])
-            dsize, fill = size[::-1], (250, 3, 99, 200)
-            if kind == "affine":
-                forward[2] = 0, 0, 1
-                made = cv2.warpAffine(image, forward[:2], dsize, borderMode=border, borderValue=fill)
-                matrix = _inverse(forward.ravel().tolist())
-            elif kind == "perspective":
-                made = cv2.warpPerspective(image, forward, dsize, borderMode=border, borderValue=fill)
-                matrix = tuple(cv2.invert(forward)[1].ravel().tolist())
-            else:
-                y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
-                maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
-                made = cv2.remap(image, maps[0], maps[1], cv2.INTER_LINEAR, borderMode=border, borderValue=fill)
-            own = native.sampled(kind, image, LINEAR, border, fill, size, matrix, maps, body)
-            if own is None or not np.array_equal(own, made.reshape(own.shape)):
-                return False
+    sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
+    pictures = [(image, size) for image, size in _pictures() if (sampling, image.dtype.char, image.shape[2]) in _SORTS]
+    for (number, (image, size)), border in product(enumerate(pictures), range(5)):
+        turn = 0.7 * number + border
+        matrix: Any = _EYE
+        maps: Any = ()
+        made: Any
+        c, s, (h, w) = np.cos(turn) * 0.8, np.sin(turn) * 0.8, image.shape[:2]
+        forward = np.array([[c, s, 0.4 * w - c * w / 2], [-s, c, 0.6 * h - s * h / 3], [1e-3, -2e-3, 1.0]])
+        how: Any = {"borderMode": border, "borderValue": fill}
+        if kind == "affine":
+            forward[2] = 0, 0, 1
+            made = cv2.warpAffine(image, forward[:2], size[::-1], flags=sampling, **how)
+            matrix = _inverse(forward.ravel().tolist())
+        elif kind == "perspective":
+            made = cv2.warpPerspective(image, forward, size[::-1], flags=sampling, **how)
+            matrix = cv2.invert(forward)[1].ravel().tolist()
+        else:
+            y, x = np.mgrid[: size[0], : size[1]].astype(np.float32)
+            maps = (np.float32(c) * x + np.float32(s) * y, np.float32(c) * y - np.float32(s) * x)
+            made = cv2.remap(image, maps[0], maps[1], sampling, **how)
+        own = native.sampled(kind, image, sampling, border, fill, size, matrix, maps, body)
+        if own is None or not np.array_equal(own, made.reshape(own.shape)):
+            return False
     return True
 
 
@@ -241,5 +243,12 @@ def agrees(kind: Kind, body: int, native: NativeWarp) -> bool:
 def _pictures() -> list[tuple[np.ndarray, tuple[int, int]]]:
     """Pictures, and sizes of results, of which few fill OpenCV's vectors."""
     random = np.random.default_rng(0)
-    shapes = [((61, 47, 3), (53, 77)), ((40, 90, 1), (90, 31)), ((33, 50, 4), (47, 64)), ((150, 140, 3), (160, 175))]
-    return [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in shapes]
+    shapes: Any = (
+        ((61, 47, 3), (53, 77)),
+        ((40, 90, 1), (90, 31)),
+        ((33, 50, 4), (47, 64)),
+        ((150, 140, 3), (160, 175)),
+    )
+    made = [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in shapes]
+    image, size = made[1]
+    return [*made, (image.astype(np.uint16) * np.uint16(257), size), (image.astype(np.float32), size)]
