@@ -44,6 +44,7 @@ LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
     ("GridElasticDeform", "num_grid_xy"): (1, 100),
     ("Morphological", "scale"): (1, 1000),
     ("Pad", "padding"): (0, LARGEST),
+    ("PixelDropout", "drop_value"): (0, 255),
     ("PiecewiseAffine", "nb_cols"): (2, 100),
     ("PiecewiseAffine", "nb_rows"): (2, 100),
     ("RandomGravel", "number_of_patches"): (1, 1000),

@@ -231,6 +231,14 @@ def _shift_scale_rotate(a: Mapping[str, Any]) -> Fault:
     return None
 
 
+def _random_sized_crop(a: Mapping[str, Any]) -> Fault:
+    # Stricter: windows without a column fail on the image that draws them.
+    least = _pair(a["min_max_height"], 1)[0]
+    if int(least * a["w2h_ratio"]) >= 1:
+        return None
+    return "w2h_ratio", f"windows of {least} rows have no column, got {a['w2h_ratio']}; width is height × w2h_ratio"
+
+
 def _spatter(a: Mapping[str, Any]) -> Fault:
     color = a["color"]
     return None if color is None or len(color) == 3 else ("color", f"must be three numbers (RGB), got {len(color)}")
@@ -285,6 +293,7 @@ RULES: dict[str, ArgumentRule] = {
     "RandomGravel": _region("gravel_roi"),
     "RandomScale": _random_scale,
     "RandomShadow": _region("shadow_roi"),
+    "RandomSizedCrop": _random_sized_crop,
     "RandomSunFlare": _region("flare_roi"),
     "RingingOvershoot": _odd_kernel,
     "SafeRotate": _safe_rotate,
@@ -300,6 +309,6 @@ RULES: dict[str, ArgumentRule] = {
 STRICTER = frozenset(
     {
         *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
-        *("RandomShadow", "SmallestMaxSize"),
+        *("RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
     }
 )
