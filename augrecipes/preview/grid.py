@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from augrecipes import kinds
 from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.errors import DataError
+from augrecipes.preview.rows import Asked
 from augrecipes.preview.save import checked_path, save_sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
@@ -98,9 +98,7 @@ def sample_grid(
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
     sheets = kinds.part(recipe.kind, "sheet")
-    asked: dict[str, Any] = {
-        "rows": rows, "columns": columns or sheets.COLUMNS, "seed": seed, "epoch": epoch, "stages": stages,
-        "compiled": {"mode": mode, "optimize": optimize}, "progress": progress,
-    }  # fmt: skip
-    made: NDArray[np.uint8] = sheets.sheet(recipe, data, masks=masks, **asked)
+    compiled = {"mode": mode, "optimize": optimize}
+    asked = Asked(data, rows, columns or sheets.COLUMNS, seed, epoch, stages, compiled, masks, progress)
+    made: NDArray[np.uint8] = sheets.sheet(recipe, asked)
     return made

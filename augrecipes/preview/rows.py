@@ -1,13 +1,14 @@
-"""What the three kinds of sheet share: which sources are shown, which files are left out, and what made the sheet."""
+"""What the sheets of all kinds share: which sources are shown, which files are left out, and what made the sheet."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.reading.listing import Data, StrPath
 from augrecipes.data.reading.sample import least_shown
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
@@ -20,6 +21,33 @@ T = TypeVar("T")
 
 _SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
 _LISTED = 6  # files that the foot of a sheet names
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a sheet is to show.
+
+    Attributes:
+        data: the files, as `augrecipes.preview` takes them.
+        rows: samples.
+        columns: draws of each, or tiles.
+        seed: of the draws.
+        epoch: of the first draw.
+        stages: one draw, after every step, instead.
+        compiled: `mode` and `optimize`.
+        masks: a folder of masks.
+        progress: called with (rows done, rows in all).
+    """
+
+    data: Data
+    rows: int
+    columns: int
+    seed: int
+    epoch: int
+    stages: bool
+    compiled: Mapping[str, Any]
+    masks: StrPath | None = None
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +124,10 @@ def draws(pipeline: Pipeline) -> bool:
     return pipeline.mode == "train" or any(random_in_eval.check(pipeline.recipe))
 
 
-def how_often(pipeline: Pipeline, train: str) -> str:
-    """How often draws are made: `train` in training."""
-    if pipeline.mode == "train":
-        return train
-    return "one draw an epoch" if draws(pipeline) else "the same in every epoch"
-
-
-def facts(pipeline: Pipeline, seed: int, draws: str, output: str) -> str:
-    """The line that says what made the sheet."""
+def made_by(pipeline: Pipeline, asked: Asked, train: str, output: str) -> str:
+    """The line that says what made the sheet; `train`: how often draws are made in training."""
     recipe = pipeline.recipe
-    made = f"digest {recipe.digest[:8]}", f"seed {seed}", f"{pipeline.mode}", f"optimize {pipeline.optimize}"
-    return " · ".join((*made, draws, f"output {output}"))
+    made = f"digest {recipe.digest[:8]}", f"seed {asked.seed}", f"{pipeline.mode}", f"optimize {pipeline.optimize}"
+    often = train if pipeline.mode == "train" else "one draw an epoch" if draws(pipeline) else "the same in every epoch"
+    when = f"after each step, epoch {asked.epoch}" if asked.stages else often
+    return " · ".join((*made, when, f"output {output}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,13 @@ from augrecipes.sources.pair_defects import Defect
 
 
 def check(
-    recipe: Recipe,
-    mode: Mode,
-    data: Any,
-    *,
-    masks: str | None = None,
-    names: Mapping[str, str] | None = None,
-    split: str | None,
-    content: bool,
-    advance: Parts,
+    recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Parts, **_: Any
 ) -> Checked:
     """Look at every tile that a recipe of kind bag would read; arguments as of images.
 
     Raises:
         DataError: there is nothing to look at.
     """
-    del masks, names
     rows: list[Problem] = []
     if Path(data).suffix.lower() in (".csv", ".tsv"):
         table = bags_of_csv(data, split, check=False, problems=rows)

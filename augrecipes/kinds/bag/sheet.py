@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data, words_of
+from augrecipes.data.reading.listing import words_of
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
-from augrecipes.preview.rows import draws, facts, how_often, show_rows
+from augrecipes.preview.rows import Asked, draws, made_by, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, map_height, render_bag, sheet_width, tile_px
-from augrecipes.progress import Progress
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.sources.files import read_image
 
@@ -40,53 +39,24 @@ class _BagSamples:
     broken: list[DataError] = field(default_factory=list)
 
 
-def sheet(
-    recipe: Recipe,
-    data: Data,
-    *,
-    rows: int,
-    columns: int,
-    seed: int,
-    epoch: int,
-    stages: bool,
-    compiled: Mapping[str, Any],
-    masks: None = None,
-    progress: Progress | None = None,
-) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind bag, uint8 H×W×3 RGB.
-
-    Args:
-        recipe: of kind bag.
-        data: a folder of bags, or a CSV file as TileBags reads it.
-        rows: bags.
-        columns: tiles of each.
-        seed: of picking and of the draws.
-        epoch: the first of the two that are shown.
-        stages: one draw, after every step, instead.
-        compiled: `mode` and `optimize`.
-        progress: called with (bags done, bags in all).
-
-    Raises:
-        DataError: there are no bags, or nothing can be shown.
-    """
-    del masks
-    pipeline: Any = recipe.compile(seed=seed, threads=1, **compiled)
-    table: Any = list_data(recipe, pipeline.targets, data).table
-    sampler = _BagSampler(pipeline, table, seed, epoch, columns, stages)
+def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
+    """The sheet of a recipe of kind bag, uint8 H×W×3 RGB; DataError where nothing can be shown."""
+    pipeline: Any = recipe.compile(seed=asked.seed, threads=1, **asked.compiled)
+    table: Any = list_data(recipe, pipeline.targets, asked.data).table
+    sampler = _BagSampler(pipeline, table, asked)
     shown = show_rows(
-        len(table), rows, sampler.draw, data=words_of(data), path=table.path, table=table, progress=progress
-    )
+        len(table), asked.rows, sampler.draw, data=words_of(asked.data), path=table.path, table=table,
+        progress=asked.progress,
+    )  # fmt: skip
     for one in shown.rows:
         shown.skipped.extend(one.broken)
     tiles = max(len(one.tiles) for one in shown.rows)
     side = tile_px(tiles)
     bags = [_block(one, table, side) for one in shown.rows]
     blocks = [render_bag(bag, tiles, side) for bag in bags]
-    anew = how_often(pipeline, "picked and drawn anew in every epoch")
-    when = f"after each step, epoch {epoch}" if stages else anew
     out = sampler.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
-    lines = [recipe.about, facts(pipeline, seed, when, output)]
+    lines = [recipe.about, made_by(pipeline, asked, "picked and drawn anew in every epoch", output)]
     if draws(pipeline):
         lines.append(_shares(recipe, pipeline.mode))
     legend = [(SHOWN, "shown here"), (PICKED, "picked")]
@@ -104,10 +74,7 @@ class _BagSampler:
 
     pipeline: BagPipeline
     table: BagTable
-    seed: int
-    epoch: int
-    columns: int
-    stages: bool
+    asked: Asked
     output: NDArray[Any] | None = None  # one tile as it came out
 
     def draw(self, index: int) -> _BagSamples:
@@ -115,11 +82,12 @@ class _BagSampler:
         rule, count = self.pipeline.recipe.bag or Bag(), int(self.table.counts()[index])
         if count < rule.min_tiles:
             raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}")
-        epochs = range(self.epoch, self.epoch + (EPOCHS if self.pipeline.mode == "train" and not self.stages else 1))
+        times = EPOCHS if self.pipeline.mode == "train" and not self.asked.stages else 1
+        epochs = range(self.asked.epoch, self.asked.epoch + times)
         picked = [self._picked(index, epoch) for epoch in epochs]
         drawn = _BagSamples(index, {}, picked, [])
         start = int(self.table.offsets[index])
-        for tile in _spread(frozenset.intersection(*picked), picked[0], self.columns):
+        for tile in _spread(frozenset.intersection(*picked), picked[0], self.asked.columns):
             path = self.table.tiles[start + tile]
             try:
                 drawn.tiles[tile] = read_image(path, channels=self.pipeline.recipe.inputs.channels or 3)
@@ -128,7 +96,7 @@ class _BagSampler:
         if not drawn.tiles:
             raise drawn.broken[0]
         drawn.strips.append(Strip([picture_of_input(image) for image in drawn.tiles.values()], "as they are", True))
-        drawn.strips += self._stages(drawn) if self.stages else self._epochs(drawn, epochs)
+        drawn.strips += self._stages(drawn) if self.asked.stages else self._epochs(drawn, epochs)
         return drawn
 
     def _picked(self, index: int, epoch: int) -> frozenset[int]:
@@ -136,7 +104,7 @@ class _BagSampler:
         count = int(self.table.counts()[index])
         # As in a TileBags: evaluation draws nothing.
         how = "stride" if rule.pick == "random" and self.pipeline.mode == "eval" else rule.pick
-        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=self.seed, epoch=epoch, index=index)
+        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=self.asked.seed, epoch=epoch, index=index)
         return frozenset(found.tolist())
 
     def _epochs(self, drawn: _BagSamples, epochs: range) -> Iterator[Strip]:
@@ -153,7 +121,7 @@ class _BagSampler:
     def _stages(self, drawn: _BagSamples) -> Iterator[Strip]:
         """A strip for each step: every tile after it."""
         tiles = list(drawn.tiles.items())
-        found = [self.pipeline.stages(drawn.index, self.epoch, tile)(image=image) for tile, image in tiles]
+        found = [self.pipeline.stages(drawn.index, self.asked.epoch, tile)(image=image) for tile, image in tiles]
         before = [image for _, image in tiles]
         for stage in zip(*found, strict=True):
             label, images = stage[0][0], [image for _, image in stage]

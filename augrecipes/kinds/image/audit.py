@@ -33,13 +33,13 @@ _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 def check(
     recipe: Recipe,
     mode: Mode,
-    data: Any,
+    data: str,
     *,
-    masks: str | None = None,
-    names: Mapping[str, str] | None = None,
+    masks: str | None,
     split: str | None,
     content: bool,
     advance: Parts,
+    **_: Any,
 ) -> Checked:
     """Look at everything that a recipe of kind image would read.
 
@@ -48,7 +48,6 @@ def check(
         mode: the section.
         data: a folder, an image, or a CSV file.
         masks: with a folder: a folder of masks.
-        names: of pairs.
         split: of a CSV file.
         content: decode every file; otherwise their headers and ends are read.
         advance: called with what is done, and how much of it.
@@ -56,7 +55,6 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    del names
     path = Path(data)
     if is_store(path):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,16 @@ from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.reading.listing import DataListing, table_in
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe.model import Recipe
 from augrecipes.sources.paths import PathTable
 
 TABLE = ImageTable
 
 
 def find(
-    recipe: Recipe,
-    targets: Sequence[str],
-    data: Any,
-    *,
-    mode: Mode,
-    masks: Any,
-    split: str | None,
-    strict: bool,
-    headers: bool,
-    decode: dict[str, Any],
+    recipe: Recipe, _targets: Any, data: Any, *, masks: Any, split: str | None, strict: bool, decode: Any, **_: Any
 ) -> DataListing:
     """List pictures: in folders, as a CSV file has them, or one of them."""
-    del targets, mode, headers
     csv = table_in(data)
     if csv is None and isinstance(data, str | os.PathLike) and not Path(data).is_dir():
         if not Path(data).exists():
@@ -43,7 +32,6 @@ def find(
     return DataListing(table, decode)
 
 
-def alone(recipe: Recipe, targets: Sequence[str], data: Any) -> dict[str, str]:
+def alone(*_: Any) -> dict[str, str]:
     """A picture in the place of a folder is found as a folder of one."""
-    del recipe, targets, data
     return {}

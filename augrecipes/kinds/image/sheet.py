@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import Data, StrPath, words_of
+from augrecipes.data.reading.listing import words_of
 from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
 from augrecipes.preview.overlay import label_colour
-from augrecipes.preview.rows import facts, how_often, show_rows
+from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, SheetLayout, SheetRow, compose, layout_for
-from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -32,42 +31,29 @@ class _Samples:
     stages: list[tuple[str, NDArray[Any]]] = field(default_factory=list)
 
 
-def sheet(
-    recipe: Recipe,
-    data: Data,
-    *,
-    rows: int,
-    columns: int,
-    seed: int,
-    epoch: int,
-    stages: bool,
-    compiled: Mapping[str, Any],
-    masks: StrPath | None,
-    progress: Progress | None,
-) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind image, uint8 H×W×3 RGB; arguments and errors as of `augrecipes.preview`."""
-    pipeline = recipe.compile(seed=seed, **compiled)
-    files = open_data(recipe, pipeline.targets, data, masks)
-    draws = 1 if stages or pipeline.mode == "eval" else columns
+def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
+    """The sheet of a recipe of kind image, uint8 H×W×3 RGB; DataError where nothing can be shown."""
+    pipeline = recipe.compile(seed=asked.seed, **asked.compiled)
+    files = open_data(recipe, pipeline.targets, asked.data, asked.masks)
+    draws = 1 if asked.stages or pipeline.mode == "eval" else asked.columns
 
     def show(index: int) -> _Samples:
         sample = files.read(index)
-        outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
-        return _Samples(sample, outputs, pipeline.stages(index, epoch)(**sample.targets) if stages else [])
+        outputs = [sample.run(pipeline, asked.epoch + k) for k in range(draws)]
+        return _Samples(sample, outputs, pipeline.stages(index, asked.epoch)(**sample.targets) if asked.stages else [])
 
     shown = show_rows(
-        len(files), rows, show, data=words_of(data), path=files.path, table=files.listing.table, progress=progress
-    )
+        len(files), asked.rows, show, data=words_of(asked.data), path=files.path, table=files.listing.table,
+        progress=asked.progress,
+    )  # fmt: skip
     drawn = shown.rows
     table = files.listing.table
     boxes = table.boxes if recipe.inputs.boxes else None
     classes = (boxes.classes or ()) if boxes else ()
-    layout, body = _stage_rows(drawn, recipe, classes) if stages else _render_rows(drawn, recipe, epoch, classes)
+    rows = _stage_rows(drawn, recipe, classes) if asked.stages else _render_rows(drawn, recipe, asked.epoch, classes)
+    layout, body = rows
     image = drawn[0].outputs[0]["image"]
-    made = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
-        f"{image.dtype} {'×'.join(map(str, image.shape))}",
-    )  # fmt: skip
+    made = made_by(pipeline, asked, "one draw an epoch", f"{image.dtype} {'×'.join(map(str, image.shape))}")
     lines = [line for line in (recipe.about, made) if line]
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     return compose(layout, body, title=recipe.name, lines=lines, footers=shown.footers(), legend=legend)

@@ -21,11 +21,11 @@ def check(
     mode: Mode,
     data: Any,
     *,
-    masks: str | None = None,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str],
     split: str | None,
     content: bool,
     advance: Parts,
+    **_: Any,
 ) -> Checked:
     """Look at everything that a recipe of kind pair would read.
 
@@ -33,7 +33,6 @@ def check(
         recipe: says which targets it takes.
         mode: the section.
         data: folders by target, or a CSV file.
-        masks: of images.
         names: templates of names by target, with folders.
         split: of a CSV file.
         content: also compare each small image with its large one, reduced.
@@ -42,7 +41,6 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    del masks
     targets = targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))

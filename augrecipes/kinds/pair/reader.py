@@ -23,14 +23,13 @@ def find(
     data: Data | Sequence[StrPath],
     *,
     mode: Mode,
-    masks: Any,
     split: str | None,
     strict: bool,
     headers: bool,
     decode: dict[str, Any],
+    **_: Any,
 ) -> DataListing:
     """List scenes: in folders by target, or as a CSV file has them."""
-    del masks
     csv, roots = table_in(data), data if isinstance(data, Mapping) else None
     if csv is None and roots is None:
         check_roots(recipe, targets, {})

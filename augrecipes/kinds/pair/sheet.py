@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.grid import cells
-from augrecipes.data.reading.listing import Data, words_of
+from augrecipes.data.reading.listing import words_of
 from augrecipes.data.reading.sample import Sample, open_data
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
@@ -20,9 +20,8 @@ from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_crops
 from augrecipes.preview.panels import Panel, PanelGroup, PanelLayout, ScenePanels, layout_of_panels, render_scene
-from augrecipes.preview.rows import facts, how_often, show_rows
+from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import page
-from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -38,55 +37,27 @@ class _SceneSamples:
     stages: list[tuple[str, dict[str, NDArray[Any]]]] = field(default_factory=list)
 
 
-def sheet(
-    recipe: Recipe,
-    data: Data,
-    *,
-    rows: int,
-    columns: int,
-    seed: int,
-    epoch: int,
-    stages: bool,
-    compiled: Mapping[str, Any],
-    masks: None = None,
-    progress: Progress | None = None,
-) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind pair, uint8 H×W×3 RGB.
-
-    Args:
-        recipe: of kind pair.
-        data: a folder (or a list of them) for each target that is read, or a CSV file as PairedImages reads it.
-        rows: scenes.
-        columns: draws of each.
-        seed: of the draws.
-        epoch: of the first draw.
-        stages: one draw, after every step, instead.
-        compiled: `mode` and `optimize`.
-        progress: called with (scenes done, scenes in all).
-
-    Raises:
-        DataError: a target is missing or one too many, or nothing can be shown.
-    """
-    del masks
-    pipeline: Any = recipe.compile(seed=seed, save_applied_params=True, **compiled)
-    files = open_data(recipe, pipeline.targets, data)
-    draws = 1 if stages or pipeline.mode == "eval" else columns
+def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
+    """The sheet of a recipe of kind pair, uint8 H×W×3 RGB; DataError where nothing can be shown."""
+    pipeline: Any = recipe.compile(seed=asked.seed, save_applied_params=True, **asked.compiled)
+    files = open_data(recipe, pipeline.targets, asked.data)
+    draws = 1 if asked.stages or pipeline.mode == "eval" else asked.columns
 
     def show(index: int) -> _SceneSamples:
         sample = files.read(index)
-        outputs = [sample.run(pipeline, epoch + k) for k in range(draws)]
-        return _SceneSamples(sample, outputs, pipeline.stages(index, epoch)(**sample.images) if stages else [])
+        outputs = [sample.run(pipeline, asked.epoch + k) for k in range(draws)]
+        return _SceneSamples(
+            sample, outputs, pipeline.stages(index, asked.epoch)(**sample.images) if asked.stages else []
+        )
 
-    shown = show_rows(len(files), rows, show, data=words_of(data), path=files.path, progress=progress)
+    shown = show_rows(len(files), asked.rows, show, data=words_of(asked.data), path=files.path, progress=asked.progress)
     shown.skipped.extend(map(DataError, files.listing.left_out))
     base = next(iter(shown.rows[0].sample.images))
     layout = _layout(shown.rows, pipeline, base)
-    blocks = [render_scene(_scene(one, pipeline, base, epoch, layout), layout) for one in shown.rows]
+    blocks = [render_scene(_scene(one, pipeline, base, asked.epoch, layout), layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
-    text = facts(
-        pipeline, seed, f"after each step, epoch {epoch}" if stages else how_often(pipeline, "one draw an epoch"),
-        _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs}),
-    )  # fmt: skip
+    output = _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs})
+    text = made_by(pipeline, asked, "one draw an epoch", output)
     lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
     footers = [*shown.footers(), *files.listing.notes]
     return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
