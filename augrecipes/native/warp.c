@@ -35,6 +35,8 @@ static inline Floats load(const float *map, int64_t across, int64_t count) {
     Floats made = {0};
     if (across == 1 && count == LANES)
         memcpy(&made, map, sizeof made);
+    else if (across == 0)
+        made += map[0];
     else
         for (int64_t i = 0; i < LANES; i++)
             made[i] = map[MIN(i, count - 1) * across];

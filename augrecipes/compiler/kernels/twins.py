@@ -18,6 +18,7 @@ import numpy as np
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
 from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.native.library import library
 from augrecipes.ops.capabilities import claims
 
@@ -48,7 +49,7 @@ def attach(steps: Iterable[Any]) -> None:
     """
     instead = warp_native.functions()
     for step in steps:
-        with_functions(step, ("apply", "apply_to_mask"), instead)
+        with_functions(with_quick_maps(step), ("apply", "apply_to_mask"), instead)
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
 
