@@ -20,6 +20,7 @@ guard.albumentations()
 
 import albumentations as A
 import albumentations.augmentations.geometric.functional as geometric
+import albumentations.augmentations.pixel.functional as pixel
 from albumentations.augmentations.pixel.functional import sz_lut
 from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
 from albumentations.core.label_manager import LabelManager, LabelMetadata
@@ -36,6 +37,7 @@ __all__ = [
     "filter_bboxes",
     "geometric",
     "nondecreasing",
+    "pixel",
 ]
 
 

@@ -1,0 +1,132 @@
+/* Normally distributed numbers, as cv2.randn draws them, and their sum with pictures.
+
+   Beside compiler/kernels/noise_native.py, which leaves to OpenCV what this refuses. OpenCV multiplies with carry and
+   takes its numbers from a ziggurat of 128 strips (Marsaglia and Tsang 2000). A state s of its generator, of 64 bits,
+   is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that several stretches of one sequence can be made at once. */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels.h"
+
+__extension__ typedef unsigned __int128 Wide;
+
+#define CARRY UINT64_C(4164903690)
+#define MODULUS ((CARRY << 32) - 1)
+enum { STRETCHES = 8, LENGTH = 256, WORDS = STRETCHES * LENGTH };
+static const uint64_t FURTHER = UINT64_C(0x233e7431a129a78d); /* 2^(-32 * LENGTH) modulo MODULUS */
+static const float TAIL = 3.442620f, UNIT = 2.3283064365386962890625e-10f, LEAST = 1.17549435e-38f;
+
+/* The strips: the words that are taken at once, what they are multiplied with, and the density at the strip's edge. */
+typedef struct {
+    const uint32_t *bounds;
+    const float *widths, *heights;
+} Strips;
+
+/* What becomes of a number of mean 0 and deviation 1. */
+typedef struct {
+    double mean, deviation;
+    float full;
+} Scale;
+
+/* The words of the generator that come next, the numbers that they make, and which of them are not taken at once. */
+typedef struct {
+    uint64_t state;
+    int64_t at;
+    uint32_t words[WORDS];
+    float numbers[WORDS];
+    uint8_t hard[WORDS];
+} Words;
+
+static inline float scaled(const Scale *scale, float x) {
+    return (float)((double)x * scale->deviation + scale->mean) * scale->full;
+}
+
+static void refill(Words *words, const Strips *strips, const Scale *scale) {
+    uint64_t states[STRETCHES];
+    uint32_t bounds[WORDS], *made = words->words;
+    float widths[WORDS];
+    for (int k = 0; k < STRETCHES; k++) {
+        states[k] = words->state;
+        words->state = (uint64_t)((Wide)words->state * FURTHER % MODULUS);
+    }
+    for (int i = 0; i < LENGTH; i++)
+        for (int k = 0; k < STRETCHES; k++) {
+            made[k * LENGTH + i] = (uint32_t)states[k];
+            states[k] = (uint64_t)(uint32_t)states[k] * CARRY + (states[k] >> 32);
+        }
+    /* Looked up first, one by one, the rest is done many at once. */
+    for (int i = 0; i < WORDS; i++) {
+        bounds[i] = strips->bounds[made[i] & 127];
+        widths[i] = strips->widths[made[i] & 127];
+    }
+    for (int i = 0; i < WORDS; i++) {
+        uint32_t size = made[i] >> 31 ? 0u - made[i] : made[i];
+        words->hard[i] = size >= bounds[i];
+    }
+    for (int i = 0; i < WORDS; i++)
+        words->numbers[i] = scaled(scale, (float)(int32_t)made[i] * widths[i]);
+    words->at = 0;
+}
+
+static inline int64_t step(Words *words, const Strips *strips, const Scale *scale) {
+    if (words->at == WORDS)
+        refill(words, strips, scale);
+    return words->at++;
+}
+
+/* A number whose first word, the one at `at`, is not taken at once. */
+static float hard(Words *words, const Strips *strips, const Scale *scale, int64_t at) {
+    for (;;) {
+        int32_t word = (int32_t)words->words[at];
+        int strip = word & 127;
+        float x = (float)word * strips->widths[strip], y;
+        if (strip == 0) {
+            do {
+                x = (float)words->words[step(words, strips, scale)] * UNIT;
+                y = (float)words->words[step(words, strips, scale)] * UNIT;
+                x = (float)(-logf(x + LEAST) * 0.2904764);
+                y = -logf(y + LEAST);
+            } while (y + y < x * x);
+            return scaled(scale, word > 0 ? TAIL + x : -TAIL - x);
+        }
+        const float *height = strips->heights + strip;
+        y = (float)words->words[step(words, strips, scale)] * UNIT;
+        if (height[0] + y * (height[-1] - height[0]) < exp(-.5 * x * x))
+            return scaled(scale, x);
+        at = step(words, strips, scale);
+        if (!words->hard[at])
+            return words->numbers[at];
+    }
+}
+
+/* Writes count numbers of a mean and a deviation, times `full`; seed: as cv2.setRNGSeed takes it. */
+KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const float *heights, double mean,
+               double deviation, float full, float *out, int64_t count) {
+    const Strips strips = {bounds, widths, heights};
+    const Scale scale = {mean, deviation, full};
+    Words words;
+    words.state = seed ? (uint64_t)seed : 0xffffffffu;
+    words.at = WORDS;
+    for (int64_t i = 0; i < count;) {
+        int64_t at = step(&words, &strips, &scale), some = MIN(WORDS - at, count - i);
+        const uint8_t *end = memchr(words.hard + at, 1, (size_t)some);
+        int64_t easy = end ? end - (words.hard + at) : some;
+        memcpy(out + i, words.numbers + at, (size_t)easy * sizeof *out);
+        i += easy;
+        words.at = at + easy + (end != NULL);
+        if (end)
+            out[i++] = hard(&words, &strips, &scale, at + easy);
+    }
+    return DONE;
+}
+
+/* Adds numbers without what lies behind their point to levels, and cuts off what lies beyond 0 and 255. */
+KERNEL(add_noise)(const uint8_t *levels, const float *noise, uint8_t *out, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        float number = noise[i] > -256.0f ? noise[i] : -256.0f; /* also for what is none */
+        int32_t sum = levels[i] + (int32_t)(number < 256.0f ? number : 256.0f);
+        out[i] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+    }
+    return DONE;
+}
