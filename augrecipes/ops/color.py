@@ -125,6 +125,6 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _colour("StainJitter", "pointwise", channels=_RGB),
+    _colour("StainJitter", "pointwise", channels=_RGB, twin="stain_jitter:TWIN"),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

@@ -75,12 +75,16 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         """The image with its stains jittered."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")
-        matrix = density_matrix(factors, shifts)
-        logs = cv2.LUT(img, _LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
-        grown: Any = cv2.exp(cv2.transform(logs, matrix))
-        if img.dtype == np.uint8:
-            return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
-        return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
+        return through_density(img, density_matrix(factors, shifts))
+
+
+def through_density(img: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """An H×W×3 image through a matrix that acts on ln(I + 1)."""
+    logs = cv2.LUT(img, _LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
+    grown: Any = cv2.exp(cv2.transform(logs, matrix))
+    if img.dtype == np.uint8:
+        return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
+    return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
 
 
 def density_matrix(factors: tuple[float, ...], shifts: tuple[float, ...]) -> np.ndarray:

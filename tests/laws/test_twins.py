@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from levels import LEVELS, Spoilt, spoil_first
 
 from augrecipes.compiler.explain import explain
-from augrecipes.compiler.kernels import colour_native, turns, twins
+from augrecipes.compiler.kernels import colour_native, stain_jitter, turns, twins
 from augrecipes.compiler.kernels.colour_native import Colours
 from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.compiler.kernels.step_draws import draw
@@ -276,6 +276,39 @@ def test_a_spoilt_kernel_is_not_used() -> None:
         for step in (step for step in TWINNED if step.name in ("HueSaturationValue", "ColorJitter")):
             with using(_SpoiltLast(kernels)):  # type: ignore[arg-type]
                 assert twins.quicker(construct(step)) is None
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (step,) = (step for step in TWINNED if step.name == "StainJitter")
+    rng = np.random.default_rng(3)
+    with using(kernels):
+        for seed in range(6):
+            check(step, rng.integers(0, 256, (130 + seed, 150, 3), np.uint8), seed)
+        monkeypatch.setattr(stain_jitter, "_error", lambda matrix: 0.0)  # and would be wrong, were it sure of all
+        with pytest.raises(AssertionError):
+            for seed in range(200):
+                check(step, rng.integers(0, 256, (300, 300, 3), np.uint8), seed)
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_the_stain_kernel_stays_within_its_arrays(kernels: Any, at_end: bool) -> None:
+    kernel = kernels.kernel("stain", "plpfplpp")
+    tables = np.random.default_rng(0).uniform(1, 6, (3, 256, 4)).astype(np.float32)
+    tables[..., 3] = 1
+    for count in (0, 1, 3, 4, 5, 8, 70):
+        for room in (0, 1, 5):
+            image = np.random.default_rng(count).integers(0, 256, (count, 3), np.uint8)
+            arrays = [guarded(a, at_end) for a in (image, tables, np.zeros(room, np.int32), np.zeros_like(image))]
+            found = np.zeros(1, np.int64)
+            given = [array.ctypes.data for array in arrays]
+            assert kernel(given[0], count, given[1], 0.25, given[2], room, found.ctypes.data, given[3]) == 0
+            x = np.prod([tables[c, image[:, c], :3] for c in range(3)], axis=0) - np.float32(1)
+            np.testing.assert_array_equal(arrays[3], np.clip(np.rint(x), 0, 255))
+            doubtful = np.flatnonzero((np.abs(x - np.rint(x)) > 0.25).any(axis=1))
+            assert found[0] == len(doubtful)
+            np.testing.assert_array_equal(arrays[2][: found[0]], doubtful[:room])
 
 
 class _SpoiltLast:

@@ -1,0 +1,92 @@
+"""Stain jitter in one native pass: a product of three numbers out of tables, instead of logarithm, matrix, exponential.
+
+Both round, so a value that lies next to a half might become one level or the other. Such pixels, a few in a thousand,
+are told by the pass and done as `ops/stain.py` does them; all others are sure to come out the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from augrecipes.compiler.kernels.colour_native import takes
+from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+from augrecipes.native.library import library
+from augrecipes.ops.stain import density_matrix, through_density
+
+_LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]
+_UNIT = 2.0**-24  # what rounding once may change, of a float32
+_ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses is where it would
+_LEAST = 0.4  # from a whole number to where doubt begins
+_MOST = 2.0**30
+_LARGEST = np.full(3, math.log(256))
+_FEW = 32  # one pixel in so many may be done twice
+
+
+def _make(step: Any) -> Apply | None:
+    del step
+    kernels = library()
+    if kernels is None:
+        return None
+    kernel = kernels.kernel("stain", "plpfplpp")
+
+    def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:
+        pixels = img.size // 3
+        if not takes(img) or pixels < 4 * _ROUND:
+            return None
+        matrix = density_matrix(factors, shifts)
+        sure, tables = 0.5 - 256 * _error(matrix), _tables(matrix)
+        if sure < _LEAST or not tables.max(axis=(1, 2)).prod() < _MOST:
+            return None
+        out, found, room = np.empty_like(img), np.zeros(1, np.int64), np.empty(pixels // _FEW, np.int32)
+        counted = room.ctypes.data, len(room), found.ctypes.data
+        done = kernel(img.ctypes.data, pixels, tables.ctypes.data, sure, *counted, out.ctypes.data)
+        if done != 0 or found[0] > len(room):
+            return None
+        _settle(img.reshape(-1, 3), matrix, room[: found[0]], out.reshape(-1, 3))
+        return out
+
+    return jitter
+
+
+def _settle(img: np.ndarray, matrix: np.ndarray, doubtful: np.ndarray, out: np.ndarray) -> None:
+    """Pixels of which the pass was not sure, and the last ones, for which OpenCV has another way, as the step does."""
+    count, last = len(doubtful), len(img) - len(img) % _ROUND - _ROUND
+    front = -(-count // _ROUND) * _ROUND
+    some = np.zeros((front + len(img) - last, 3), np.uint8)
+    np.take(img, doubtful, axis=0, out=some[:count])
+    some[front:] = img[last:]
+    settled = through_density(some[None], matrix)[0]
+    out[doubtful] = settled[:count]
+    out[last:] = settled[front:]
+
+
+def _tables(matrix: np.ndarray) -> np.ndarray:
+    """3×256×4: for each colour that comes in, and its level, factors of the three that leave, and a 1."""
+    weights = np.zeros((3, 1, 4), np.float32)
+    weights[:, 0, :3] = matrix[:, :3].T
+    made = weights * _LOG
+    made[0, :, :3] += matrix[:, 3].astype(np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        done: np.ndarray = np.exp(made, out=made)
+    return done
+
+
+def _error(matrix: np.ndarray) -> float:
+    """By how much of itself a value may differ between the two ways: every rounding on either, and some to spare."""
+    sizes = np.abs(matrix)
+    largest = float((sizes[:, :3] @ _LARGEST + sizes[:, 3]).max())
+    return _UNIT * (14 * largest + 40)
+
+
+def _cases(cls: type) -> Iterator[Case]:
+    step = cls()
+    for k in range(12):
+        a, b = 0.05 * k, 0.03 * (k % 5 - 2)
+        yield step, {"factors": (1 + a, 1 - a / 2, 1 + a / 3), "shifts": (b, -b / 2, b / 3)}
+
+
+TWIN = Twin(_make, _cases)
