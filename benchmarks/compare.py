@@ -23,7 +23,7 @@ that side's time by ours, and above 1 ours is the quicker. One thread each (`cv2
 otherwise, and glibc's allocator tuned alike for all. Before anything is timed, samples of every side are held against
 ours: shape, dtype, range, means, spread and sharpness, labels and colours of the classes, and whether pairs fit."""
 
-# The least ratio that a side of ours should reach beside a peer: goals[ours][peer].
+# The least ratio that a side of ours should reach beside a peer, or beside each side of a maker: goals[ours][peer].
 Goals = Mapping[str, Mapping[str, float]]
 
 
@@ -44,7 +44,7 @@ def compare(
         ours: those that get a column of ratios; they may differ in what they make.
         peers: made one by one, so that workers of one are there before threads of the next.
         rounds: turns of each side.
-        goals: by names of sides.
+        goals: by names of sides, or of their makers.
         look_at: how many samples of each side.
         loose: how much more than usual sides may differ.
 
@@ -74,7 +74,7 @@ def compare(
 def _check(goals: Goals, sides: Sequence[Side], missing: set[str]) -> None:
     """A goal that names nobody would never be missed."""
     named = {name for wanted in goals.values() for name in wanted} | set(goals)
-    here = {side.name for side in sides}
+    here = {name for side in sides for name in (side.name, side.maker)}
     if unknown := {name for name in named - here if name.partition(",")[0] not in missing}:
         raise ValueError(f"goals for {sorted(unknown)}, which nobody offers")
 
@@ -107,8 +107,12 @@ def _turn(side: Side) -> float:
 def _row(side: Side, ours: Sequence[Side], seconds: Mapping[str, list[float]], goals: Goals) -> tuple[str, ...]:
     found = timing(seconds[side.name])
     name = str(side) if side.makes in (ours[0].makes, side.form) else f"{side}: {side.makes}"
-    cells = [_ratio(side, lead, seconds, goals.get(lead.name, {}).get(side.name)) for lead in ours]
+    cells = [_ratio(side, lead, seconds, _goal(goals.get(lead.name, {}), side)) for lead in ours]
     return name, _milliseconds(found), f"{1 / found.median:,.0f}", *cells
+
+
+def _goal(wanted: Mapping[str, float], side: Side) -> float | None:
+    return wanted.get(side.name, wanted.get(side.maker))
 
 
 def _ratio(side: Side, lead: Side, seconds: Mapping[str, list[float]], goal: float | None) -> str:

@@ -6,7 +6,7 @@ A module has
 - `WORKLOADS`: by the type of a workload, a function that offers the library's ways of doing it, as sides;
 - `WITHOUT`: by the type of a workload, why the library is not measured with it.
 
-`pip install -e '.[peers]'` brings two of them; of what is not there the tables tell how it is installed.
+`pip install -e '.[peers]'` brings five of them; of what is not there the tables tell how it is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,21 @@ from typing import Any
 from sides import Missing, Side
 
 # Those that fork workers stand before those that start threads.
-LIBRARIES = ("articles", "albumentations", "pillow", "torchvision", "kornia", "ffcv", "dali")
+LIBRARIES = (
+    "articles",
+    "albumentations",
+    "pillow",
+    "torchvision",
+    "kornia",
+    "torchtransform",
+    "variopinta",
+    "augrs",
+    "ffcv",
+    "dali",
+)
+
+# The least ratio beside those that set out to be quick themselves: ahead of each, whatever it runs.
+AHEAD = dict.fromkeys(("torchtransform", "variopinta", "augrs"), 1.0)
 
 
 class AbsentError(Exception):

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import simplejpeg
 import torch
-from sides import BATCH, Batch, Side
+from sides import Side
 from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
 
 from peers import installed
+from peers.at_once import in_parts
 from peers.loaders import Files, epochs
 
 NAME = "kornia"
-# Larger arrays come fresh from the system, page by page, however glibc's allocator is tuned: more at once is slower.
-_KEPT_BYTES = 32 * 2**20
 
 
 def find() -> str:
@@ -38,7 +35,7 @@ def tiles(work: Tiles) -> Iterator[Side]:
         k.ColorJitter(0.2, 0.1, 0.05, 0.02),
         k.Normalize((0.5,) * 3, (0.5,) * 3),
     )
-    yield _side(chain, work.pool.__getitem__, len(work.pool))
+    yield in_parts(chain, work.pool.__getitem__, len(work.pool))
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
@@ -67,23 +64,7 @@ def small_pictures(folder: Folder) -> Iterator[Side]:
 def _photographs(work: Photos, crop: Any) -> Side:
     k, normal = _augmentations(), work.recipe.output.normalize
     chain = k.AugmentationSequential(crop, k.RandomHorizontalFlip(), k.Normalize(normal.mean, normal.std))
-    return _side(chain, lambda i: simplejpeg.decode_jpeg(work.pool[i]), len(work.pool))
-
-
-def _side(chain: Callable[..., torch.Tensor], read: Callable[[int], np.ndarray], count: int) -> Side:
-    """A pass is one batch, in parts; a part is gathered as uint8, then turned to floats as a whole."""
-    turn = itertools.count()
-    at_once = min(BATCH, 1 << int(np.log2(max(1, _KEPT_BYTES // (4 * read(0).size)))))
-
-    @torch.no_grad()
-    def part() -> torch.Tensor:
-        pixels = np.stack([read(next(turn) % count) for _ in range(at_once)])
-        return chain(torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 255))
-
-    def run() -> Iterator[Batch]:
-        yield {"image": torch.cat([part() for _ in range(BATCH // at_once)])}
-
-    return Side("", f"{at_once} at once", run)
+    return in_parts(chain, lambda i: simplejpeg.decode_jpeg(work.pool[i]), len(work.pool))
 
 
 def _augmentations() -> Any:

@@ -78,7 +78,7 @@ def test_every_turn_is_a_whole_pass_and_sides_keep_their_times() -> None:
 
 def test_every_module_among_the_peers_is_a_library_or_serves_them() -> None:
     found = {file.stem for file in Path(peers.__file__).parent.glob("*.py")}
-    assert found - set(peers.LIBRARIES) == {"__init__", "loaders"}
+    assert found - set(peers.LIBRARIES) == {"__init__", "at_once", "loaders"}
     kinds = {value for value in vars(workloads).values() if isinstance(value, type)}
     for library in LIBRARIES:
         assert {*library.WORKLOADS, *library.WITHOUT} <= kinds
