@@ -20,8 +20,8 @@ from augrecipes.compiler.compile import pipeline_of
 from augrecipes.compiler.plan import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.instrument import instrument
 from augrecipes.data.reading.sample import Sample
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective
-from augrecipes.recipe.frozen import Arguments
 from augrecipes.recipe.model import Recipe, Step
 
 SOURCE = 255  # the label of what was in the picture

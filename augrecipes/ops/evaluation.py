@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augrecipes.ops import registry
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.ranges import NEUTRAL, is_neutral, makes_draws, meaning_of
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Step
+from augrecipes.ops.step import Step
 
 Arguments = Mapping[str, Any]
 Made = list[tuple[str, dict[str, Any]]]
@@ -47,7 +45,8 @@ def twin(step: Step, unit: int = 1) -> EvalStep | None:
         step: which acts on every sample.
         unit: pixels come in multiples of this (of a pair: one pixel of the coarsest grid).
 
-    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Step
     >>> [name for name, _ in twin(Step("RandomResizedCrop", Arguments({"size": [224, 224]}))).steps]
     ['SmallestMaxSize', 'CenterCrop']
     >>> twin(Step("Rotate", Arguments({"limit": 10}))).steps, twin(Step("ClassOfYours"))

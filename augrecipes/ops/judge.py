@@ -9,16 +9,14 @@ from __future__ import annotations
 import importlib.util
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augrecipes.ops import bounds, registry, verdicts
 from augrecipes.ops.constants import to_number
 from augrecipes.ops.own import OWN
 from augrecipes.ops.readable import Refusal
 from augrecipes.ops.rules import RULES
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Step
+from augrecipes.ops.step import Step
 
 
 def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | None:
@@ -26,7 +24,8 @@ def verdict(step: Step, max_bytes: int | None = bounds.MOST_BYTES) -> Refusal | 
 
     `max_bytes`: of the largest picture that it may make.
 
-    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Step
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
     'x_max'
     """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.intervals import Meaning, interval
 from augrecipes.ops.registry import arguments, effective
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Step
+from augrecipes.ops.step import Step
 
 # The value of each range at which a step changes nothing. tests/lint/test_lint_arguments.py compares what one number
 # means with albumentations' own objects.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations
 from augrecipes.compat.init_schema import is_validated
@@ -19,9 +19,7 @@ from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS
 from augrecipes.ops.own import OWN
 from augrecipes.ops.refused import REFUSED
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Step
+from augrecipes.ops.step import Step
 
 ENTRY_POINT_GROUP = "augrecipes.ops"
 RESERVED = ("p", "id", "target", "at", "share", "steps")
@@ -168,7 +166,8 @@ def chance(step: Step) -> float:
 def effective(step: Step) -> dict[str, Any]:
     """The step's arguments with defaults merged, constants by name, `p` last. Groups have no arguments but their own.
 
-    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Step
     >>> effective(Step("VerticalFlip"))
     {'p': 0.5}
     >>> effective(Step("Rotate", Arguments({"limit": 20, "border_mode": 4})))["border_mode"]
@@ -189,7 +188,8 @@ def construct(step: Step) -> Any:
     Raises:
         RecipeError: the class does not take these arguments; or no class stands behind the step's name.
 
-    >>> from augrecipes.recipe.model import Arguments, Step
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Step
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
     """

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from augrecipes.kinds import Kind, facts
 from augrecipes.kinds.record import Facts
 from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.recipe.frozen import Arguments
+from augrecipes.ops.step import NOWHERE, Position, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
@@ -26,68 +27,6 @@ __all__ = [
     "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
     "Output", "Position", "Presence", "Recipe", "Step",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in a recipe file: 1-based line and column.
-
-    Attributes:
-        line: in the file that was asked for; where a variant says `extends:`, for what stands in another file.
-        col: the same.
-        origin: file, line and column of what stands in another file; `<overrides>` for the caller's own changes.
-    """
-
-    line: int = 0
-    col: int = 0
-    origin: tuple[str, int, int] | None = None
-
-
-NOWHERE = Position()
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step, or one group of steps.
-
-    Attributes:
-        name: the class's name, or a group's (`OneOf`, ...).
-        args: the class's arguments as written, without the reserved keys.
-        p: probability as written; None where the recipe leaves it to the class (a group: 1).
-        id: explicit name of the step's draws.
-        target: names of the targets that the step is limited to; empty means all (kind pair).
-        at: the target whose pixels the numbers count (kind pair); None is the coarsest.
-        share: `tile` or `bag` (kind bag); None inherits, and at the top means `tile`.
-        steps: the children of a group (or of Degrade).
-        site: label that keys the step's draws: its id, or group path, class name and ordinal.
-        position: where the step stands in its file.
-        places: where each argument stands, by its name.
-        ignored: lint codes silenced on the step's line.
-    """
-
-    name: str
-    args: Arguments = field(default_factory=Arguments)
-    p: float | None = None
-    id: str | None = None
-    target: tuple[str, ...] = ()
-    at: str | None = None
-    share: str | None = None
-    steps: tuple[Step, ...] = ()
-    site: str = ""
-    position: Position = field(default=NOWHERE, compare=False)
-    places: Arguments = field(default_factory=Arguments, compare=False)
-    ignored: frozenset[str] = field(default=frozenset(), compare=False)
-
-    @property
-    def is_group(self) -> bool:
-        """Whether the step is one of the four groups of steps."""
-        return self.name in GROUPS
-
-    def walk(self) -> Iterator[Step]:
-        """The step and everything inside it, in file order."""
-        yield self
-        for child in self.steps:
-            yield from child.walk()
 
 
 @dataclass(frozen=True, slots=True)
