@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels import resize_native, warp_native
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
@@ -53,6 +53,9 @@ def resize(window: Moved, height: int, width: int, interpolation: int, scratch: 
         height, width = width, height
     base = decoded(window.base)
     out = scratch.array("resized", (height, width, base.shape[2]), base.dtype, beside=base)
+    native = resize_native.here()
+    if native is not None and native.resized(base, (height, width), interpolation, out) is not None:
+        return Moved(out, window.symmetry)
     if base.shape[2] in _CHANNELS:
         cv2.resize(base, (width, height), dst=out, interpolation=interpolation)
     else:

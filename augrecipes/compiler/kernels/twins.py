@@ -17,7 +17,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
-from augrecipes.compiler.kernels import noise_native, painted, warp_native
+from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.native.library import library
 from augrecipes.ops.capabilities import claims
@@ -47,9 +47,10 @@ def attach(steps: Iterable[Any]) -> None:
 
     What albumentations' transforms share, the functions that they call for geometry and pixels, has twins of its own.
     """
-    instead, pixels = warp_native.functions(), {**noise_native.functions(), **painted.functions()}
+    shapes = {**warp_native.functions(), **resize_native.functions()}
+    pixels = {**noise_native.functions(), **painted.functions()}
     for step in steps:
-        with_functions(with_quick_maps(step), ("apply", "apply_to_mask"), instead)
+        with_functions(with_quick_maps(step), ("apply", "apply_to_mask"), shapes)
         with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)

@@ -1,0 +1,148 @@
+/* Pictures made larger or smaller, linear between pixels: OpenCV's arithmetic in whole numbers, 11 bits of weight.
+
+   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+
+#include "lanes.h"
+
+enum { ACROSS = 256, WHOLE = 2048, FAR = 1 << 20 };
+
+/* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. */
+typedef struct {
+    int32_t at[ACROSS];
+    int16_t weights[ACROSS][8]; /* both, four times */
+} Columns;
+
+/* The place of a pixel of the result: the pixel before it, and what the next one weighs. */
+static inline int32_t place(int64_t to, double scale, float *weight) {
+    float at = (float)(((double)to + 0.5) * scale - 0.5);
+    float below = floorf(at);
+    *weight = at - below;
+    return (int32_t)below;
+}
+
+static void find_columns(Columns *c, int64_t first, int64_t count, double scale, int64_t columns, int channels) {
+    for (int64_t x = 0; x < count; x++) {
+        float weight;
+        int32_t at = place(first + x, scale, &weight);
+        if (at < 0)
+            at = 0, weight = 0;
+        if (at >= columns - 1)
+            at = (int32_t)columns - 1, weight = 0;
+        c->at[x] = at * channels;
+        for (int k = 0; k < 4; k++) {
+            c->weights[x][2 * k] = (int16_t)rintf((1.0f - weight) * WHOLE);
+            c->weights[x][2 * k + 1] = (int16_t)rintf(weight * WHOLE);
+        }
+    }
+}
+
+/* One row between its columns, four values a pixel, 15 bits each; `end`: of the bytes that may be read. */
+static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int channels,
+                                 int16_t *restrict to) {
+    int64_t x = 0;
+#if defined(__AVX2__)
+    const __m128i pairs = channels == 3 ? _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
+                                        : _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
+    const __m256i both = _mm256_broadcastsi128_si256(pairs);
+    int64_t whole = count & ~3;
+    while (whole && row + c->at[whole - 1] + 8 > end)
+        whole -= 4;
+    for (; x < whole; x += 4) {
+        __m256i sums[2];
+        for (int k = 0; k < 2; k++) {
+            const int32_t *at = c->at + x + 2 * k;
+            __m256i bytes = _mm256_inserti128_si256(
+                _mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(row + at[0]))),
+                _mm_loadl_epi64((const __m128i *)(row + at[1])), 1);
+            __m256i weights = _mm256_loadu_si256((const __m256i *)c->weights[x + 2 * k]);
+            sums[k] = _mm256_srai_epi32(_mm256_madd_epi16(_mm256_shuffle_epi8(bytes, both), weights), 4);
+        }
+        __m256i values = _mm256_permute4x64_epi64(_mm256_packs_epi32(sums[0], sums[1]), 0xd8);
+        _mm256_storeu_si256((__m256i *)(to + 4 * x), values);
+    }
+#else
+    (void)end;
+#endif
+    for (; x < count; x++)
+        for (int k = 0; k < 4; k++) {
+            const uint8_t *at = row + c->at[x] + MIN(k, channels - 1);
+            int32_t second = c->weights[x][1] ? at[channels] * c->weights[x][1] : 0;
+            to[4 * x + k] = (int16_t)((at[0] * c->weights[x][0] + second) >> 4);
+        }
+}
+
+/* Two rows of values, by their weights, as pixels. */
+static inline void blend_rows(const int16_t *restrict above, const int16_t *restrict below, int64_t count,
+                              int16_t first, int16_t second, int channels, uint8_t *restrict to) {
+    int64_t x = 0;
+#if defined(__AVX2__)
+    const __m256i one = _mm256_set1_epi16(first), two = _mm256_set1_epi16(second), half = _mm256_set1_epi16(2);
+    const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
+    for (; x + 8 <= count; x += 8) {
+        __m256i sums[2];
+        for (int k = 0; k < 2; k++) {
+            __m256i a = _mm256_loadu_si256((const __m256i *)(above + 4 * x + 16 * k));
+            __m256i b = _mm256_loadu_si256((const __m256i *)(below + 4 * x + 16 * k));
+            a = _mm256_add_epi16(_mm256_mulhi_epi16(a, one), _mm256_mulhi_epi16(b, two));
+            sums[k] = _mm256_srai_epi16(_mm256_add_epi16(a, half), 2);
+        }
+        __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(sums[0], sums[1]), 0xd8);
+        if (channels == 4) {
+            _mm256_storeu_si256((__m256i *)(to + 4 * x), bytes);
+            continue;
+        }
+        bytes = _mm256_shuffle_epi8(bytes, close);
+        bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 0, 0));
+        _mm_storeu_si128((__m128i *)(to + 3 * x), _mm256_castsi256_si128(bytes));
+        _mm_storel_epi64((__m128i *)(to + 3 * x + 16), _mm256_extracti128_si256(bytes, 1));
+    }
+#endif
+    for (; x < count; x++)
+        for (int k = 0; k < channels; k++) {
+            int32_t sum = (above[4 * x + k] * first >> 16) + (below[4 * x + k] * second >> 16);
+            to[channels * x + k] = (uint8_t)((sum + 2) >> 2);
+        }
+}
+
+static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
+                                  const Columns *c, int64_t count, uint8_t *target, int64_t height, int64_t step_to) {
+    int16_t values[2][4 * ACROSS];
+    int64_t held[2] = {-1, -1};
+    const uint8_t *end = source + (rows - 1) * step + columns * channels;
+    double scale = 1.0 / ((double)height / (double)rows);
+    for (int64_t y = 0; y < height; y++) {
+        float weight;
+        int64_t at = place(y, scale, &weight), wanted[2] = {MIN(MAX(at, 0), rows - 1), MIN(MAX(at + 1, 0), rows - 1)};
+        int slots[2];
+        for (int k = 0; k < 2; k++) {
+            int other = k ? slots[0] : held[0] == wanted[1] ? 0 : 1; /* is not written to */
+            slots[k] = held[0] == wanted[k] ? 0 : held[1] == wanted[k] ? 1 : 1 - other;
+            if (held[slots[k]] != wanted[k]) {
+                held[slots[k]] = wanted[k];
+                blend_columns(c, count, source + wanted[k] * step, end, channels, values[slots[k]]);
+            }
+        }
+        blend_rows(values[slots[0]], values[slots[1]], count, (int16_t)rintf((1.0f - weight) * WHOLE),
+                   (int16_t)rintf(weight * WHOLE), channels, target + y * step_to);
+    }
+}
+
+/* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
+   target:  height x width x channels; step_to: bytes from row to row */
+KERNEL(resize)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, uint8_t *target,
+               int64_t height, int64_t width, int64_t step_to) {
+    if ((channels != 3 && channels != 4) || rows < 1 || columns < 1 || height < 1 || width < 1 || rows > FAR ||
+        columns > FAR || height > FAR || width > FAR)
+        return REFUSED;
+    double scale = 1.0 / ((double)width / (double)columns);
+    Columns c;
+    for (int64_t x = 0; x < width; x += ACROSS) {
+        int64_t count = MIN(ACROSS, width - x);
+        find_columns(&c, x, count, scale, columns, channels);
+        if (channels == 3)
+            resize_columns(source, rows, columns, step, 3, &c, count, target + x * 3, height, step_to);
+        else
+            resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, height, step_to);
+    }
+    return DONE;
+}
