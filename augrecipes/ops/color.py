@@ -117,7 +117,7 @@ CAPABILITIES = (
         grids="alike",
         overwrites=lambda a: a.get("mode") == "pil",
     ),
-    _colour("FancyPCA", statistics="the principal colours", grids="alike"),
+    _colour("FancyPCA", statistics="the principal colours", grids="alike", twin="principal_colours:TWIN"),
     _colour(
         "HEStain",
         statistics="the stains",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -293,20 +294,22 @@ def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeyp
 
 @pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
 @pytest.mark.parametrize("at_end", [False, True])
-def test_the_stain_kernel_stays_within_its_arrays(kernels: Any, at_end: bool) -> None:
-    kernel = kernels.kernel("stain", "plpfplpp")
+def test_the_kernel_of_three_stays_within_its_arrays(kernels: Any, at_end: bool) -> None:
+    kernel = kernels.kernel("of_three", "plpfiplpp")
     tables = np.random.default_rng(0).uniform(1, 6, (3, 256, 4)).astype(np.float32)
     tables[..., 3] = 1
-    for count in (0, 1, 3, 4, 5, 8, 70):
+    for count, sums in product((0, 1, 3, 4, 5, 8, 70), (0, 1)):
         for room in (0, 1, 5):
             image = np.random.default_rng(count).integers(0, 256, (count, 3), np.uint8)
             arrays = [guarded(a, at_end) for a in (image, tables, np.zeros(room, np.int32), np.zeros_like(image))]
             found = np.zeros(1, np.int64)
             given = [array.ctypes.data for array in arrays]
-            assert kernel(given[0], count, given[1], 0.25, given[2], room, found.ctypes.data, given[3]) == 0
-            x = np.prod([tables[c, image[:, c], :3] for c in range(3)], axis=0) - np.float32(1)
+            assert kernel(given[0], count, given[1], 0.25, sums, given[2], room, found.ctypes.data, given[3]) == 0
+            red, green, blue = (tables[c, image[:, c], :3] for c in range(3))
+            x = (red + green + blue if sums else red * green * blue) - np.float32(1)
             np.testing.assert_array_equal(arrays[3], np.clip(np.rint(x), 0, 255))
-            doubtful = np.flatnonzero((np.abs(x - np.rint(x)) > 0.25).any(axis=1))
+            off = np.abs(x - np.rint(x))[:, :3] > 0.25
+            doubtful = np.flatnonzero(off.any(axis=1))
             assert found[0] == len(doubtful)
             np.testing.assert_array_equal(arrays[2][: found[0]], doubtful[:room])
 

@@ -1,8 +1,4 @@
-"""Stain jitter in one native pass: a product of three numbers out of tables, instead of logarithm, matrix, exponential.
-
-Both round, so a value that lies next to a half might become one level or the other. Such pixels, a few in a thousand,
-are told by the pass and done as `ops/stain.py` does them; all others are sure to come out the same.
-"""
+"""Stain jitter in one native pass: a product of three numbers, instead of logarithm, matrix and exponential."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.colour_native import takes
+from augrecipes.compiler.kernels.of_three import OfThree
 from augrecipes.compiler.kernels.twins import Apply, Case, Twin
 from augrecipes.native.library import library
 from augrecipes.ops.stain import density_matrix, through_density
@@ -20,10 +17,7 @@ from augrecipes.ops.stain import density_matrix, through_density
 _LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]
 _UNIT = 2.0**-24  # what rounding once may change, of a float32
 _ROUND = 64  # pixels: more than OpenCV takes at a time, so that where it fuses is where it would
-_LEAST = 0.4  # from a whole number to where doubt begins
-_MOST = 2.0**30
 _LARGEST = np.full(3, math.log(256))
-_FEW = 32  # one pixel in so many may be done twice
 
 
 def _make(step: Any) -> Apply | None:
@@ -31,22 +25,17 @@ def _make(step: Any) -> Apply | None:
     kernels = library()
     if kernels is None:
         return None
-    kernel = kernels.kernel("stain", "plpfplpp")
+    product = OfThree(kernels, sums=False)
 
     def jitter(img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray | None:
-        pixels = img.size // 3
-        if not takes(img) or pixels < 4 * _ROUND:
+        if not takes(img) or img.size < 3 * _ROUND * 4:
             return None
         matrix = density_matrix(factors, shifts)
-        sure, tables = 0.5 - 256 * _error(matrix), _tables(matrix)
-        if sure < _LEAST or not tables.max(axis=(1, 2)).prod() < _MOST:
+        done = product(img, _tables(matrix), 256 * _error(matrix))
+        if done is None:
             return None
-        out, found, room = np.empty_like(img), np.zeros(1, np.int64), np.empty(pixels // _FEW, np.int32)
-        counted = room.ctypes.data, len(room), found.ctypes.data
-        done = kernel(img.ctypes.data, pixels, tables.ctypes.data, sure, *counted, out.ctypes.data)
-        if done != 0 or found[0] > len(room):
-            return None
-        _settle(img.reshape(-1, 3), matrix, room[: found[0]], out.reshape(-1, 3))
+        out, doubtful = done
+        _settle(img.reshape(-1, 3), matrix, doubtful, out.reshape(-1, 3))
         return out
 
     return jitter
