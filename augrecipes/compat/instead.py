@@ -1,4 +1,4 @@
-"""Steps whose own methods call quicker functions than those of albumentations' modules for geometry and pixels."""
+"""Steps whose own methods call quicker functions than those of albumentations' modules, or of numpy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compat.albumentations import A, geometric, pixel
 
-_HOMES = {"fgeometric": geometric, "fpixel": pixel}  # what transforms call the modules
+_HOMES = {"fgeometric": geometric, "fpixel": pixel, "np": np}  # what transforms call the modules
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -16,7 +18,7 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     """The transform, whose `methods` find the functions `instead` in place of the module's own of the same names.
 
     A method that does not ask for one of them stays as it is, and so does one that the step has been given already.
-    `home` is what it calls the module: `fgeometric` or `fpixel`.
+    `home` is what it calls the module: `fgeometric`, `fpixel` or `np`.
     """
     quick = _Instead(instead, _HOMES[home])
     for name in methods:
