@@ -68,6 +68,11 @@ def through_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
     return made
 
 
+def in_place_through_table(image: np.ndarray, table: np.ndarray) -> None:
+    """The same into the image itself."""
+    sz_lut(image, table, inplace=True)
+
+
 def gate_of(step: Any) -> float | None:
     """The p that a step's first draw must be below for it to act; None: it always acts, or decides in another way.
 

@@ -48,7 +48,7 @@ CAPABILITIES = (
         gain=amplify.multiplied("contrast_limit", 1.0),
     ),
     _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True),
-    _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7),
+    _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7, twin="by_channel:TEMPERATURE"),
     _colour(
         "MultiplicativeNoise",
         "lookup",
@@ -84,7 +84,7 @@ CAPABILITIES = (
         gain=1.0,
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
     ),
-    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0),
+    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, twin="by_channel:SHIFT"),
     _colour("ChannelShuffle", "pointwise", averages=0, colour_ops=probed, gain=1.0, chroma="swaps"),
     _colour(
         "HueSaturationValue",
@@ -116,6 +116,7 @@ CAPABILITIES = (
         channels=_GREY_OR_RGB,
         grids="alike",
         overwrites=lambda a: a.get("mode") == "pil",
+        twin="by_channel:EQUALIZE",
     ),
     _colour("FancyPCA", statistics="the principal colours", grids="alike", twin="principal_colours:TWIN"),
     _colour(

@@ -1,0 +1,83 @@
+"""Channels of uint8 RGB pictures done one by one: apart, each in one quick call, and together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compat.albumentations import in_place_through_table
+from augrecipes.compiler.kernels.colour_native import takes
+from augrecipes.compiler.kernels.twins import Apply, Case, Twin
+
+_SMALL = 32 * 32 * 3  # below that the step is as quick
+_LINE = 64  # bytes of memory that are read together
+
+
+class Planes:
+    """Room for the channels of a picture, of which each begins elsewhere in a line of memory: see `sink.py`."""
+
+    def __init__(self) -> None:
+        self._room: list[np.ndarray] = []
+
+    def of(self, img: np.ndarray) -> list[np.ndarray]:
+        """The channels, H×W each, until the next picture comes."""
+        height, width, channels = img.shape
+        if not self._room or self._room[0].shape != (height, width):
+            size = -(-height * width // _LINE) * _LINE + _LINE // 3
+            whole = np.empty(channels * size, np.uint8)
+            self._room = [whole[k * size :][: height * width].reshape(height, width) for k in range(channels)]
+        return list(cv2.split(img, self._room))
+
+
+def _by_table(step: Any) -> Apply:
+    """A step that is a table for each channel: it makes them itself, of a ramp."""
+    planes, true = Planes(), type(step).apply
+    ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], 3, axis=2)
+
+    def tables(img: np.ndarray, **drawn: Any) -> np.ndarray | None:
+        if not takes(img) or img.size < _SMALL:
+            return None
+        made = true(step, ramp.copy(), **drawn)
+        channels = planes.of(img)
+        for c, plane in enumerate(channels):
+            in_place_through_table(plane, np.ascontiguousarray(made[:, 0, c]))
+        return cv2.merge(channels)
+
+    return tables
+
+
+def _equalized(step: Any) -> Apply | None:
+    if step.mode != "cv" or not step.by_channels:
+        return None
+    planes = Planes()
+
+    def equalize(img: np.ndarray, mask: Any, **_: Any) -> np.ndarray | None:
+        if mask is not None or not takes(img) or img.size < _SMALL:
+            return None
+        channels = planes.of(img)
+        return cv2.merge([cv2.equalizeHist(plane, dst=plane) for plane in channels])
+
+    return equalize
+
+
+def _shifts(cls: type) -> Iterator[Case]:
+    step = cls()
+    for shifts in ((12.7, -30.2, 0.0), (-255.0, 0.9, 255.0), (400.0, -0.9, -19.5)):
+        yield step, {"noise_map": np.array(shifts)}
+
+
+def _temperatures(cls: type) -> Iterator[Case]:
+    for mode in ("blackbody", "cied"):
+        for temperature in (4000, 6250, 9999, 15000):
+            yield cls(mode=mode), {"temperature": temperature}
+
+
+def _plain(cls: type) -> Iterator[Case]:
+    yield cls(), {"mask": None}
+
+
+SHIFT, TEMPERATURE = Twin(_by_table, _shifts), Twin(_by_table, _temperatures)
+EQUALIZE = Twin(_equalized, _plain)
