@@ -22,6 +22,42 @@ def with_quick_matrix(step: Any) -> Any:
     return with_functions(step, ("get_params_dependent_on_data",), {_MATRIX: affine_matrix})
 
 
+def with_same_matrix(step: Any) -> Any:
+    """The same with `product_matrix`, whose bits are those of albumentations."""
+    return with_functions(step, ("get_params_dependent_on_data",), {_MATRIX: product_matrix})
+
+
+def product_matrix(
+    translate: Mapping[str, float],
+    shear: Mapping[str, float],
+    scale: Mapping[str, float],
+    rotate: float,
+    shift: tuple[float, float],
+) -> np.ndarray:
+    """What albumentations multiplies, in its order, so to the same bits; the factors are made at once.
+
+    >>> product_matrix({"x": 1, "y": 0}, {"x": 0, "y": 0}, {"x": 2, "y": 2}, 0, (1.5, 1.5)).tolist()
+    [[2.0, 0.0, -0.5], [0.0, 2.0, -1.5], [0.0, 0.0, 1.0]]
+    """
+    angle, (x, y) = np.deg2rad(rotate % 360), shift
+    c, s = np.cos(angle), np.sin(angle)
+    factors = np.array(
+        (
+            1, 0, x, 0, 1, y, 0, 0, 1,
+            1, 0, translate["x"], 0, 1, translate["y"], 0, 0, 1,
+            1, np.tan(np.deg2rad(shear["x"])), 0, np.tan(np.deg2rad(shear["y"])), 1, 0, 0, 0, 1,
+            c, s, 0, -s, c, 0, 0, 0, 1,
+            scale["x"], 0, 0, 0, scale["y"], 0, 0, 0, 1,
+            1, 0, -x, 0, 1, -y, 0, 0, 1,
+        ),
+        np.float64,
+    ).reshape(6, 3, 3)  # fmt: skip
+    first, second, third, fourth, fifth, sixth = factors
+    made: np.ndarray = first @ second @ third @ fourth @ fifth @ sixth
+    made[2] = 0, 0, 1
+    return made
+
+
 def affine_matrix(
     translate: Mapping[str, float],
     shear: Mapping[str, float],

@@ -17,6 +17,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
+from augrecipes.compat.samplers import with_same_matrix
 from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
@@ -51,7 +52,7 @@ def attach(steps: Iterable[Any]) -> None:
     shapes = {**warp_native.functions(), **resize_native.functions()}
     pixels = {**noise_native.functions(), **painted.functions()}
     for step in steps:
-        with_functions(with_quick_maps(with_quick_places(step)), ("apply", "apply_to_mask"), shapes)
+        with_functions(with_same_matrix(with_quick_maps(with_quick_places(step))), ("apply", "apply_to_mask"), shapes)
         with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
