@@ -4,7 +4,7 @@
    fractions there, and rounds in what is left of the row; and where the processor has fused multiply-add, it uses it.
    compiler/kernels/ finds out which (`lanes`, `fused`), and holds the result to OpenCV's before it uses it. */
 
-#include "kernels.h"
+#include "rounding.h"
 
 #if defined(__SSSE3__)
 #include <immintrin.h>
@@ -13,30 +13,6 @@
 #endif
 
 enum { ACROSS = 256, COLOURS = 3 };
-
-typedef union {
-    float value;
-    int32_t bits;
-} Float;
-
-/* The nearest whole number, the even one of two; of numbers below 2^22. */
-static inline int32_t nearest(float x) {
-    Float sum = {x + 12582912.0f};
-    return sum.bits - 0x4B400000;
-}
-
-static inline float whole(float x) { return x + 12582912.0f - 12582912.0f; }
-
-/* a * b + c, rounded once. The products here have so few bits that the sum is exact in double, too. */
-static inline float fused_add(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return __builtin_fmaf(a, b, c);
-#else
-    return (float)((double)a * (double)b + (double)c);
-#endif
-}
-
-static inline float times_add(float a, float b, float c, int fused) { return fused ? fused_add(a, b, c) : a * b + c; }
 
 #if defined(__SSSE3__)
 static const int8_t PLACES[3][COLOURS][16] = {
@@ -92,8 +68,6 @@ static void put_together(uint8_t (*restrict room)[ACROSS], int64_t count, uint8_
 typedef struct {
     int32_t hue, saturation, value;
 } Shift;
-
-static inline int32_t within(int32_t x) { return MIN(MAX(x, 0), 255); }
 
 static inline int32_t to_level(float x, int rounds) { return rounds ? nearest(x * 255.0f) : (int32_t)(x * 255.0f); }
 

@@ -22,8 +22,8 @@ CAPABILITIES = (
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True),
     _texture("MotionBlur", grids="alike", gain=1.0),
     _texture("ZoomBlur", grids="alike", gain=1.0),
-    _texture("Emboss", grids="alike"),
-    _texture("Sharpen", grids="alike"),
+    _texture("Emboss", grids="alike", twin="convolved:TWIN"),
+    _texture("Sharpen", grids="alike", twin="convolved:TWIN"),
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.

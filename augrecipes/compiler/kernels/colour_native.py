@@ -9,6 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.native.build import processor
 from augrecipes.native.library import Library, library
 
 _CLOSE = 1e-9  # to a whole number: adding it to a hue may round either way
@@ -26,6 +27,7 @@ class Colours:
         self._hsv = kernels.kernel("hsv", "plliiilip")
         self._luma_sum = kernels.kernel("luma_sum", "plp")
         self._saturate = kernels.kernel("saturate", "plffip")
+        self._filter = kernels.kernel("filter", "plllpip")
         self._lanes, self._fused = _lanes(), int(_hsv_is_fused())
         self._sums_fused = int(_sums_are_fused())
 
@@ -50,6 +52,13 @@ class Colours:
         self._saturate(img.ctypes.data, img.size // 3, factor, 1 - factor, self._sums_fused, out.ctypes.data)
         return out
 
+    def filtered(self, img: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """By 3×3 float32 weights, mirrored at the borders."""
+        out, held = np.empty_like(img), np.ascontiguousarray(weights)
+        shape = img.shape
+        self._filter(img.ctypes.data, *shape, held.ctypes.data, self._sums_fused, out.ctypes.data)
+        return out
+
 
 @cache
 def _made(kernels: Any) -> Colours:
@@ -57,9 +66,10 @@ def _made(kernels: Any) -> Colours:
 
 
 def colours() -> Colours | None:
-    """The native passes; None where there are none."""
+    """The native passes; None where there are none, or where OpenCV's own are quicker: without AVX2 on x86."""
     kernels = library()
-    return None if kernels is None else _made(kernels)
+    slow = kernels is not None and kernels.level == "base" and processor() == "x86_64"
+    return None if kernels is None or slow else _made(kernels)
 
 
 def takes(img: np.ndarray) -> bool:

@@ -1,0 +1,35 @@
+/* Arithmetic that every level rounds alike. */
+
+#ifndef AUGRECIPES_ROUNDING_H
+#define AUGRECIPES_ROUNDING_H
+
+#include "kernels.h"
+
+typedef union {
+    float value;
+    int32_t bits;
+} Float;
+
+/* The nearest whole number, the even one of two; of numbers below 2^22. */
+static inline int32_t nearest(float x) {
+    Float sum = {x + 12582912.0f};
+    return sum.bits - 0x4B400000;
+}
+
+static inline float whole(float x) { return x + 12582912.0f - 12582912.0f; }
+
+/* a * b + c, rounded once. The products here have so few bits that the sum is exact in double, too. */
+static inline float fused_add(float a, float b, float c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return __builtin_fmaf(a, b, c);
+#else
+    return (float)((double)a * (double)b + (double)c);
+#endif
+}
+
+static inline float times_add(float a, float b, float c, int fused) { return fused ? fused_add(a, b, c) : a * b + c; }
+
+/* A level of uint8. */
+static inline int32_t within(int32_t x) { return MIN(MAX(x, 0), 255); }
+
+#endif
