@@ -131,9 +131,14 @@ class Pairs:
 
 def stained(size: int, out: int) -> ar.Recipe:
     """W1 and W1b: a tile of `size` px, rotated, cropped, resized to `out` px, flipped, its colours jittered."""
+    return parse_text(stained_text(size, out), root=None)
+
+
+def stained_text(size: int, out: int) -> str:
+    """The same, as YAML."""
     half = "normalize: {mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5]}"
     text = _STAINED.format(size=size, out=out, colour=_JITTER, layout="chw", range=half)
-    return parse_text(text.replace("p: 1.0}\neval", "p: 1.0}  # augrecipes: ignore[L301]\neval"), root=None)
+    return text.replace("p: 1.0}\neval", "p: 1.0}  # augrecipes: ignore[L301]\neval")
 
 
 def stained_geometry(size: int, out: int) -> ar.Recipe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,17 @@ def test_a_table_has_every_side_its_ratios_and_goals() -> None:
     assert re.fullmatch(r"×[\d.,]+, goal ×1e\+09: missed", c[3])
     assert re.fullmatch(r"×[\d.,]+", a[4])
     assert told.endswith("\n\nNot measured:\n\n- b: not installed (pip install b)")
+
+
+def test_a_goal_that_names_a_maker_is_for_each_of_its_sides() -> None:
+    others = [side("a", "on tensors"), side("a", "on pictures"), side("b")]
+    goals = {"ours": {"a": 0.0, "a, on pictures": 1e9}}
+    *_, tensors, pictures, last = cells(compare("w", [side("ours")], others, rounds=1, goals=goals, look_at=8))
+    assert [row[3].partition(", ")[2] for row in (tensors, pictures, last)] == [
+        "goal ×0: met",
+        "goal ×1e+09: missed",
+        "",
+    ]
 
 
 def test_goals_for_nobody_are_found() -> None:
@@ -106,12 +118,12 @@ def test_a_broken_build_is_told_as_such() -> None:
         peers.installed("numpy", "pip install numpy", load)
 
 
-def pictures(count: int, height: int, width: int) -> list[np.ndarray]:
+def pictures(count: int, height: int, width: int, noise: int = 12) -> list[np.ndarray]:
     """Smooth, a little noisy, of other means in each channel."""
     draw = np.random.default_rng(0)
     coarse = draw.integers((60, 40, 20), (240, 200, 160), (count, 9, 9, 3), np.uint8)
     smooth = (cv2.resize(one, (width, height), interpolation=cv2.INTER_CUBIC) for one in coarse)
-    return [cv2.add(one, draw.integers(0, 12, one.shape, np.uint8)) for one in smooth]
+    return [cv2.add(one, draw.integers(0, noise, one.shape, np.uint8)) for one in smooth]
 
 
 def tiles(_: Path) -> tuple[Any, Side]:
@@ -174,7 +186,31 @@ def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, ma
     assert len(cells(told)) == 3 + len(offered)
 
 
-@pytest.mark.parametrize("library", ["articles", "albumentations"])
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("library", LIBRARIES, ids=peers.LIBRARIES)
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda work: replace(work, pool=[tile[:, :, ::-1].copy() for tile in work.pool]),
+        lambda work: replace(work, pool=[tile // 2 for tile in work.pool]),
+        lambda work: replace(work, pool=[cv2.blur(tile, (9, 9)) for tile in work.pool]),
+        lambda work: replace(work, out=work.out // 2),
+    ],
+    ids=["bgr", "dark", "blurred", "small"],
+)
+def test_a_peer_that_is_given_something_else_is_refused(library: Any, spoilt: Any) -> None:
+    work = workloads.Tiles(pictures(32, 128, 128, noise=80), 128, 64)  # as full of detail as tissue is
+    mine = _ours(work.recipe, work.pool, 64)
+    made = [side for side in peers.offers(library, spoilt(work)) if isinstance(side, Side)]
+    if not made:
+        pytest.skip("offers nothing for it")
+    for side in made:
+        with pytest.raises(SystemExit, match="make different samples"):
+            compare("W1", [mine], [side], rounds=1, look_at=32)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("library", ["articles", "albumentations", "torchtransform", "variopinta", "augrs"])
 def test_flips_are_drawn_for_each_sample(library: str, tmp_path: Path) -> None:
     """A row of pictures that are dark on the left: some come light on the left."""
     (tmp_path / "jpegs" / "a").mkdir(parents=True)
@@ -185,6 +221,8 @@ def test_flips_are_drawn_for_each_sample(library: str, tmp_path: Path) -> None:
     for kind, mirrored in ((workloads.Folder, {False}), (workloads.FlippedFolder, {False, True})):
         scratch = tmp_path / kind.__name__
         scratch.mkdir()
-        for side in module.WORKLOADS[kind](kind(tmp_path / "jpegs", 64, 8, scratch, workers=0)):
+        for side in peers.offers(module, kind(tmp_path / "jpegs", 64, 8, scratch, workers=0)):
+            if isinstance(side, Missing):
+                pytest.skip(side.why)
             images = np.concatenate([np.asarray(batch["image"]) for batch in side.batches()])
             assert {bool(one[0, 0, 0] > one[0, 0, -1]) for one in images} == mirrored, side

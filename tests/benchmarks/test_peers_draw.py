@@ -1,0 +1,194 @@
+"""Peers draw what workloads ask for: angles, crops, flips and colours within their ranges, anew for each sample."""
+
+from __future__ import annotations
+
+import colorsys
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import peers
+import pytest
+import torch
+from jpegs import as_file
+from sides import Each, Side, in_batches, ours
+from workloads import ResizedCrops, Tiles, Windows, stained_text
+
+import augrecipes as ar
+from augrecipes.recipe.parse import parse_text
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+_COUNT = 96
+_SIZE, _OUT = 96, 64  # of tiles
+_HEIGHT, _WIDTH = 375, 500  # of photographs
+_LEAST, _MOST = 60, 190  # levels, from left to right
+
+
+def ramp(height: int, width: int) -> np.ndarray:
+    """Grey, lighter to the right."""
+    levels = np.linspace(_LEAST, _MOST, width).round().astype(np.uint8)
+    return np.repeat(np.tile(levels, (height, 1))[..., None], 3, axis=2)
+
+
+def plain(height: int, width: int) -> np.ndarray:
+    """Of one colour, a dull red."""
+    return np.full((height, width, 3), (160, 100, 100), np.uint8)
+
+
+def samples(side: Side, mean: Sequence[float], std: Sequence[float]) -> np.ndarray:
+    """What a side makes, N×H×W×C, in levels."""
+    made: list[np.ndarray] = []
+    while len(made) < _COUNT:
+        made += [one for batch in side.batches() for one in np.asarray(batch["image"]).copy()]
+    return (np.stack(made).transpose(0, 2, 3, 1) * std + mean) * 255
+
+
+def slopes(made: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """How steep the ramp is in the middle of each sample, down and across, beside the ramp as it was drawn."""
+    edge = made.shape[1] // 4  # rotations bare nothing within
+    middle = made[:, edge:-edge, edge:-edge].mean(3)
+    drawn = (_MOST - _LEAST) / (width - 1)
+    return np.diff(middle, axis=1).mean((1, 2)) / drawn, np.diff(middle, axis=2).mean((1, 2)) / drawn
+
+
+def within(values: np.ndarray, *ranges: float) -> None:
+    """The least and the greatest of what was drawn: each between two numbers."""
+    least, least_most, most_least, most = ranges
+    assert least <= values.min() <= least_most, values
+    assert most_least <= values.max() <= most, values
+
+
+def turns(made: np.ndarray) -> None:
+    """By up to 25° to either side, which the crop's ratio makes 31° at most; flipped or not."""
+    down, across = slopes(made, _SIZE)
+    within(np.degrees(np.arctan2(np.abs(down), np.abs(across))), 0, 5, 18, 32)
+    assert 0.2 < np.mean(across < 0) < 0.8, across
+
+
+def crops(made: np.ndarray) -> None:
+    """Half of the area to all of it: as steep as the crop is narrow, and as jitter makes it."""
+    within(np.hypot(*slopes(made, _SIZE)) * _OUT / _SIZE, 0.45, 0.75, 0.88, 1.45)
+
+
+def colours(made: np.ndarray) -> None:
+    """Brightness by up to 0.2, hue by up to 0.02 of a turn, saturation by up to 0.05: with contrast by up to 0.155."""
+    means = made[:, 16:-16, 16:-16].mean((1, 2))
+    light = means.mean(1) / 120
+    within(light, 0.75, 0.88, 1.12, 1.25)
+    within(np.ptp(means, axis=1) / light / 60, 0.75, 0.98, 1.02, 1.3)
+    hues = np.array([(colorsys.rgb_to_hsv(*mean)[0] + 0.5) % 1 - 0.5 for mean in means])
+    within(hues, -0.03, -0.01, 0.01, 0.03)
+
+
+def resized_crops(made: np.ndarray) -> None:
+    """8 % of the area to all of it; flipped or not."""
+    _, across = slopes(made, _WIDTH)
+    within(np.abs(across) * made.shape[2], 90, 190, 300, _WIDTH)
+    assert 0.2 < np.mean(across < 0) < 0.8, across
+
+
+def windows(made: np.ndarray) -> None:
+    """At full scale, from the left edge to the right one; flipped or not."""
+    _, across = slopes(made, _WIDTH)
+    within(np.abs(across), 0.96, 1.01, 0.99, 1.04)
+    spare = (_WIDTH - made.shape[2]) / _WIDTH * (_MOST - _LEAST)
+    within(np.ptp(made.mean((1, 2, 3)), keepdims=True) / spare, 0.8, 1.05, 0.8, 1.05)
+    assert 0.2 < np.mean(across < 0) < 0.8, across
+
+
+OF_TILES = {"turns": (turns, ramp), "crops": (crops, ramp), "colours": (colours, plain)}
+OF_PHOTOS = {"resized crops": (resized_crops, ResizedCrops, "imagenet-train", 224)}
+OF_PHOTOS["windows"] = (windows, Windows, "jpeg-crop-256", 256)
+HALF = ((0.5,) * 3, (0.5,) * 3)
+
+
+def sides(library: str, work: Any) -> list[Side]:
+    """Those of a library that is installed, for a workload that it can run."""
+    random.seed(0)
+    torch.manual_seed(0)
+    offered = list(peers.offers(peers.import_module(f"peers.{library}"), work))
+    made = [side for side in offered if isinstance(side, Side)]
+    return made or pytest.skip("; ".join(map(str, offered)) or "offers nothing for it")
+
+
+def photos(which: str, scratch: Path) -> Any:
+    _, kind, recipe, out = OF_PHOTOS[which]
+    data = cv2.imencode(".jpg", ramp(_HEIGHT, _WIDTH), [cv2.IMWRITE_JPEG_QUALITY, 98])[1].tobytes()
+    return kind([data] * 8, ar.load(recipe), out, scratch)
+
+
+def normal(recipe: ar.Recipe) -> tuple[Sequence[float], Sequence[float]]:
+    return recipe.output.normalize.mean, recipe.output.normalize.std
+
+
+@pytest.mark.filterwarnings("default")  # other libraries may warn
+@pytest.mark.parametrize("library", peers.LIBRARIES)
+@pytest.mark.parametrize("which", OF_TILES)
+def test_a_peer_draws_what_tiles_are_to_go_through(library: str, which: str) -> None:
+    check, draw = OF_TILES[which]
+    for side in sides(library, Tiles([draw(_SIZE, _SIZE)] * 8, _SIZE, _OUT)):
+        check(samples(side, *HALF))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("library", peers.LIBRARIES)
+@pytest.mark.parametrize("which", OF_PHOTOS)
+def test_a_peer_draws_what_photographs_are_to_go_through(library: str, which: str, tmp_path: Path) -> None:
+    work = photos(which, tmp_path)
+    for side in sides(library, work):
+        OF_PHOTOS[which][0](samples(side, *normal(work.recipe)))
+
+
+@pytest.mark.parametrize(
+    ("which", "asked", "read"),
+    [
+        ("turns", "limit: 25", "limit: 0.44"),  # as radians
+        ("turns", "limit: 25", "limit: [25, 25]"),
+        ("turns", "limit: 25", "limit: 50"),
+        ("turns", "HorizontalFlip", "HorizontalFlip: {p: 0.0}"),
+        ("crops", "scale: [0.5, 1.0]", "scale: [0.08, 1.0]"),
+        ("crops", "scale: [0.5, 1.0]", "scale: [1.0, 1.0]"),
+        ("colours", "brightness: 0.2", "brightness: 0.0"),
+        ("colours", "brightness: 0.2", "brightness: 0.4"),
+        ("colours", "saturation: 0.05", "saturation: 0.5"),
+        ("colours", "hue: 0.02", "hue: 0.0"),
+        ("colours", "hue: 0.02", "hue: 0.1"),
+    ],
+)
+def test_who_misreads_the_tiles_is_found(which: str, asked: str, read: str) -> None:
+    check, draw = OF_TILES[which]
+    text = stained_text(_SIZE, _OUT)
+    assert asked in text
+    pool = [draw(_SIZE, _SIZE)]
+    check(_by_us(text, pool, _OUT))
+    with pytest.raises(AssertionError):
+        check(_by_us(text.replace(asked, read), pool, _OUT))
+
+
+@pytest.mark.parametrize(
+    ("which", "asked", "read"),
+    [
+        ("resized crops", "[0.08, 1.0]", "[0.5, 1.0]"),
+        ("resized crops", "[0.08, 1.0]", "[0.01, 0.1]"),
+        ("resized crops", "p: 0.5", "p: 0.0"),
+        ("windows", "- RandomCrop", "- CenterCrop"),
+        ("windows", "- RandomCrop:", "- Resize: {height: 300, width: 300}\n  - RandomCrop:"),
+        ("windows", "- HorizontalFlip", "- HorizontalFlip: {p: 1.0}"),
+    ],
+)
+def test_who_misreads_the_photographs_is_found(which: str, asked: str, read: str, tmp_path: Path) -> None:
+    check, _, name, out = OF_PHOTOS[which]
+    work, text = photos(which, tmp_path), (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
+    assert asked in text
+    pool = Each(work.pool, as_file)
+    check(_by_us(text, pool, out))
+    with pytest.raises(AssertionError):
+        check(_by_us(text.replace(asked, read, 1), pool, out))
+
+
+def _by_us(text: str, pool: Any, out: int) -> np.ndarray:
+    recipe = parse_text(text)
+    return samples(Side("", "", in_batches(ours(recipe, "none", pool), (3, out, out))), *normal(recipe))
