@@ -2,7 +2,7 @@
 
 #include "rounding.h"
 
-enum { ACROSS = 512, WIDEST = 4, REACH = 3 };
+enum { ACROSS = 512, WIDEST = 4, REACH = 3, AT_A_TIME = 4 };
 
 /* The place beside 0 <= at < count, mirrored about the first and the last. */
 static inline int64_t mirrored(int64_t at, int64_t count) {
@@ -49,7 +49,8 @@ static inline void weigh(const float *restrict up, const float *restrict here, c
 /* A picture filtered by 3 x 3 weights, mirrored at its borders.
 
    source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
-   weights: 9, whose sizes come to no more than 4096; fused: whether OpenCV fuses */
+   weights: 9, whose sizes come to no more than 4096
+   fused: whether OpenCV fuses, which it does where it takes four numbers of a row at a time, and not in what is left */
 KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights,
                int32_t fused, uint8_t *target) {
     float sizes = 0;
@@ -59,6 +60,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
         return REFUSED;
     float room[REACH][ACROSS + 2 * WIDEST];
     int64_t length = columns * channels, across = ACROSS - ACROSS % channels;
+    int64_t body = length - length % AT_A_TIME;
     for (int64_t left = 0; left < length; left += across) {
         int64_t some = MIN(across, length - left);
         for (int64_t y = 0; y < rows; y++) {
@@ -67,10 +69,10 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
                 take(source + k * length, left, some, columns, channels, room[k % REACH]);
             const float *up = room[mirrored(y - 1, rows) % REACH], *here = room[y % REACH];
             const float *down = room[mirrored(y + 1, rows) % REACH];
-            if (fused)
-                weigh(up, here, down, some, channels, weights, 1, target + y * length + left);
-            else
-                weigh(up, here, down, some, channels, weights, 0, target + y * length + left);
+            int64_t part = fused ? MIN(some, MAX(body - left, 0)) : 0;
+            uint8_t *to = target + y * length + left;
+            weigh(up, here, down, part, channels, weights, 1, to);
+            weigh(up + part, here + part, down + part, some - part, channels, weights, 0, to + part);
         }
     }
     return DONE;

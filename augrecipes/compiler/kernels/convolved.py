@@ -42,5 +42,5 @@ def _cases(cls: type) -> Iterator[Case]:
 
 
 # The weight in the centre, and those about it.
-SHOWING = ((4.987, -0.499), (2.8945, -0.241), (3.7405, -0.358), (1.0, 0.0))
+SHOWING = ((4.987, -0.499), (2.8945, -0.241), (3.7405, -0.358), (2.5, -0.2), (1.0, 0.0))
 TWIN = Twin(_make, _cases)
