@@ -42,29 +42,24 @@ static void take_apart(const uint8_t *restrict source, int64_t count, int32_t ch
     }
 }
 
-static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, int64_t apart,
-                        float *restrict out) {
-    if (apart == 1)
-        for (int64_t x = 0; x < count; x++)
-            out[x] = (float)values[x] * scale + shift;
-    else
-        for (int64_t x = 0; x < count; x++)
-            out[x * apart] = (float)values[x] * scale + shift;
-}
-
-/* The same past the cache, for batches that are larger than it: what is written is not read before. */
-static void stream_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, float *restrict out) {
+/* Values of one channel, to floats. `streams`: past the cache, for what is larger than it and not read soon; lines of 64
+   bytes that are written in part by other instructions would make that slow, so all of them have to be whole. */
+static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, float *restrict out,
+                        int streams) {
+    int64_t x = 0;
 #ifdef __AVX2__
-    if ((uintptr_t)out % 32 == 0 && count % 8 == 0) {
+    if (streams) {
         __m256 scales = _mm256_set1_ps(scale), shifts = _mm256_set1_ps(shift);
-        for (int64_t x = 0; x < count; x += 8) {
-            __m256 eight = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(values + x))));
-            _mm256_stream_ps(out + x, _mm256_add_ps(_mm256_mul_ps(eight, scales), shifts));
+        for (; x + 8 <= count; x += 8) {
+            __m256i eight = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(values + x)));
+            _mm256_stream_ps(out + x, _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(eight), scales), shifts));
         }
-        return;
     }
+#else
+    (void)streams;
 #endif
-    scale_plane(values, count, scale, shift, 1, out);
+    for (; x < count; x++)
+        out[x] = (float)values[x] * scale + shift;
 }
 
 static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t apart, uint8_t *restrict out) {
@@ -74,6 +69,25 @@ static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t ap
     else
         for (int64_t x = 0; x < count; x++)
             out[x * apart] = values[x];
+}
+
+/* The same for values whose channels take turns; scales and shifts repeat them over `turn` values. */
+static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t turn, const float *restrict scales,
+                        const float *restrict shifts, float *restrict out, int streams) {
+    for (int64_t at = 0; at < count; at += turn, values += turn, out += turn) {
+        int64_t some = MIN(turn, count - at), i = 0;
+#ifdef __AVX2__
+        for (; streams && i + 8 <= some; i += 8) {
+            __m256i eight = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(values + i)));
+            __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(eight), _mm256_loadu_ps(scales + i));
+            _mm256_stream_ps(out + i, _mm256_add_ps(scaled, _mm256_loadu_ps(shifts + i)));
+        }
+#else
+        (void)streams;
+#endif
+        for (; i < some; i++)
+            out[i] = (float)values[i] * scales[i] + shifts[i];
+    }
 }
 
 /* One picture, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
@@ -87,24 +101,15 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
             take_apart(picture + y * row + left * pixel, some, channels, pixel, room);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
-                if (floats && streams)
-                    stream_plane(room[c], some, scale[c], shift[c], floats + to);
+                if (floats && across == 1)
+                    scale_plane(room[c], some, scale[c], shift[c], floats + to, streams);
                 else if (floats)
-                    scale_plane(room[c], some, scale[c], shift[c], across, floats + to);
+                    for (int64_t x = 0; x < some; x++)
+                        floats[to + x * across] = (float)room[c][x] * scale[c] + shift[c];
                 else
                     copy_plane(room[c], some, across, bytes + to);
             }
         }
-}
-
-/* Values whose channels take turns, to floats that take turns alike; scales and shifts repeat them over TURN pixels. */
-static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t turn, const float *restrict scales,
-                        const float *restrict shifts, float *restrict out) {
-    for (int64_t at = 0; at < count; at += turn) {
-        int64_t some = MIN(turn, count - at);
-        for (int64_t i = 0; i < some; i++)
-            out[at + i] = (float)values[at + i] * scales[i] + shifts[i];
-    }
 }
 
 /* Many uint8 pictures of one shape, H x W x C with C of 1 to 4, wherever each of them lies.
@@ -125,7 +130,9 @@ KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width
         scales[i] = scale[i % channels];
         shifts[i] = shift[i % channels];
     }
-    int streams = across == 1 && count * height * width * channels > LARGE;
+    int64_t lines = (int64_t)(uintptr_t)target | 4 * (each | down | width); /* what has to be whole lines */
+    lines |= across == 1 ? 4 * apart : 0;
+    int streams = count * height * width * channels > LARGE && !(lines & 63);
     for (int64_t k = 0; k < count; k++) {
         const uint8_t *picture = (const uint8_t *)(uintptr_t)places[k];
         int64_t row = places[count + k], pixel = places[2 * count + k];
@@ -133,7 +140,8 @@ KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width
         uint8_t *bytes = (uint8_t *)target + k * each;
         if (type == FLOAT32 && pixel == channels && across == channels && apart == 1)
             for (int64_t y = 0; y < height; y++)
-                scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down);
+                scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down,
+                            streams);
         else
             by_plane(picture, height, width, channels, row, pixel, scale, shift, type == FLOAT32 ? floats : NULL, bytes,
                      down, across, apart, streams);

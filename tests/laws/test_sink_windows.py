@@ -16,6 +16,7 @@ from levels import LEVELS, Spoilt, spoil_first, spoil_last
 from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels import sink as sinks
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
+from augrecipes.compiler.kernels.gathering import Rows
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.native.library import Library, using
@@ -189,3 +190,26 @@ def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at
                     with using(kernels):
                         Sink(output)(Moved(image, turn), lambda shape, dtype, room=room: room)
                     np.testing.assert_array_equal(room, expected)
+
+
+@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_a_batch_larger_than_the_cache_has_the_same_values(kernels: Library, layout: Any, channels: int) -> None:
+    rng = np.random.default_rng(channels)
+    block, items = rng.integers(0, 256, (9, 96, 128, channels), np.uint8), rng.integers(0, 9, 100)
+    output = Output(layout=layout, normalize=Normalize((0.4,), (0.3,)))
+    room: list[np.ndarray] = []
+
+    def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        whole = np.full(int(np.prod(shape)) + 32, np.nan, dtype)
+        start = -whole.ctypes.data % 64 // 4 + len(room)  # whole lines of 64 bytes, then broken ones
+        room.append(whole)
+        return whole[start : start + int(np.prod(shape))].reshape(shape)
+
+    expected = np.stack([said(output, block[item]) for item in items])
+    for _ in range(2):
+        with using(kernels):
+            made = Sink(output).many(Rows(block, items), block.shape[1:], allocate)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(made, expected)
+        assert np.isnan(room[-1]).sum() == 32
