@@ -107,7 +107,8 @@ def test_labels_travel_as_albumentations_lets_them(labels: list[Any], kept: set[
     boxes = boxes if form == "yolo" else boxes * np.float32(100)
     seen = []
     for processor in processors(format=form):
-        data = {"image": np.zeros((200, 300, 3), np.uint8), "bboxes": boxes.copy(), "kind": labels, "rows": [0, 1, 2]}
+        picture = np.zeros((200, 300, 3), np.uint8)
+        data: dict[str, Any] = {"image": picture, "bboxes": boxes.copy(), "kind": labels, "rows": [0, 1, 2]}
         processor.preprocess(data)
         middle = data["bboxes"]
         kind = processor.label_manager.metadata["bboxes"]["kind"]

@@ -77,8 +77,8 @@ def check(step: Step, image: np.ndarray, seed: int) -> None:
     if "mask" in claims(step.name).targets:  # most are masks by the very `apply`
         for dtype in (np.uint8, np.int16):
             mask = image[..., 0].astype(dtype)
-            made = [one.apply_with_params(drawn, mask=mask)["mask"] for one in (quick, own)]
-            alike_in_all(*made, f"{step.name} {drawn} of a mask")
+            made, asked = (one.apply_with_params(drawn, mask=mask)["mask"] for one in (quick, own))
+            alike_in_all(made, asked, f"{step.name} {drawn} of a mask")
 
 
 def alike_in_all(done: Any, expected: Any, message: str) -> None:
