@@ -57,10 +57,10 @@ def test_same_draws_same_matrices(cls: type, arguments: dict[str, Any]) -> None:
     st.tuples(*[st.integers(1, 5000)] * 2),
 )
 def test_the_product_has_albumentations_bits(translate: Any, shear: Any, scale: Any, angle: float, size: Any) -> None:
-    given: Any = (*({"x": x, "y": y} for x, y in (translate, shear, scale)), angle)
+    given = [{"x": x, "y": y} for x, y in (translate, shear, scale)]
     for centre in (geometric.center(size), geometric.center_bbox(size)):
-        expected = geometric.create_affine_transformation_matrix(*given, centre)
-        found = samplers.product_matrix(*given, centre)
+        expected = geometric.create_affine_transformation_matrix(*given, angle, centre)
+        found = samplers.product_matrix(given[0], given[1], given[2], angle, centre)
         np.testing.assert_array_equal(found.view(np.uint64), expected.view(np.uint64))
 
 
