@@ -30,6 +30,16 @@ steps:
 eval: []
 output: {{dtype: float32, layout: {layout}, {range}}}
 """
+_SMALL = """
+version: 1
+recipe: w6
+steps:
+  - PadIfNeeded: {{min_height: {padded}, min_width: {padded}, border_mode: constant}}
+  - RandomCrop: {{height: {out}, width: {out}}}
+  - HorizontalFlip
+eval: []
+output: {{dtype: float32, layout: chw, normalize: imagenet}}
+"""
 _JITTER = "  - ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.05, hue: 0.02, p: 1.0}"
 
 
@@ -58,6 +68,26 @@ class Stains:
     """W1s: the stains of tiles in memory varied, uint8 H×W×C in and out."""
 
     pool: Sequence[np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """W6: small pictures in memory, padded with black, a window of their own size, flipped, normalised as for ImageNet.
+
+    Attributes:
+        pool: uint8 pictures, `out` px a side.
+        out: pixels a side of a sample.
+        pad: pixels that are added on each side before the window is taken.
+    """
+
+    pool: Sequence[np.ndarray]
+    out: int
+    pad: int
+
+    @property
+    def recipe(self) -> ar.Recipe:
+        """As a recipe."""
+        return parse_text(_SMALL.format(out=self.out, padded=self.out + 2 * self.pad), root=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import simplejpeg
 import torch
 from albumentations.pytorch import ToTensorV2
 from sides import Each, Sample, Side, in_batches
-from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
+from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 import augrecipes as ar
 from augrecipes.bench.stock import compose
@@ -41,8 +41,8 @@ def stock(recipe: ar.Recipe, pool: Sequence[Any], **more: Any) -> Sample:
     return sample
 
 
-def tiles(work: Tiles) -> Iterator[Side]:
-    """W1: `A.Compose`."""
+def tiles(work: Tiles | Small) -> Iterator[Side]:
+    """W1 and W6: `A.Compose`."""
     yield Side("", "", in_batches(stock(work.recipe, work.pool), (3, work.out, work.out)))
 
 
@@ -81,7 +81,12 @@ def by_opencv(data: bytes) -> np.ndarray:
 
 
 WORKLOADS = {
-    Tiles: tiles, Stains: stains, ResizedCrops: jpegs, Windows: jpegs, Folder: small_pictures,
+    Tiles: tiles,
+    Small: tiles,
+    Stains: stains,
+    ResizedCrops: jpegs,
+    Windows: jpegs,
+    Folder: small_pictures,
     FlippedFolder: small_pictures,
-}  # fmt: skip
+}
 WITHOUT = {Pairs: "refuses targets of two sizes, or crops them apart"}

@@ -11,7 +11,7 @@ import numpy as np
 import simplejpeg
 import torch
 from sides import Each, Side, in_batches
-from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
+from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 import augrecipes as ar
 from augrecipes.bench.stock import compose
@@ -26,8 +26,8 @@ def find() -> str:
     return installed("augrs-py", "pip install augrs-py", _library)
 
 
-def tiles(work: Tiles) -> Iterator[Side]:
-    """W1."""
+def tiles(work: Tiles | Small) -> Iterator[Side]:
+    """W1 and W6."""
     yield _side("", work.recipe, work.pool, work.out)
 
 
@@ -65,6 +65,11 @@ def _library() -> Any:
 
 
 WORKLOADS = {
-    Tiles: tiles, ResizedCrops: jpegs, Windows: jpegs, Folder: small_pictures, FlippedFolder: small_pictures,
-}  # fmt: skip
+    Tiles: tiles,
+    Small: tiles,
+    ResizedCrops: jpegs,
+    Windows: jpegs,
+    Folder: small_pictures,
+    FlippedFolder: small_pictures,
+}
 WITHOUT = {Stains: "has no jitter of stains", Pairs: "wants pictures of one size"}

@@ -9,7 +9,7 @@ from typing import Any
 import simplejpeg
 import torch
 from sides import Side
-from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
+from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 from peers import installed
 from peers.at_once import in_parts
@@ -36,6 +36,13 @@ def tiles(work: Tiles) -> Iterator[Side]:
         tt.Normalize(0.5, 0.5),
     )
     yield in_parts(_chain(steps, "reflection"), work.pool.__getitem__, len(work.pool))
+
+
+def padded(work: Small) -> Iterator[Side]:
+    """W6."""
+    tt, normal = _library(), work.recipe.output.normalize
+    steps = (tt.Pad(work.pad), tt.RandomCrop(work.out), tt.HorizontalFlip(), tt.Normalize(normal.mean, normal.std))
+    yield in_parts(_chain(tt.Compose(*steps)), work.pool.__getitem__, len(work.pool))
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
@@ -81,6 +88,11 @@ def _library() -> Any:
 
 
 WORKLOADS = {
-    Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures, FlippedFolder: small_pictures,
-}  # fmt: skip
+    Tiles: tiles,
+    Small: padded,
+    ResizedCrops: resized_crops,
+    Windows: windows,
+    Folder: small_pictures,
+    FlippedFolder: small_pictures,
+}
 WITHOUT = {Stains: "has no jitter of stains", Pairs: "has no crop of two sizes at one place"}

@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 from sides import Sample, Side, in_batches
 from torch import library
-from workloads import Folder, Pairs, Photos, ResizedCrops, Tiles, Windows
+from workloads import Folder, Pairs, Photos, ResizedCrops, Small, Tiles, Windows
 
 from peers import installed
 from peers.loaders import FilePairs, Files, Repeated, epochs
@@ -45,13 +45,14 @@ def tiles(work: Tiles) -> Iterator[Side]:
         t.RandomVerticalFlip(),
         t.ColorJitter(0.2, 0.1, 0.05, 0.02),
     ]
-    last = _last((0.5,) * 3, (0.5,) * 3)
-    for form, pool, first in (
-        (_TENSORS, [_tensor(tile) for tile in work.pool], []),
-        (_PIL, [Image.fromarray(tile) for tile in work.pool], [t.PILToTensor()]),
-    ):
-        chain = t.Compose([*steps, *first, *last])
-        yield Side("", form, in_batches(_sample(chain, pool.__getitem__, len(pool)), (3, work.out, work.out)))
+    yield from _in_memory(work, steps, (0.5,) * 3, (0.5,) * 3)
+
+
+def padded(work: Small) -> Iterator[Side]:
+    """W6."""
+    t, normal = _transforms(), work.recipe.output.normalize
+    steps = [t.RandomCrop(work.out, padding=work.pad), t.RandomHorizontalFlip()]
+    yield from _in_memory(work, steps, normal.mean, normal.std)
 
 
 def resized_crops(work: Photos) -> Iterator[Side]:
@@ -89,6 +90,15 @@ def large_pairs(pairs: Pairs) -> Iterator[Side]:
 
     ds = FilePairs(pairs.lr, pairs.hr, crops)
     yield Side("", "PNGs decoded whole", epochs(Repeated(ds, pairs.batch), pairs.batch, 0, ("lr", "hr")))
+
+
+def _in_memory(work: Tiles | Small, steps: Sequence[Any], *normal: Sequence[float]) -> Iterator[Side]:
+    for form, pool, first in (
+        (_TENSORS, [_tensor(tile) for tile in work.pool], []),
+        (_PIL, [Image.fromarray(tile) for tile in work.pool], [_transforms().PILToTensor()]),
+    ):
+        chain = _transforms().Compose([*steps, *first, *_last(*normal)])
+        yield Side("", form, in_batches(_sample(chain, pool.__getitem__, len(pool)), (3, work.out, work.out)))
 
 
 def _photographs(work: Photos, crop: Any) -> Iterator[Side]:
@@ -140,5 +150,12 @@ def _load() -> None:
 
 _KEPT: list[Any] = []  # what it defines goes when it goes
 
-WORKLOADS = {Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures, Pairs: large_pairs}
+WORKLOADS = {
+    Tiles: tiles,
+    Small: padded,
+    ResizedCrops: resized_crops,
+    Windows: windows,
+    Folder: small_pictures,
+    Pairs: large_pairs,
+}
 WITHOUT: dict[type, str] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import simplejpeg
 import torch
 from sides import Each, Side, in_batches
-from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Stains, Tiles, Windows
+from workloads import FlippedFolder, Folder, Pairs, Photos, ResizedCrops, Small, Stains, Tiles, Windows
 
 from peers import installed
 from peers.loaders import Files, epochs
@@ -40,6 +40,19 @@ def tiles(work: Tiles) -> Iterator[Side]:
             hue_range=(-0.02, 0.02),
         ),
         vp.Normalize(mean=0.5, std=0.5),
+    ]
+    yield _side("", _compiled(steps, vp.Array()), work.pool, work.out)
+
+
+def padded(work: Small) -> Iterator[Side]:
+    """W6."""
+    vp, normal = _library(), work.recipe.output.normalize
+    side = work.out + 2 * work.pad
+    steps = [
+        vp.PadIfNeeded(min_height=side, min_width=side),
+        vp.RandomCrop(work.out, work.out),
+        vp.HorizontalFlip(),
+        vp.Normalize(mean=normal.mean, std=normal.std),
     ]
     yield _side("", _compiled(steps, vp.Array()), work.pool, work.out)
 
@@ -97,6 +110,11 @@ def _library() -> Any:
 
 
 WORKLOADS = {
-    Tiles: tiles, ResizedCrops: resized_crops, Windows: windows, Folder: small_pictures, FlippedFolder: small_pictures,
-}  # fmt: skip
+    Tiles: tiles,
+    Small: padded,
+    ResizedCrops: resized_crops,
+    Windows: windows,
+    Folder: small_pictures,
+    FlippedFolder: small_pictures,
+}
 WITHOUT = {Stains: "has no jitter of stains", Pairs: "wants pictures of one size"}

@@ -131,6 +131,11 @@ def tiles(_: Path) -> tuple[Any, Side]:
     return work, _ours(work.recipe, work.pool, 64)
 
 
+def small(_: Path) -> tuple[Any, Side]:
+    work = workloads.Small(pictures(32, 64, 64), 64, 8)
+    return work, _ours(work.recipe, work.pool, 64)
+
+
 def resized_crops(scratch: Path) -> tuple[Any, Side]:
     return photographs(workloads.ResizedCrops, "imagenet-train", 224, scratch)
 
@@ -176,7 +181,7 @@ def pairs(scratch: Path) -> tuple[Any, Side]:
 
 @pytest.mark.filterwarnings("default")  # other libraries may warn
 @pytest.mark.parametrize("library", LIBRARIES, ids=peers.LIBRARIES)
-@pytest.mark.parametrize("make", [tiles, resized_crops, windows, folder, flipped, pairs])
+@pytest.mark.parametrize("make", [tiles, small, resized_crops, windows, folder, flipped, pairs])
 def test_a_peer_that_is_installed_makes_the_same_kind_of_sample(library: Any, make: Any, tmp_path: Path) -> None:
     work, mine = make(tmp_path)
     offered = list(peers.offers(library, work))
