@@ -103,6 +103,9 @@ def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
             check(step, image.astype(np.float32) / np.float32(255) if floats else image, seed)
 
     law()
+    check(
+        step, np.random.default_rng(0).integers(0, 256, (4, 1, 3), np.uint8), 0
+    )  # OpenCV takes its planes for numbers
 
 
 def test_every_twin_shows_its_bits_on_the_opencv_that_is_installed() -> None:

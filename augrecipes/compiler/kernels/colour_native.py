@@ -74,6 +74,8 @@ def colours() -> Colours | None:
 
 def takes(img: np.ndarray) -> bool:
     """Whether a picture is what they take."""
+    if img.shape[:2] == (4, 1):
+        return False  # a plane of it is a number with four parts to OpenCV's Python, and some classes fail on that
     return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
 
 
