@@ -23,12 +23,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # What each instruction set asks of compilers, by processor; a later one is preferred where the machine has it.
-LEVELS: dict[str, dict[str, tuple[str, ...]]] = {
+INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
     "arm64": {"base": ()},  # NEON is part of it
 }
 _ALIKE = {"amd64": "x86_64", "aarch64": "arm64"}
-# Every level gives the same bits: nothing is contracted, and nothing reordered.
+# Every instruction set gives the same bits: nothing is contracted, and nothing reordered.
 _FLAGS = (
     "-std=c11",
     "-O3",
@@ -95,18 +95,18 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
         subprocess.CalledProcessError: the compiler fails; `stderr` says why.
     """
     command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint()}"', *extra]
-    levels = LEVELS.get(processor(), {"base": ()})
+    sets = INSTRUCTION_SETS.get(processor(), {"base": ()})
     with tempfile.TemporaryDirectory() as name:
 
         def compiled(job: tuple[Path, str]) -> str:
-            source, level = job
-            out = Path(name, f"{source.stem}-{level}.o")
-            _call([*command, *levels[level], f"-DLEVEL={level}", "-c", str(source), "-o", str(out)])
+            source, isa = job
+            out = Path(name, f"{source.stem}-{isa}.o")
+            _call([*command, *sets[isa], f"-DISA={isa}", "-c", str(source), "-o", str(out)])
             return str(out)
 
-        jobs = [(source, level) for source in sources() for level in levels if source.stem != "level"]
+        jobs = [(source, isa) for source in sources() for isa in sets if source.stem != "machine"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(compiled, [*jobs, (HERE / "level.c", "base")]))
+            objects = list(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]))
         to.parent.mkdir(exist_ok=True)
         linked = Path(name, to.name)
         _call([*command, "-shared", *objects, "-o", str(linked)])

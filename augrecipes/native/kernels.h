@@ -1,10 +1,10 @@
 /* What all kernels share: names, integer types, and how an array is handed over.
 
-   Every file of this folder is compiled once for each instruction set, with LEVEL set to its name, and each kernel is
-   exported as ar_<kernel>_<level>. Rules for all of them:
+   Every file of this folder is compiled once for each instruction set, with ISA set to its name, and each kernel is
+   exported as ar_<kernel>_<isa>. Rules for all of them:
 
    - Plain C11 that compilers vectorise. No fused multiply-add, no reordering of floating point (build.py turns both
-     off), so that every level gives the same bits.
+     off), so that every instruction set gives the same bits.
    - No memory is allocated, no global is written, nothing is printed: kernels run in threads and after a fork.
    - Arrays are pointers to their first element with strides in elements, which may be negative. Nothing is read or
      written outside of them, not even in passing.
@@ -27,7 +27,7 @@
 #endif
 
 /* KERNEL(sink) declares and names ar_sink_v3, ar_sink_v4, ... */
-#define KERNEL(name) EXPORT int32_t JOIN(name, LEVEL)
+#define KERNEL(name) EXPORT int32_t JOIN(name, ISA)
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

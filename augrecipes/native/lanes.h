@@ -1,4 +1,4 @@
-/* Vectors of the widest registers of a level, as compilers know them, and what they have no sign for. */
+/* Vectors of the widest registers of an instruction set, as compilers know them, and what they have no sign for. */
 
 #ifndef AUGRECIPES_LANES_H
 #define AUGRECIPES_LANES_H

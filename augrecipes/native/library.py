@@ -1,7 +1,7 @@
-"""The native kernels, where they were built: loaded once, at the best level that this processor carries out.
+"""The native kernels, where they were built: loaded once, with the best instruction set that this processor has.
 
 Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and their Python twins do the work. `AUGRECIPES_NATIVE`
-may also name a level, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AUGRECIPES_KERNELS` a library built elsewhere, such
+may also name one, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AUGRECIPES_KERNELS` a library built elsewhere, such
 as one that watches over memory.
 """
 
@@ -33,15 +33,15 @@ _instead: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The kernels at one level.
+    """The kernels of one instruction set.
 
     Attributes:
         handle: of the shared library.
-        level: `base`, `v3` or `v4`.
+        isa: `base`, `v3` or `v4`.
     """
 
     handle: Any
-    level: str
+    isa: str
 
     def kernel(self, name: str, arguments: str) -> Callable[..., int]:
         """A kernel as a function of pointers and numbers, which answers 0 where it did the work.
@@ -50,7 +50,7 @@ class Library:
             name: of the kernel.
             arguments: a letter for each: p, l, i, f or d.
         """
-        found: Callable[..., int] = self.handle[f"ar_{name}_{self.level}"]
+        found: Callable[..., int] = self.handle[f"ar_{name}_{self.isa}"]
         found.argtypes, found.restype = [_TYPES[a] for a in arguments], ctypes.c_int32  # type: ignore[attr-defined]
         return found
 
@@ -87,28 +87,28 @@ def where() -> Path:
     return Path(os.environ.get("AUGRECIPES_KERNELS") or build.LIBRARY)
 
 
-def load(level: str = "", path: Path | None = None) -> Library:
-    """The kernels of a library at a level; "" is the best that this processor carries out.
+def load(isa: str = "", path: Path | None = None) -> Library:
+    """The kernels of a library for an instruction set; "" is the best that this processor carries out.
 
     Raises:
         OSError: it cannot be loaded.
-        ValueError: it was built from other sources, or this processor lacks the level.
+        ValueError: it was built from other sources, or this processor lacks the instruction set.
     """
     handle = ctypes.CDLL(str(path or where()))
     handle.ar_sources.restype = ctypes.c_char_p
     if handle.ar_sources().decode() != build.fingerprint():
         raise ValueError("they were built from other sources; to build them again: python -m augrecipes.native.build")
-    here = levels(handle)
-    if level and level not in here:
-        raise ValueError(f"{SWITCH}={level}: this processor carries out {', '.join(here)}, and 0 turns them off")
-    return Library(handle, level or here[-1])
+    here = instruction_sets(handle)
+    if isa and isa not in here:
+        raise ValueError(f"{SWITCH}={isa}: this processor carries out {', '.join(here)}, and 0 turns them off")
+    return Library(handle, isa or here[-1])
 
 
-def levels(handle: Any) -> list[str]:
-    """The levels that this processor carries out, the best last."""
-    best = handle.ar_level()
-    known = build.LEVELS.get(build.processor(), {"base": ()})
-    return [level for level in known if level == "base" or int(level[1:]) <= best]
+def instruction_sets(handle: Any) -> list[str]:
+    """The instruction sets that this processor carries out, the best last."""
+    best = handle.ar_isa()
+    known = build.INSTRUCTION_SETS.get(build.processor(), {"base": ()})
+    return [isa for isa in known if isa == "base" or int(isa[1:]) <= best]
 
 
 def described() -> str:
@@ -118,4 +118,4 @@ def described() -> str:
     True
     """
     found = library()
-    return "no native kernels" if found is None else f"native {_NAMES.get(found.level, found.level)}"
+    return "no native kernels" if found is None else f"native {_NAMES.get(found.isa, found.isa)}"

@@ -1,4 +1,4 @@
-/* Arithmetic that every level rounds alike. */
+/* Arithmetic that every instruction set rounds alike. */
 
 #ifndef AUGRECIPES_ROUNDING_H
 #define AUGRECIPES_ROUNDING_H

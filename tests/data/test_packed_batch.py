@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kernel_sets import KERNEL_SETS
 from kinds import IMAGE, PAIR, N
-from levels import LEVELS
 from packed_kinds import packed, recipe_of
 from pictures import draw
 
@@ -166,7 +166,7 @@ def test_a_gather_that_lends_the_map_is_noticed(stores: dict[str, Path], monkeyp
         test_a_batch_shares_no_memory_with_the_store(stores)
 
 
-@pytest.mark.parametrize("kernels", LEVELS, ids=lambda kernels: kernels and kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
 def test_a_sink_that_forgets_a_chunk_is_noticed(
     stores: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library | None
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS, Spoilt, spoil_first, spoil_last
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels import noise_native
@@ -17,7 +17,7 @@ from augrecipes.compiler.kernels.noise_native import NativeNoise, agrees
 from augrecipes.native.library import Library, using
 from augrecipes.recipe.parse import parse_text
 
-KERNELS = [level for level in LEVELS if level is not None]
+KERNELS = [level for level in KERNEL_SETS if level is not None]
 SHAPES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 4))
 RANGES = st.tuples(st.floats(-1, 1), st.sampled_from([0.0, 0.1])).map(lambda r: (r[0], r[0] + r[1]))
 
@@ -36,7 +36,7 @@ def check(native: Any, shape: tuple[int, ...], mean: Any, deviation: Any, full: 
         np.testing.assert_array_equal(native.add_noise(image, noise), pixel.add_noise(image, noise))
 
 
-@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_noise_is_that_of_opencv(kernels: Library) -> None:
     @given(
         shape=st.one_of(SHAPES, st.just((130, 140, 3))),
@@ -51,7 +51,7 @@ def test_noise_is_that_of_opencv(kernels: Library) -> None:
     law()
 
 
-@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_every_seed_that_steps_draw_gives_the_same_numbers(kernels: Library) -> None:
     for seed in (0, 1, 2**16 - 1):  # 0 stands for another state
         pixel.cv2.setRNGSeed(seed)
@@ -61,7 +61,7 @@ def test_every_seed_that_steps_draw_gives_the_same_numbers(kernels: Library) -> 
         np.testing.assert_array_equal(made, expected.astype(np.float32))
 
 
-@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
     assert agrees(NativeNoise(kernels))
     for target, spoil in ((7, spoil_first), (7, spoil_last)):
@@ -77,7 +77,7 @@ def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
         check(spoilt, (20, 30, 3), (0.0, 0.0), (0.2, 0.2), 255, 0)
 
 
-@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
     normal, add = kernels.kernel("normal", "lpppddfpl"), kernels.kernel("add_noise", "pppl")
@@ -105,7 +105,7 @@ output: {dtype: uint8, layout: hwc}
 """
 
 
-@pytest.mark.parametrize("kernels", LEVELS, ids=lambda kernels: kernels.level if kernels else "python")
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
 def test_samples_are_those_of_none(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     normal = NativeNoise.normal

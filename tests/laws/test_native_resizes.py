@@ -1,4 +1,4 @@
-"""A native resize gives the bits of the installed OpenCV, at every level, or leaves it the work."""
+"""A native resize gives the bits of the installed OpenCV, with every instruction set, or leaves it the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS, Spoilt, spoil_first, spoil_last
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import resize_native
 from augrecipes.compiler.kernels.resize_native import NativeResize
@@ -19,8 +19,8 @@ from augrecipes.native.library import Library
 from augrecipes.ops.warps import AREA, LINEAR
 
 HOWS = (LINEAR, AREA)
-NATIVE = [k for k in LEVELS if k is not None and all(resize_native.agrees(NativeResize(k), how) for how in HOWS)]
-QUICK = [k for k in NATIVE if k.level != "base"]
+NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(NativeResize(k), how) for how in HOWS)]
+QUICK = [k for k in NATIVE if k.isa != "base"]
 SIDES = st.integers(1, 70)
 
 
@@ -52,14 +52,14 @@ def test_the_bits_are_those_of_opencv(
     check(NativeResize(kernels), image, (height, width), how)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_large_and_long_pictures(kernels: Library) -> None:
     for shape, size in (((3, 16384, 3), (5, 9000)), ((16384, 2, 4), (300, 3)), ((2, 5, 3), (3, 16384))):
         check(NativeResize(kernels), picture(*shape), size)
         check(NativeResize(kernels), picture(*shape), size, AREA)
 
 
-@pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_the_functions_are_albumentations_own(kernels: Library, dtype: Any) -> None:
     native = NativeResize(kernels)
@@ -77,7 +77,7 @@ def test_the_functions_are_albumentations_own(kernels: Library, dtype: Any) -> N
     assert native.resized(picture(20, 31, 3), (7, 9), AREA) is not None
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_a_size_without_pixels_is_refused(kernels: Library) -> None:
     for size in ((0, 5), (5, 0), (-1, 5)):
         for how in HOWS:
@@ -86,7 +86,7 @@ def test_a_size_without_pixels_is_refused(kernels: Library) -> None:
         assert NativeResize(kernels).forced(picture(9, 9, 3), size, AREA) is None
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_pictures(kernels: Library, at_end: bool) -> None:
     for h, w in [(1, 1), (1, 2), (2, 1), (3, 3), (1, 7), (5, 64), (33, 17)]:
@@ -101,7 +101,7 @@ def test_nothing_is_read_or_written_beside_the_pictures(kernels: Library, at_end
                 assert NativeResize(kernels).forced(image, size, AREA, room) is room
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
     for spoil in (spoil_first, spoil_last):
         spoilt = NativeResize(Spoilt(kernels, 5, spoil))  # type: ignore[arg-type]

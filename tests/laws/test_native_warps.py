@@ -12,7 +12,7 @@ import pytest
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS, Spoilt, spoil_first, spoil_last
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp, is_identity
@@ -20,7 +20,7 @@ from augrecipes.native.library import Library
 
 KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
-NATIVE = [k for k in LEVELS if k is not None and warp_native._body(k.level, "maps", True, NativeWarp(k))]
+NATIVE = [k for k in KERNEL_SETS if k is not None and warp_native._body(k.isa, "maps", True, NativeWarp(k))]
 SIDES = st.integers(1, 70)
 FILLS = st.one_of(
     st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)
@@ -109,7 +109,7 @@ def test_the_bits_are_those_of_opencv(
     check(NativeWarp(kernels), image, (height, width), kind, border, fill, seed, sampling)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_kernel_does_the_work(kernels: Library, kind: str) -> None:
     for channels in (1, 3, 4):
@@ -120,7 +120,7 @@ def test_the_kernel_does_the_work(kernels: Library, kind: str) -> None:
         assert check(NativeWarp(kernels), labels, (50, 41), kind, 0, 7.0, 1, cv2.INTER_NEAREST)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_large_and_long_pictures(kernels: Library) -> None:
     native = NativeWarp(kernels)
     for shape, size in (((3, 16384, 3), (4, 16400)), ((16384, 2, 1), (16390, 3)), ((700, 900, 3), (640, 1000))):
@@ -129,7 +129,7 @@ def test_large_and_long_pictures(kernels: Library) -> None:
                 check(native, picture(*shape, 5), size, kind, 4, 7, 5, sampling)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
 def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: float) -> None:
     native, image = NativeWarp(kernels), picture(20, 30, 3, 0)
@@ -147,7 +147,7 @@ def test_places_that_are_no_numbers_are_left_to_opencv(kernels: Library, bad: fl
         assert native.sampled("maps", image, 1, 4, 0, (9, 9), maps=maps) is None
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_beside_the_picture_or_its_maps(kernels: Library, at_end: bool) -> None:
     native = NativeWarp(kernels)
@@ -161,7 +161,7 @@ def test_nothing_is_read_beside_the_picture_or_its_maps(kernels: Library, at_end
                 native.sampled(kind, image, sampling, border, 9, size, back.ravel().tolist(), maps)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library, kind: str) -> None:
     for spoil in (spoil_first, spoil_last):
@@ -169,7 +169,7 @@ def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library, kind: str) 
             check(NativeWarp(Spoilt(kernels, 17, spoil)), picture(40, 40, 3, 2), (40, 40), kind, 4, 0, 2)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
     for kind, linear in product(KINDS, (False, True)):
         assert warp_native.agrees(kind, linear, 16, NativeWarp(kernels))
@@ -179,7 +179,7 @@ def test_the_probe_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
 
 
 def test_no_kernel_no_work() -> None:
-    for kernels in LEVELS[1:]:
+    for kernels in KERNEL_SETS[1:]:
         if kernels not in NATIVE:
             assert kernels is not None
             check(NativeWarp(kernels), picture(40, 40, 3, 2), (40, 40), "affine", 4, 0, 2)

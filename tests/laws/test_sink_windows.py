@@ -11,7 +11,7 @@ import pytest
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS, Spoilt, spoil_first, spoil_last
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels import sink as sinks
@@ -112,7 +112,7 @@ def check(
     floats=st.booleans(),
     lying=st.sampled_from(LYING),
     symmetry=st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()),
-    kernels=st.sampled_from(LEVELS),
+    kernels=st.sampled_from(KERNEL_SETS),
     seed=st.integers(0, 9),
 )
 def test_a_sample_is_what_the_formulas_say_however_its_picture_lies(
@@ -168,7 +168,7 @@ def test_the_law_sees_a_table_that_is_one_level_off(monkeypatch: pytest.MonkeyPa
         check(Output(layout="hwc"), IMAGE, _window)
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 def test_the_law_sees_a_native_kernel_that_is_one_bit_off(kernels: Library) -> None:
     check(Output(), IMAGE, _window, kernels=kernels)
     for spoilt in (spoil_first, spoil_last):
@@ -176,7 +176,7 @@ def test_the_law_sees_a_native_kernel_that_is_one_bit_off(kernels: Library) -> N
             check(Output(), IMAGE, _window, kernels=Spoilt(kernels, 7, spoilt))
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at_end: bool) -> None:
     for size in [(1, 1), (1, 7), (3, 513), (17, 15), (31, 33), (70, 64)]:
@@ -192,7 +192,7 @@ def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at
                     np.testing.assert_array_equal(room, expected)
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("layout", ["chw", "hwc"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_a_batch_larger_than_the_cache_has_the_same_values(kernels: Library, layout: Any, channels: int) -> None:

@@ -14,7 +14,7 @@ from every_class import STEPS
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from levels import LEVELS, Spoilt, spoil_first
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.kernels import colour_native, stain_jitter, turns, twins
@@ -95,7 +95,7 @@ def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
     @given(
         image=PICTURES,
         floats=st.sampled_from([False, False, True]),
-        level=st.sampled_from(LEVELS),
+        level=st.sampled_from(KERNEL_SETS),
         seed=st.integers(0, 999),
     )
     def law(image: np.ndarray, floats: bool, level: Any, seed: int) -> None:
@@ -110,7 +110,7 @@ def test_a_twin_gives_the_bits_of_its_class(step: Step) -> None:
 
 def test_every_twin_shows_its_bits_on_the_opencv_that_is_installed() -> None:
     assert TWINNED
-    for level in LEVELS:
+    for level in KERNEL_SETS:
         with using(level):
             for step in TWINNED:
                 made = construct(step)
@@ -158,7 +158,7 @@ def alike(some: list[Any], others: list[Any]) -> None:
         assert pickle.dumps(one.get("applied")) == pickle.dumps(other.get("applied"))
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.level if level else "python")
+@pytest.mark.parametrize("level", KERNEL_SETS, ids=lambda level: level.isa if level else "python")
 def test_samples_are_those_of_none(level: Any) -> None:
     with using(level):
         expected = samples(recipe().compile(optimize="none", save_applied_params=True))
@@ -243,14 +243,14 @@ def test_a_twin_that_the_class_has_outgrown_is_left_alone(error: type, monkeypat
         twins.same_bits.cache_clear()
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("fused", [False, True])
 def test_every_level_gives_the_same_bits(kernels: Any, fused: bool) -> None:
     """Of all colours; and where OpenCV takes other steps on another processor."""
     some = np.arange(0, 1 << 24, 641, dtype=np.uint32)
     image = np.stack([some >> 16, some >> 8 & 255, some & 255], axis=-1).astype(np.uint8)[None]
-    with using(LEVELS[1]):
-        first = Colours(LEVELS[1])
+    with using(KERNEL_SETS[1]):
+        first = Colours(KERNEL_SETS[1])
     here = Colours(kernels)
     for one in (first, here):
         one._fused = one._sums_fused = int(fused)
@@ -262,7 +262,7 @@ def test_every_level_gives_the_same_bits(kernels: Any, fused: bool) -> None:
     assert here.mean_luma(image) == first.mean_luma(image)
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_no_colour_kernel_reads_or_writes_beside_its_arrays(
     kernels: Any, at_end: bool, monkeypatch: pytest.MonkeyPatch
@@ -284,13 +284,13 @@ SPOILT = ("ColorJitter", "Emboss", "FancyPCA", "HueSaturationValue", "Sharpen", 
 
 
 def test_a_spoilt_kernel_is_not_used() -> None:
-    for kernels in LEVELS[1:]:
+    for kernels in KERNEL_SETS[1:]:
         for step in (step for step in TWINNED if step.name in SPOILT):
             with using(_SpoiltLast(kernels)):  # type: ignore[arg-type]
                 assert colours() is None or twins.quicker(construct(step)) is None
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (step,) = (step for step in TWINNED if step.name == "StainJitter")
     rng = np.random.default_rng(3)
@@ -303,7 +303,7 @@ def test_stain_jitter_is_sure_of_what_it_does_not_do_twice(kernels: Any, monkeyp
                 check(step, rng.integers(0, 256, (300, 300, 3), np.uint8), seed)
 
 
-@pytest.mark.parametrize("kernels", LEVELS[1:], ids=lambda kernels: kernels.level)
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("at_end", [False, True])
 def test_the_kernel_of_three_stays_within_its_arrays(kernels: Any, at_end: bool) -> None:
     kernel = kernels.kernel("of_three", "plpfiplpp")
@@ -329,7 +329,7 @@ class _SpoiltLast:
     """Kernels whose last argument, their result, is spoilt."""
 
     def __init__(self, kernels: Any) -> None:
-        self.kernels, self.level = kernels, kernels.level
+        self.kernels, self.isa = kernels, kernels.isa
 
     def kernel(self, name: str, arguments: str) -> Any:
         return Spoilt(self.kernels, len(arguments) - 1, spoil_first).kernel(name, arguments)

@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_library_says_which_sources_it_is_made_of(has_compiler: None, built: Path) -> None:
     found = library.load(path=built)
     assert found.handle.ar_sources().decode() == build.fingerprint()
-    assert found.level == library.levels(found.handle)[-1]
+    assert found.isa == library.instruction_sets(found.handle)[-1]
     assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
 
 
@@ -64,8 +64,8 @@ def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypa
         file.write_bytes(text)
 
 
-def test_every_level_of_this_processor_is_in_the_library(has_compiler: None, built: Path) -> None:
-    names = library.levels(ctypes.CDLL(str(built)))
+def test_every_instruction_set_of_this_processor_is_in_the_library(has_compiler: None, built: Path) -> None:
+    names = library.instruction_sets(ctypes.CDLL(str(built)))
     assert names[0] == "base"
     for name in names:
         assert library.load(name, built).kernel("sink", "plllipppillll")
@@ -97,7 +97,7 @@ def test_the_hook_asks_for_a_compiler_only_where_there_is_none(monkeypatch: pyte
     assert hook.KernelsHook.dependencies(None) == ["ziglang"]
 
 
-def test_the_switch_turns_them_off_or_names_a_level(programs: Programs) -> None:
+def test_the_switch_turns_them_off_or_names_an_instruction_set(programs: Programs) -> None:
     none = "no native kernels"
     assert told(programs, "AUGRECIPES_NATIVE", "0") == (none, "")
     assert told(programs, "AUGRECIPES_KERNELS", "/nowhere") == (none, "")

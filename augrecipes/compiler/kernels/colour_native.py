@@ -68,7 +68,7 @@ def _made(kernels: Any) -> Colours:
 def colours() -> Colours | None:
     """The native passes; None where there are none, or where OpenCV's own are quicker: without AVX2 on x86."""
     kernels = library()
-    slow = kernels is not None and kernels.level == "base" and processor() == "x86_64"
+    slow = kernels is not None and kernels.isa == "base" and processor() == "x86_64"
     return None if kernels is None or slow else _made(kernels)
 
 

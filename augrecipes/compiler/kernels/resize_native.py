@@ -16,7 +16,7 @@ from augrecipes.ops.warps import AREA, LINEAR
 _CHANNELS = (3, 4)
 _COLOURS = 3  # axes of a picture with channels
 _KERNELS = {LINEAR: "resize", AREA: "shrink"}
-_QUICK = ("v3", "v4")  # levels at which the kernel is quicker than OpenCV
+_QUICK = ("v3", "v4")  # instruction sets with which the kernel is quicker than OpenCV
 
 
 class NativeResize:
@@ -27,7 +27,7 @@ class NativeResize:
     """
 
     def __init__(self, kernels: Library) -> None:
-        self._level = kernels.level
+        self._isa = kernels.isa
         self._kernels = {how: kernels.kernel(name, "plllipll" + "l") for how, name in _KERNELS.items()}
 
     def functions(self) -> dict[str, Callable[..., Any]]:
@@ -53,11 +53,11 @@ class NativeResize:
         if interpolation not in _KERNELS or image.dtype != np.uint8 or image.ndim != _COLOURS:
             return None
         (rows, columns, channels), (height, width) = image.shape, size
-        if channels not in _CHANNELS or image.strides[1:] != (channels, 1) or self._level not in _QUICK:
+        if channels not in _CHANNELS or image.strides[1:] != (channels, 1) or self._isa not in _QUICK:
             return None
         if height < 1 or width < 1 or not _is_ours(interpolation, rows / height, columns / width):
             return None
-        if not same_bits(self._level, interpolation, self):
+        if not same_bits(self._isa, interpolation, self):
             return None
         return self.forced(image, (int(height), int(width)), interpolation, out)
 
@@ -98,11 +98,11 @@ def _of(kernels: Library) -> NativeResize:
     return NativeResize(kernels)
 
 
-def same_bits(level: str, interpolation: int, native: NativeResize) -> bool:
+def same_bits(isa: str, interpolation: int, native: NativeResize) -> bool:
     """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
-    if (level, interpolation) not in _KNOWN:
-        _KNOWN[level, interpolation] = agrees(native, interpolation)
-    return _KNOWN[level, interpolation]
+    if (isa, interpolation) not in _KNOWN:
+        _KNOWN[isa, interpolation] = agrees(native, interpolation)
+    return _KNOWN[isa, interpolation]
 
 
 _KNOWN: dict[tuple[str, int], bool] = {}

@@ -132,7 +132,7 @@ class NativeWarp:
             return None
         if border == cv2.BORDER_CONSTANT and (word := _as_word(fill, image.dtype)) < 0:
             return None
-        if body is None and not (body := _body(self._kernels.level, kind, interpolation == LINEAR, self)):
+        if body is None and not (body := _body(self._kernels.isa, kind, interpolation == LINEAR, self)):
             return None
         height, width = int(size[0]), int(size[1])
         if out is None:
@@ -198,12 +198,12 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
     return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
 
 
-def _body(level: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
+def _body(isa: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
     """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
-    known = _BODIES.get((level, kind, linear))
+    known = _BODIES.get((isa, kind, linear))
     if known is None:
         known = next((n for n in _VECTORS if agrees(kind, linear, n, native)), 0)
-        _BODIES[level, kind, linear] = known
+        _BODIES[isa, kind, linear] = known
     return known
 
 

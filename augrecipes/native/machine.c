@@ -4,8 +4,8 @@
 
 EXPORT const char *ar_sources(void) { return SOURCES; }
 
-/* The best level that this processor and its system carry out: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
-EXPORT int32_t ar_level(void) {
+/* The best instruction set that this processor and its system carry out: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
+EXPORT int32_t ar_isa(void) {
 #if defined(__x86_64__) || defined(_M_X64)
     __builtin_cpu_init();
     if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&

@@ -1,4 +1,4 @@
-"""The native kernels at every level that this processor carries out, and none: what a law holds to one another."""
+"""The native kernels of every instruction set that this processor has, and none: what a law holds to one another."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native.library import Library, levels, load, where
+from augrecipes.native.library import Library, instruction_sets, load, where
 
 
-def every_level() -> list[Library | None]:
+def every_set() -> list[Library | None]:
     if not where().exists():
         return [None]
-    return [None, *(load(level) for level in levels(ctypes.CDLL(str(where()))))]
+    return [None, *(load(isa) for isa in instruction_sets(ctypes.CDLL(str(where()))))]
 
 
-LEVELS = every_level()
+KERNEL_SETS = every_set()
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Spoilt:
     spoil: Callable[[int], None]
 
     @property
-    def level(self) -> str:
-        return self.kernels.level
+    def isa(self) -> str:
+        return self.kernels.isa
 
     def kernel(self, name: str, arguments: str) -> Callable[..., int]:
         works = self.kernels.kernel(name, arguments)
