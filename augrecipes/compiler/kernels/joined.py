@@ -54,9 +54,9 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
     def _take(self, step: Any, kind: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
         """Draw the step's parameters and add its effect to what is pending."""
-        seen = {**data, "image": image.moved.stand_in()}
-        params = draw(step, seen)
-        data.update(step.apply_with_params(params, **data))
+        params = draw(step, {**data, "image": image.moved.stand_in()})
+        if data:
+            data.update(step.apply_with_params(params, **data))
         if kind == "lookup" and image.moved.dtype == np.uint8:
             image.table_steps.append((step, params))
             return

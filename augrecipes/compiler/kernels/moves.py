@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -129,10 +129,11 @@ class Moved:
 
     def view(self, scratch: Scratch) -> np.ndarray:
         """The moved array, flips as a view; transposed in `scratch`, because columns are slow to read."""
-        base = decoded(self.base)
-        if self.symmetry.transpose:
+        base, symmetry = decoded(self.base), self.symmetry
+        if symmetry.transpose:
             base = Symmetry(transpose=True).apply(base, scratch)
-        return replace(self.symmetry, transpose=False).view(base)
+            symmetry = Symmetry(False, symmetry.flip_y, symmetry.flip_x)
+        return base if symmetry == IDENTITY else symmetry.view(base)
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:
         """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""

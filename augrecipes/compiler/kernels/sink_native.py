@@ -9,6 +9,8 @@ import numpy as np
 
 from augrecipes.native.library import VALUES, library
 
+_KEPT = 99  # layouts of results
+
 
 class NativeSink:
     """Scales and shifts of one output for pictures of some channels, and the kernel that carries them out.
@@ -28,6 +30,7 @@ class NativeSink:
         self._shifts = np.array([-0.0 if shift is None else shift for _, shift in taken], np.float32)
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
         self._place = np.zeros((3, 1), np.int64)
+        self._layouts: dict[tuple[tuple[int, ...], int], tuple[int, ...] | None] = {}
 
     @property
     def here(self) -> bool:
@@ -51,13 +54,28 @@ class NativeSink:
             shape: of each, H×W×C.
             out: (n, …).
         """
-        size = out.itemsize
-        if self._kernel is None or any(stride % size for stride in out.strides):
+        if self._kernel is None or (written := self._written(out, shape[2])) is None:
             return False
-        each, *steps = (stride // size for stride in out.strides)
-        apart, down, across = steps if self._chw else (steps[2], steps[0], steps[1])
-        target = out.ctypes.data
-        if self._bgr:
-            target, apart = target + (shape[2] - 1) * apart * size, -apart
-        written = target, VALUES[out.dtype], each, down, across, apart
-        return self._kernel(places.ctypes.data, places.shape[1], *shape, *self._numbers, *written) == 0
+        start, *strides = written
+        steps = VALUES[out.dtype], *strides
+        return (
+            self._kernel(places.ctypes.data, places.shape[1], *shape, *self._numbers, out.ctypes.data + start, *steps)
+            == 0
+        )
+
+    def _written(self, out: np.ndarray, channels: int) -> tuple[int, ...] | None:
+        """Where in `out` the first channel begins, in bytes, and its strides as the kernel has them; kept."""
+        key = out.strides, out.itemsize
+        if key not in self._layouts:
+            size = out.itemsize
+            each, *steps = (stride // size for stride in out.strides)
+            apart, down, across = steps if self._chw else (steps[2], steps[0], steps[1])
+            found = (
+                ((channels - 1) * apart * size, each, down, across, -apart)
+                if self._bgr
+                else (0, each, down, across, apart)
+            )
+            if len(self._layouts) > _KEPT:
+                self._layouts.clear()
+            self._layouts[key] = None if any(stride % size for stride in out.strides) else found
+        return self._layouts[key]

@@ -12,6 +12,8 @@ from augrecipes.ops.bounds import size_text
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.made import Made
 
+_MOST = 8  # bytes of a value
+
 
 def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
     """Let transforms refuse draws that would make a picture of more than `max_bytes`: a DataError.
@@ -35,8 +37,7 @@ def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> 
         found: dict[str, Any] = dependent(params=params, data=data)
         shape = params["shape"]
         height, width = (cell * side for side in size_of(step, {**params, **found}, *shape[:2]))
-        values = prod(shape[2:]) * getattr(getattr(data.get("image"), "dtype", None), "itemsize", 1)
-        if height * width * values > max_bytes:
+        if height * width * prod(shape[2:]) * _MOST > max_bytes and height * width * _value(shape, data) > max_bytes:
             raise DataError(
                 f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "
                 f"{cell * shape[1]:,}, more than {size_text(max_bytes)}; draw smaller factors, leave out pictures of "
@@ -46,3 +47,9 @@ def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> 
         return found
 
     return checked
+
+
+def _value(shape: tuple[int, ...], data: Mapping[str, Any]) -> int:
+    """Bytes of a pixel."""
+    itemsize: int = getattr(getattr(data.get("image"), "dtype", None), "itemsize", 1)
+    return prod(shape[2:]) * itemsize
