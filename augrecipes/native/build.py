@@ -27,6 +27,8 @@ INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
     "arm64": {"base": ()},  # NEON is part of it
 }
+# The same for ziglang, which writes them otherwise, and without a word compiles for the very processor it runs on.
+_ZIG = {"base": ("-mcpu=baseline",), "v3": ("-mcpu=x86_64_v3",), "v4": ("-mcpu=x86_64_v4",)}
 _ALIKE = {"amd64": "x86_64", "aarch64": "arm64"}
 # Every instruction set gives the same bits: nothing is contracted, and nothing reordered.
 _FLAGS = (
@@ -96,6 +98,8 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
     """
     command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint()}"', *extra]
     sets = INSTRUCTION_SETS.get(processor(), {"base": ()})
+    if "ziglang" in command:
+        sets = {isa: _ZIG[isa] for isa in sets}
     with tempfile.TemporaryDirectory() as name:
 
         def compiled(job: tuple[Path, str]) -> str:

@@ -4,17 +4,34 @@
 
 EXPORT const char *ar_sources(void) { return SOURCES; }
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+enum { SSE3_AND_UP = 1 << 0 | 1 << 9 | 1 << 19 | 1 << 20 | 1 << 23 }; /* leaf 1, ecx: SSE3, SSSE3, SSE4.1, 4.2, POPCNT */
+enum { FMA = 1 << 12, MOVBE = 1 << 22, SAVES = 1 << 27, AVX = 1 << 28, F16C = 1 << 29 };       /* leaf 1, ecx */
+enum { BMI = 1 << 3 | 1 << 8, AVX2 = 1 << 5 };                                                 /* leaf 7, ebx */
+enum { AVX512 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 }; /* leaf 7, ebx: F, DQ, CD, BW; VL is the last bit of all */
+enum { LZCNT = 1 << 5 };                                 /* leaf 0x80000001, ecx */
+enum { YMM = 6, ZMM = 0xe6 };                            /* registers that the system keeps for a program */
+
+/* Asked of the processor itself: `__builtin_cpu_supports` knows nothing where the compiler brings no runtime for it. */
+static int32_t best(void) {
+    uint32_t a, b, c, d, wanted = SSE3_AND_UP | FMA | MOVBE | SAVES | AVX | F16C;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & wanted) != wanted)
+        return 0;
+    uint32_t kept, high;
+    __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    if ((kept & YMM) != YMM || !__get_cpuid(0x80000001, &a, &b, &c, &d) || !(c & LZCNT) ||
+        !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & (BMI | AVX2)) != (BMI | AVX2))
+        return 0;
+    return (kept & ZMM) == ZMM && (b & AVX512) == AVX512 && b >> 31 ? 4 : 3;
+}
+#endif
+
 /* The best instruction set that this processor and its system carry out: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
 EXPORT int32_t ar_isa(void) {
-#if defined(__x86_64__) || defined(_M_X64)
-    __builtin_cpu_init();
-    if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-          __builtin_cpu_supports("bmi2")))
-        return 0;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return 4;
-    return 3;
+#if defined(__x86_64__)
+    return best();
 #else
     return 0;
 #endif

@@ -4,7 +4,6 @@
    takes its numbers from a ziggurat of 128 strips (Marsaglia and Tsang 2000). A state s of its generator, of 64 bits,
    is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that several stretches of one sequence can be made at once. */
 
-#include <math.h>
 #include <string.h>
 
 #include "kernels.h"
@@ -75,8 +74,14 @@ static inline int64_t step(Words *words, const Strips *strips, const Scale *scal
     return words->at++;
 }
 
+/* Those of the C library that OpenCV calls: a compiler may bring others, which round otherwise. */
+typedef struct {
+    float (*log)(float);
+    double (*exp)(double);
+} Functions;
+
 /* A number whose first word, the one at `at`, is not taken at once. */
-static float hard(Words *words, const Strips *strips, const Scale *scale, int64_t at) {
+static float hard(Words *words, const Strips *strips, const Scale *scale, const Functions *functions, int64_t at) {
     for (;;) {
         int32_t word = (int32_t)words->words[at];
         int strip = word & 127;
@@ -85,14 +90,14 @@ static float hard(Words *words, const Strips *strips, const Scale *scale, int64_
             do {
                 x = (float)words->words[step(words, strips, scale)] * UNIT;
                 y = (float)words->words[step(words, strips, scale)] * UNIT;
-                x = (float)(-logf(x + LEAST) * 0.2904764);
-                y = -logf(y + LEAST);
+                x = (float)(-functions->log(x + LEAST) * 0.2904764);
+                y = -functions->log(y + LEAST);
             } while (y + y < x * x);
             return scaled(scale, word > 0 ? TAIL + x : -TAIL - x);
         }
         const float *height = strips->heights + strip;
         y = (float)words->words[step(words, strips, scale)] * UNIT;
-        if (height[0] + y * (height[-1] - height[0]) < exp(-.5 * x * x))
+        if (height[0] + y * (height[-1] - height[0]) < functions->exp(-.5 * x * x))
             return scaled(scale, x);
         at = step(words, strips, scale);
         if (!words->hard[at])
@@ -100,9 +105,11 @@ static float hard(Words *words, const Strips *strips, const Scale *scale, int64_
     }
 }
 
-/* Writes count numbers of a mean and a deviation, times `full`; seed: as cv2.setRNGSeed takes it. */
-KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const float *heights, double mean,
-               double deviation, float full, float *out, int64_t count) {
+/* Writes count numbers of a mean and a deviation, times `full`; seed: as cv2.setRNGSeed takes it; log, exp: logf and exp
+   of the C library. */
+KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const float *heights, float (*log)(float),
+               double (*exp)(double), double mean, double deviation, float full, float *out, int64_t count) {
+    const Functions functions = {log, exp};
     const Strips strips = {bounds, widths, heights};
     const Scale scale = {mean, deviation, full};
     Words words;
@@ -116,7 +123,7 @@ KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const 
         i += easy;
         words.at = at + easy + (end != NULL);
         if (end)
-            out[i++] = hard(&words, &strips, &scale, at + easy);
+            out[i++] = hard(&words, &strips, &scale, &functions, at + easy);
     }
     return DONE;
 }

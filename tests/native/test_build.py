@@ -119,3 +119,18 @@ def test_types_are_numbered_as_in_the_header() -> None:
     text = (build.HERE / "kernels.h").read_text(encoding="utf-8")
     for dtype, number in library.VALUES.items():
         assert f"{dtype.name.upper()} = {number}" in text
+
+
+def test_ziglang_is_told_the_instruction_sets_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+
+    def note(command: list[str]) -> None:
+        calls.append(command)
+        Path(command[command.index("-o") + 1]).touch()
+
+    monkeypatch.setattr(build, "compiler", lambda: [sys.executable, "-m", "ziglang", "cc"])
+    monkeypatch.setattr(build, "_call", note)
+    build.build(tmp_path / "kernels.so")
+    compiled = [command for command in calls if "-c" in command]
+    assert all(any(part.startswith("-mcpu=") for part in command) for command in compiled)
+    assert not any(part.startswith("-march=") for command in compiled for part in command)

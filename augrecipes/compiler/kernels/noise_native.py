@@ -5,6 +5,7 @@ The functions have the names, arguments and results of albumentations' own, whic
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from functools import cache
@@ -26,9 +27,9 @@ class NativeNoise:
     """
 
     def __init__(self, kernels: Library) -> None:
-        self._normal, self._add = kernels.kernel("normal", "lpppddfpl"), kernels.kernel("add_noise", "pppl")
+        self._normal, self._add = kernels.kernel("normal", "lpppppddfpl"), kernels.kernel("add_noise", "pppl")
         self._tables = strips()
-        self._strips = [table.ctypes.data for table in self._tables]
+        self._strips = [*(table.ctypes.data for table in self._tables), *_logarithm_and_exponential()]
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """By the names that albumentations gives them."""
@@ -74,6 +75,12 @@ class NativeNoise:
         return out
 
 
+def _logarithm_and_exponential() -> list[int]:
+    """The addresses of `logf` and `exp` in the C library: OpenCV calls them for numbers that are far out."""
+    python = ctypes.CDLL(None)  # is linked with it
+    return [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (python.logf, python.exp)]
+
+
 def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions on this machine."""
     found = library()
@@ -82,7 +89,10 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 @cache
 def _functions(kernels: Library) -> dict[str, Callable[..., Any]]:
-    native = NativeNoise(kernels)
+    try:
+        native = NativeNoise(kernels)
+    except (AttributeError, TypeError, OSError):  # a system without such a C library
+        return {}
     return native.functions() if agrees(native) else {}
 
 
