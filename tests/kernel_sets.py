@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native.library import Library, instruction_sets, load, where
+from augrecipes.native.kernels import Library, instruction_sets, load, where
 
 
 def every_set() -> list[Library | None]:

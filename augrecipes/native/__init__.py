@@ -1,1 +1,1 @@
-"""Kernels in C: `build.py` builds them, `library.py` loads them; each stands beside the Python that defines it."""
+"""Kernels in C: `build.py` builds them, `kernels.py` loads them; each stands beside the Python that defines it."""

@@ -32,7 +32,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* Types of values, as library.py numbers them. */
+/* Types of values, as kernels.py numbers them. */
 enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2 };
 
 /* What a kernel answers to arguments that it does not take. */

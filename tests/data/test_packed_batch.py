@@ -18,7 +18,7 @@ from augrecipes.data import packed_batch
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.packed import Packed
-from augrecipes.native.library import Library, using
+from augrecipes.native.kernels import Library, using
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 

@@ -16,7 +16,7 @@ from augrecipes.compiler.kernels import channels_in_turn
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.run import targets
 from augrecipes.errors import DataError
-from augrecipes.native.library import using
+from augrecipes.native.kernels import using
 from augrecipes.ops import registry
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Normalize, Output, Recipe, Step

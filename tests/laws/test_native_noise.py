@@ -14,7 +14,7 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 from augrecipes.compat.albumentations import pixel
 from augrecipes.compiler.kernels import noise_native
 from augrecipes.compiler.kernels.noise_native import NativeNoise, agrees
-from augrecipes.native.library import Library, using
+from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.parse import parse_text
 
 KERNELS = [level for level in KERNEL_SETS if level is not None]

@@ -15,7 +15,7 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import resize_native
 from augrecipes.compiler.kernels.resize_native import NativeResize
-from augrecipes.native.library import Library
+from augrecipes.native.kernels import Library
 from augrecipes.ops.warps import AREA, LINEAR
 
 HOWS = (LINEAR, AREA)

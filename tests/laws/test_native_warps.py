@@ -16,7 +16,7 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp, is_identity
-from augrecipes.native.library import Library
+from augrecipes.native.kernels import Library
 
 KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.

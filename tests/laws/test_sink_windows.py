@@ -19,7 +19,7 @@ from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.gathering import Rows
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.native.library import Library, using
+from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Normalize, Output
 
 OUTPUTS = st.builds(

@@ -22,7 +22,7 @@ from augrecipes.compiler.kernels.colour_native import Colours, colours
 from augrecipes.compiler.kernels.moves import Symmetry
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.native.library import using
+from augrecipes.native.kernels import using
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Recipe, Step

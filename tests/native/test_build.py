@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from programs import Programs
 
-from augrecipes.native import build, library
+from augrecipes.native import build, kernels
 
 
 def told(programs: Programs, name: str, value: str) -> tuple[str, str]:
     """What a program that is started with this variable says of its kernels, and what it complains of."""
-    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.library import described"
+    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.kernels import described"
     done = programs(f"{text}\nprint(described())")
     return done.stdout.strip(), done.stderr
 
@@ -35,9 +35,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_library_says_which_sources_it_is_made_of(has_compiler: None, built: Path) -> None:
-    found = library.load(path=built)
+    found = kernels.load(path=built)
     assert found.handle.ar_sources().decode() == build.fingerprint()
-    assert found.isa == library.instruction_sets(found.handle)[-1]
+    assert found.isa == kernels.instruction_sets(found.handle)[-1]
     assert {path.name for path in built.parent.iterdir()} == {built.name}  # nothing half-built stays
 
 
@@ -46,7 +46,7 @@ def test_one_built_from_other_sources_is_refused(
 ) -> None:
     monkeypatch.setattr(build, "fingerprint", lambda: "0" * 16)
     with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
-        library.load(path=built)
+        kernels.load(path=built)
 
 
 def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,12 +65,12 @@ def test_a_change_of_any_source_changes_the_fingerprint(tmp_path: Path, monkeypa
 
 
 def test_every_instruction_set_of_this_processor_is_in_the_library(has_compiler: None, built: Path) -> None:
-    names = library.instruction_sets(ctypes.CDLL(str(built)))
+    names = kernels.instruction_sets(ctypes.CDLL(str(built)))
     assert names[0] == "base"
     for name in names:
-        assert library.load(name, built).kernel("sink", "plllipppillll")
+        assert kernels.load(name, built).kernel("sink", "plllipppillll")
     with pytest.raises(ValueError, match="AUGRECIPES_NATIVE=v9"):
-        library.load("v9", built)
+        kernels.load("v9", built)
 
 
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_the_switch_turns_them_off_or_names_an_instruction_set(programs: Program
     none = "no native kernels"
     assert told(programs, "AUGRECIPES_NATIVE", "0") == (none, "")
     assert told(programs, "AUGRECIPES_KERNELS", "/nowhere") == (none, "")
-    if library.where().exists():
+    if kernels.where().exists():
         assert told(programs, "AUGRECIPES_NATIVE", "base") == ("native base", "")
         out, complaint = told(programs, "AUGRECIPES_NATIVE", "v9")
         assert out == none
@@ -117,7 +117,7 @@ def test_a_damaged_library_is_passed_over(programs: Programs, tmp_path: Path) ->
 
 def test_types_are_numbered_as_in_the_header() -> None:
     text = (build.HERE / "kernels.h").read_text(encoding="utf-8")
-    for dtype, number in library.VALUES.items():
+    for dtype, number in kernels.VALUES.items():
         assert f"{dtype.name.upper()} = {number}" in text
 
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from augrecipes.native.build import processor
-from augrecipes.native.library import Library, library
+from augrecipes.native.kernels import Library, library
 
 _CLOSE = 1e-9  # to a whole number: adding it to a hue may round either way
 _FAR = 1e5

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import pixel
-from augrecipes.native.library import Library, library
+from augrecipes.native.kernels import Library, library
 
 _CHANNELS = 4
 

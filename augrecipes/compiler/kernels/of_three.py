@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native.library import Library
+from augrecipes.native.kernels import Library
 
 _LEAST = 0.4  # from a whole number to where doubt begins
 _MOST = 2.0**30

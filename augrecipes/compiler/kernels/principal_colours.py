@@ -14,7 +14,7 @@ import numpy as np
 from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
 from augrecipes.compiler.kernels.twins import Apply, Case, Twin
-from augrecipes.native.library import library
+from augrecipes.native.kernels import library
 
 _LEVELS = np.arange(256, dtype=np.float32) / 255
 _UNIT = 2.0**-24  # what rounding once may change, of a float32

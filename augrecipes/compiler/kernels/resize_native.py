@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.native.library import Library, library
+from augrecipes.native.kernels import Library, library
 from augrecipes.ops.warps import AREA, LINEAR
 
 _CHANNELS = (3, 4)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native.library import VALUES, library
+from augrecipes.native.kernels import VALUES, library
 
 _KEPT = 99  # layouts of results
 

@@ -11,7 +11,7 @@ import numpy as np
 from augrecipes.compiler.kernels.colour_native import takes
 from augrecipes.compiler.kernels.of_three import OfThree
 from augrecipes.compiler.kernels.twins import Apply, Case, Twin
-from augrecipes.native.library import library
+from augrecipes.native.kernels import library
 from augrecipes.ops.stain import density_matrix, through_density
 
 _LOG = np.log(np.arange(256) + 1.0).astype(np.float32)[:, None]

@@ -21,7 +21,7 @@ from augrecipes.compat.samplers import with_same_matrix
 from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
-from augrecipes.native.library import library
+from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
 _log = logging.getLogger("augrecipes")

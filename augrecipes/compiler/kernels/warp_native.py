@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import geometric
-from augrecipes.native.library import Library, library
+from augrecipes.native.kernels import Library, library
 from augrecipes.ops.warps import LINEAR, NEAREST
 
 Kind = Literal["affine", "perspective", "maps"]
