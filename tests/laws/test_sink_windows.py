@@ -213,3 +213,15 @@ def test_a_batch_larger_than_the_cache_has_the_same_values(kernels: Library, lay
             made = Sink(output).many(Rows(block, items), block.shape[1:], allocate)  # type: ignore[arg-type]
         np.testing.assert_array_equal(made, expected)
         assert np.isnan(room[-1]).sum() == 32
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+def test_floats_that_begin_at_odd_bytes_are_written_too(kernels: Library | None, layout: Any) -> None:
+    output = Output(layout=layout)
+    expected = said(output, IMAGE)
+    room = np.zeros(expected.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(expected.shape)
+    assert not room.flags.aligned
+    with using(kernels):
+        Sink(output)(IMAGE, lambda shape, dtype: room)
+    np.testing.assert_array_equal(room, expected)

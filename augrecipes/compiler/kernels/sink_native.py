@@ -54,7 +54,7 @@ class NativeSink:
             shape: of each, H×W×C.
             out: (n, …).
         """
-        if self._kernel is None or (written := self._written(out, shape[2])) is None:
+        if self._kernel is None or not out.flags.aligned or (written := self._written(out, shape[2])) is None:
             return False
         start, *strides = written
         steps = VALUES[out.dtype], *strides
