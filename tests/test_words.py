@@ -41,7 +41,14 @@ GONE = {
     "draw_text": "render_text",
     "draw_worst": "render_worst",
     "Given": "what it is of",
+    "StepKind": "Action",
+    "EffectKind": "Effect",
+    "kind_for": "action_for",
+    "kind_of": "action_of",
 }
+# Classes with a `kind`: what a recipe is of, and two whose JSON is public.
+OF_A_KIND = {"Recipe", "Context", "SampleDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
+OF_A_KIND |= {"Stage", "Defect"}
 ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
 HEADS_OF_FILES = "sources/store/writer.py"  # which keeps them in a journal under that key
 
@@ -82,6 +89,16 @@ def retired_in(path: str, text: str) -> list[str]:
         elif name in GONE and not (name == "heads" and path == HEADS_OF_FILES):
             found.append(f"{path}:{line}: {name}: say {GONE[name]}")
     return found
+
+
+def classes_with(field: str, text: str) -> list[str]:
+    """Classes whose body declares a field."""
+    return [
+        of.name
+        for of in ast.walk(ast.parse(text))
+        if isinstance(of, ast.ClassDef)
+        and any(isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == field for line in of.body)
+    ]
 
 
 def shared_names(texts: Mapping[str, str]) -> dict[str, list[str]]:
@@ -127,6 +144,14 @@ def test_a_word_that_comes_back_is_found(text: str) -> None:
 @pytest.mark.parametrize("text", ["'told, into'", "x.readinto(y)", "hint = printed", "allowed = windowed", "# told"])
 def test_other_words_pass(text: str) -> None:
     assert retired_in("bench/a.py", text) == []
+
+
+def test_kind_is_what_a_recipe_is_of() -> None:
+    assert {name for text in sources().values() for name in classes_with("kind", text)} - OF_A_KIND == set()
+
+
+def test_a_kind_of_something_else_is_found() -> None:
+    assert classes_with("kind", "class Fused:\n    kind: Fusion\nclass Step:\n    action: Action") == ["Fused"]
 
 
 def test_no_two_classes_share_a_name() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from augrecipes.bench.stock import compose, made_of
 from augrecipes.compat.albumentations import A
-from augrecipes.compiler.plan.nodes import kind_of
+from augrecipes.compiler.plan.nodes import action_of
 from augrecipes.compiler.run.grid import unit
 from augrecipes.errors import BenchError
 from augrecipes.ops import groups
@@ -101,7 +101,7 @@ def _move(step: Step, targets: tuple[str, ...], units: dict[str, int], recipe: s
     if claims(step.name).cuts_sides and set(names) == set(targets):
         at = units[step.at or min(targets, key=units.__getitem__)]
         return _crop(step.args["height"] // at, step.args["width"] // at, units, random=claims(step.name).random)
-    if not step.is_group and kind_of(step) == "dihedral":
+    if not step.is_group and action_of(step) == "dihedral":
         return _Turn(step, names)
     raise BenchError(
         f"{recipe}: {step.site} acts on several targets, and albumentations has no form of it for several sizes; stock "

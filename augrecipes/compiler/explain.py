@@ -11,7 +11,7 @@ from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
-from augrecipes.compiler.plan.nodes import Fused, Node, Steps, is_single, kind_of, opened
+from augrecipes.compiler.plan.nodes import Fused, Node, Steps, action_of, is_single, opened
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.run.sharing import sharing
@@ -261,7 +261,7 @@ def _source(step: Step, depth: int) -> SourceStep:
 
 
 def _planned(node: Node) -> tuple[str, str]:
-    return (node.kind, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
+    return (node.kernel, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
 
 
 def _twins(node: Node) -> tuple[str, ...]:
@@ -279,7 +279,7 @@ def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
     return {
         steps[place].site: why
         for place, why in shrink_first.refusals(steps, flow).items()
-        if why is not None and kind_of(steps[place]) in _COLOURS
+        if why is not None and action_of(steps[place]) in _COLOURS
     }
 
 
@@ -310,7 +310,7 @@ def _why(recipe: Recipe, step: Step, optimize: Optimize) -> str:
         return "is a class of your own: nothing is known of it, so nothing is assumed"
     if read := record.statistics_for(effective(step)):
         return f"reads {read} of the whole image: a crop moved before it would change that"
-    kind = kind_of(step)
+    action = action_of(step)
     if recipe.facts.scales:
-        return _WHY_PAIR.get(kind, _WHY[kind])
-    return _WHY_FAST.get(kind, _WHY[kind]) if optimize == "fast" else _WHY[kind]
+        return _WHY_PAIR.get(action, _WHY[action])
+    return _WHY_FAST.get(action, _WHY[action]) if optimize == "fast" else _WHY[action]

@@ -45,7 +45,7 @@ def is_light(step: Step) -> bool:
     if step.is_group:
         return all(is_light(child) for child in step.steps)
     record = capability(step.name)
-    return record is not None and record.kind_for(effective(step)) in _LIGHT
+    return record is not None and record.action_for(effective(step)) in _LIGHT
 
 
 def leading(steps: Sequence[Step]) -> int:

@@ -59,4 +59,4 @@ def degraded(recipe: Recipe) -> Iterator[tuple[Step, Step]]:
 
 def moves(step: Step) -> bool:
     """Whether the step moves pixels, or bends the picture."""
-    return claims(step.name).moves and claims(step.name).kind != "identity"
+    return claims(step.name).moves and claims(step.name).action != "identity"

@@ -115,5 +115,5 @@ def _alone(step: Step, aspect: Aspect, size: SizeBounds) -> Aspect | None:
         height, width = values["size"]
         flattest, widest = record.proportions(values)
         return cut.times(width / height / widest, width / height / flattest) if flattest > 0 else None
-    leaves_whole = record.kind in {"identity", "dihedral", "warp"} or "mask" not in record.targets
+    leaves_whole = record.action in {"identity", "dihedral", "warp"} or "mask" not in record.targets
     return aspect if leaves_whole else cut

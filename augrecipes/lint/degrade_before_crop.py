@@ -13,7 +13,7 @@ def check(recipe: Recipe) -> Findings:
     """Shared windows behind a Degrade."""
     for step, named, _, degrade in acting(recipe):
         record = capability(step.name)
-        if degrade is None or record is None or record.kind != "window" or len(named) < 2 or chance(step) <= 0:
+        if degrade is None or record is None or record.action != "window" or len(named) < 2 or chance(step) <= 0:
             continue
         where = f"line {degrade.position.line}"
         message = f"{step.name} cuts what the Degrade in {where} has made of the whole image; put it before the Degrade"

@@ -28,6 +28,6 @@ def acting(steps: Iterable[Step]) -> Iterator[Step]:
 def repaints(step: Step) -> bool:
     """Whether the step changes the values of pixels and nothing else."""
     record = capability(step.name)
-    if record is None or record.kind == "identity" or record.changes_dtype or record.resizes:
+    if record is None or record.action == "identity" or record.changes_dtype or record.resizes:
         return False
     return record.targets == IMAGE_ONLY and not is_neutral(step)

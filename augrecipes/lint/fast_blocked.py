@@ -54,14 +54,14 @@ def _fusable(step: Step) -> str | None:
 
 def _kind(step: Step) -> str | None:
     record = capability(step.name)
-    if chance(step) <= 0 or is_neutral(step) or claims(step.name).kind == "identity":
+    if chance(step) <= 0 or is_neutral(step) or claims(step.name).action == "identity":
         return "nothing"
     if record is None:
         return None
-    kind = record.kind_for(arguments(step))
+    action = record.action_for(arguments(step))
     # `fast` approximates some whose colour part reads statistics.
-    colour = kind in _COLOUR or record.has_colour_ops(arguments(step))
-    return "geometry" if kind in _GEOMETRY else "colour" if colour else None
+    colour = action in _COLOUR or record.has_colour_ops(arguments(step))
+    return "geometry" if action in _GEOMETRY else "colour" if colour else None
 
 
 def _bars(step: Step, kind: str) -> bool:

@@ -25,7 +25,7 @@ def check(recipe: Recipe) -> Findings:
                     )
                 if record.resizes == "window" and chance(step) >= 1:
                     crop = step
-                elif record.kind not in {"dihedral", "identity"}:
+                elif record.action not in {"dihedral", "identity"}:
                     crop = None
 
 

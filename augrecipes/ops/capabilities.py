@@ -14,7 +14,7 @@ _NO_CLAIMS = Capability("", targets=NOTHING)
 def capability(name: str) -> Capability | None:
     """The record of the class `name`, or None where nothing is known (a registered class, say).
 
-    >>> capability("HorizontalFlip").kind
+    >>> capability("HorizontalFlip").action
     'dihedral'
     >>> capability("SomeClassOfYours") is None
     True
@@ -45,4 +45,4 @@ def carried() -> tuple[str, ...]:
     >>> "Rotate" in carried(), "Perspective" in carried()
     (True, False)
     """
-    return tuple(n for n in known() if _BY_NAME[n].kind == "warp" and _BY_NAME[n].grids_for({}) == "same")
+    return tuple(n for n in known() if _BY_NAME[n].action == "warp" and _BY_NAME[n].grids_for({}) == "same")

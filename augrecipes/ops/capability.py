@@ -11,14 +11,14 @@ from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
 from augrecipes.ops.warps import Warp
 
-StepKind = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
+Action = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
 # How one draw serves images of one scene on several grids.
 Grids = Literal["same", "alike", "never"]
 
 Resizes = Literal["whole", "window", "target"]
 Crops = Literal["centre", "anywhere", "placed"]
-EffectKind = Literal["field", "padding", "compression", "noise"]
+Effect = Literal["field", "padding", "compression", "noise"]
 Chroma = Literal["drops", "swaps", "turns"]
 
 Gain = float | Callable[[Mapping[str, Any]], float | None] | None
@@ -34,7 +34,7 @@ class Capability:
 
     Attributes:
         name: the class's name.
-        kind: `identity`: changes nothing. `window`: keeps a sub-rectangle, pixels unchanged. `dihedral`: a flip,
+        action: `identity`: changes nothing. `window`: keeps a sub-rectangle, pixels unchanged. `dihedral`: a flip,
             quarter turn or transposition. `warp`: one 3×3 matrix, resampled. `lookup`: uint8 → uint8 through one
             table a channel, the same everywhere in the image. `matrix`: one 3×4 colour matrix. `pointwise`: each
             output pixel from its own input pixel. `opaque`: anything else; never moved, never joined.
@@ -46,7 +46,7 @@ class Capability:
         resamples: interpolates between pixels.
         channels: channel counts it accepts, or None for any.
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
-        when: the arguments (defaults merged) under which `kind` holds; otherwise the step is opaque.
+        when: the arguments (defaults merged) under which `action` holds; otherwise the step is opaque.
         changes_dtype: the image's dtype after it is not the dtype before it.
         pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
         grids: one draw on images of one scene at several scales. `same`: the same change of the scene on each (of
@@ -102,7 +102,7 @@ class Capability:
     """
 
     name: str
-    kind: StepKind = "opaque"
+    action: Action = "opaque"
     random: bool = True
     steady_when: Callable[[Mapping[str, Any]], bool] | None = None
     statistics: str = ""
@@ -135,7 +135,7 @@ class Capability:
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
     needs: Literal["boxes", "mask"] | None = None
-    effect: EffectKind | None = None
+    effect: Effect | None = None
     chroma: Chroma | None = None
     chroma_when: Callable[[Mapping[str, Any]], bool] | None = None
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
@@ -158,9 +158,9 @@ class Capability:
         """Whether it cuts a window of `height` × `width`, and keeps its pixels."""
         return self.crops is not None and self.resizes is None and self.size is to_sides
 
-    def kind_for(self, arguments: Mapping[str, Any]) -> StepKind:
-        """`kind`, or `opaque` where `arguments` (defaults merged) do not allow it."""
-        return self.kind if self.when is None or self.when(arguments) else "opaque"
+    def action_for(self, arguments: Mapping[str, Any]) -> Action:
+        """`action`, or `opaque` where `arguments` (defaults merged) do not allow it."""
+        return self.action if self.when is None or self.when(arguments) else "opaque"
 
     def is_steady(self, arguments: Mapping[str, Any]) -> bool:
         """Whether a step with `arguments` (defaults merged), when it acts, does the same to a uint8 picture every time.
@@ -212,4 +212,4 @@ class Capability:
         """
         if self.grids_when is not None and not self.grids_when(arguments):
             return "never"
-        return self.grids or ("never" if self.kind == "opaque" else "same")
+        return self.grids or ("never" if self.action == "opaque" else "same")

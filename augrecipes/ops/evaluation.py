@@ -57,7 +57,7 @@ def twin(step: Step, unit: int = 1) -> EvalStep | None:
         return _registered(step.name, given)
     if step.name in _PLACED or capability(step.name) is None:
         return None
-    if capability(step.name).kind == "identity" or is_neutral(step):  # type: ignore[union-attr]
+    if capability(step.name).action == "identity" or is_neutral(step):  # type: ignore[union-attr]
         return EvalStep((), "changes nothing")
     values = registry.effective(step)
     if step.name in _WINDOWS:

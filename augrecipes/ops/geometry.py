@@ -13,15 +13,15 @@ from augrecipes.ops.intervals import interval
 
 _geometric = partial(Capability, targets=EVERYTHING, draws_from=NOTHING, gain=1.0)
 _resampling = partial(_geometric, resamples=True, gain=sampled)
-_flip = partial(_geometric, kind="dihedral", random=False)
-_turn = partial(_geometric, kind="dihedral", size=sizes.turned)
+_flip = partial(_geometric, action="dihedral", random=False)
+_turn = partial(_geometric, action="dihedral", size=sizes.turned)
 _crop = partial(_geometric, crops="anywhere", size=sizes.to_sides)
-_window = partial(_crop, kind="window", pixels=("height", "width"))
+_window = partial(_crop, action="window", pixels=("height", "width"))
 _resized_crop = partial(_resampling, resizes="window", crops="anywhere")
 _scaled_window = partial(
-    _resized_crop, kind="warp", windowed=True, warp=warps.resized_crop, size=sizes.to_size, makes=made.of_size
+    _resized_crop, action="warp", windowed=True, warp=warps.resized_crop, size=sizes.to_size, makes=made.of_size
 )
-_resize = partial(_resampling, kind="warp", resizes="whole")
+_resize = partial(_resampling, action="warp", resizes="whole")
 _scaled = partial(_resize, warp=warps.by_scale, makes=made.by_scale)
 _field = partial(_resampling, effect="field")
 _covering = partial(_geometric, gain=filled, in_place=True)

@@ -89,7 +89,7 @@ def _changes(step: Step) -> bool:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
-    return claims(step.name).resizes == "whole" or claims(step.name).kind == "window"
+    return claims(step.name).resizes == "whole" or claims(step.name).action == "window"
 
 
 def check_order(context: Context, steps: Sequence[Step]) -> None:

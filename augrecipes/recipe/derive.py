@@ -67,7 +67,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
     if step.is_group:
         return _group(step, scales)
     record = capability(step.name)
-    if picked and record is not None and record.kind == "dihedral":
+    if picked and record is not None and record.action == "dihedral":
         return DerivedRow(step, (), evaluation.GONE.why)
     twin = evaluation.twin(step, _unit(step, scales))
     if twin is None:

@@ -143,9 +143,9 @@ def tears(plain: Any, fast: Any, dtype: Dtype) -> frozenset[str]:
 def _is_smooth(step: Step) -> bool:
     """Whether ramps come out of a step as ramps, but for borders and edges."""
     record = capability(step.name)
-    kind = "opaque" if record is None else record.kind_for(effective(step))
-    return kind in ("identity", "window", "dihedral") or (
-        kind == "warp" and effective(step).get("interpolation", "linear") == "linear"
+    action = "opaque" if record is None else record.action_for(effective(step))
+    return action in ("identity", "window", "dihedral") or (
+        action == "warp" and effective(step).get("interpolation", "linear") == "linear"
     )
 
 

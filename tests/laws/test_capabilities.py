@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from random_recipes import COLOURS, MOVES, OTHERS, RGB_ONLY, TABLES, picture
 
 from augrecipes.compiler.kernels.moves import symmetry_of
-from augrecipes.compiler.plan.nodes import kind_of
+from augrecipes.compiler.plan.nodes import action_of
 from augrecipes.compiler.prefix import draws_nothing
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.ops.capabilities import capability, known
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 POOL = MOVES + TABLES + OTHERS + COLOURS + RGB_ONLY
-LOOKUPS = [(n, a) for n, a in POOL if kind_of(Step(n, Arguments(a))) == "lookup"]
-DIHEDRAL = [(n, a) for n, a in POOL if kind_of(Step(n, Arguments(a))) == "dihedral"]
+LOOKUPS = [(n, a) for n, a in POOL if action_of(Step(n, Arguments(a))) == "lookup"]
+DIHEDRAL = [(n, a) for n, a in POOL if action_of(Step(n, Arguments(a))) == "dihedral"]
 
 
 def keyed(name: str, args: dict, index: int):

@@ -179,7 +179,7 @@ class TestPlantedFaults:
     def test_a_table_before_a_window_that_pads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A rule of images that forgets whose pixels it moves is caught here too."""
         monkeypatch.setattr(
-            "augrecipes.compiler.plan.rules.crop_first.kind_of",
+            "augrecipes.compiler.plan.rules.crop_first.action_of",
             lambda step: "window" if "Crop" in step.name else "lookup",
         )
         assert self.caught()
@@ -216,7 +216,7 @@ def test_plans(steps: str, planned: list[str]) -> None:
     made = parsed(steps)
     for optimize in ("exact", "fast"):
         nodes = plan(made, made.steps, optimize, "uint8").steps  # type: ignore[arg-type]
-        assert [node.kind if isinstance(node, Fused) else node.name for node in nodes] == planned
+        assert [node.kernel if isinstance(node, Fused) else node.name for node in nodes] == planned
     assert plan(made, made.steps, "none", "uint8").steps == made.steps
 
 

@@ -121,5 +121,5 @@ def test_geometry_says_what_the_compiler_can_carry_from_grid_to_grid() -> None:
     }
     assert able == set(carried())
     for name, record in geometric.items():
-        if record is not None and record.kind in ("window", "dihedral"):
+        if record is not None and record.action in ("window", "dihedral"):
             assert record.grids_for(effective(Step(name))) == "same", name

@@ -24,13 +24,13 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
     Args:
         transforms: the steps, in order.
-        kinds: the capability of each: `window`, `dihedral`, `lookup`, or `warp`, of a window that is scaled.
+        actions: the capability of each: `window`, `dihedral`, `lookup`, or `warp`, of a window that is scaled.
         to_sink: leave the last moves to the sink, as a `Moved`.
     """
 
-    def __init__(self, transforms: list[Any], kinds: tuple[str, ...], *, to_sink: bool = False) -> None:
+    def __init__(self, transforms: list[Any], actions: tuple[str, ...], *, to_sink: bool = False) -> None:
         super().__init__(transforms, p=1.0)
-        self.kinds = kinds
+        self.actions = actions
         self.to_sink = to_sink
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
@@ -39,10 +39,10 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         # Some steps drop the channel axis of a grey image (XYMasking when it inpaints).
         image = _Pending(with_channels(array))
         mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
-        for step, kind in zip(self.transforms, self.kinds, strict=True):
+        for step, action in zip(self.transforms, self.actions, strict=True):
             step.params = {}
             if step.should_apply():
-                self._take(step, kind, image, mask, data)
+                self._take(step, action, image, mask, data)
             if self.check_each_transform:
                 data = self._filtered(data, image.moved)
         data["image"] = image.moved if self.to_sink and not image.table_steps else image.array()
@@ -52,22 +52,22 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
             data["mask"] = mask.moved.base if upright else mask.array()
         return data
 
-    def _take(self, step: Any, kind: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
+    def _take(self, step: Any, action: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
         """Draw the step's parameters and add its effect to what is pending."""
         params = draw(step, {**data, "image": image.moved.stand_in()})
         if data:
             data.update(step.apply_with_params(params, **data))
-        if kind == "lookup" and image.moved.dtype == np.uint8:
+        if action == "lookup" and image.moved.dtype == np.uint8:
             image.table_steps.append((step, params))
             return
         for pending in (image, mask):
             if pending is None:
                 continue
-            if kind == "dihedral":
+            if action == "dihedral":
                 pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
-            elif kind in _CUTS and is_plain_window(params) and (kind == "window" or pending is image):
+            elif action in _CUTS and is_plain_window(params) and (action == "window" or pending is image):
                 pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
-                if kind == "warp":
+                if action == "warp":
                     upright = pending.moved.symmetry == IDENTITY
                     window = decoded(pending.moved.base) if upright else pending.array()
                     pending.moved = Moved(_scaled(step, params, window))

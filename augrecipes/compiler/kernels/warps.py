@@ -14,7 +14,7 @@ from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
 from augrecipes.compiler.kernels.warped import Warped
-from augrecipes.ops.capability import StepKind
+from augrecipes.ops.capability import Action
 from augrecipes.ops.warps import Warp
 
 _PENDING = "_pending"  # the key under which `PendingWarps` goes from step to step
@@ -91,13 +91,13 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
 
     Args:
         step: the transform.
-        kind: `window`, `dihedral`, `warp` or `identity`.
+        action: `window`, `dihedral`, `warp` or `identity`.
         warp_of: for a warp: from its drawn parameters to its matrix.
     """
 
-    def __init__(self, step: Any, kind: StepKind, warp_of: WarpOf | None) -> None:
+    def __init__(self, step: Any, action: Action, warp_of: WarpOf | None) -> None:
         super().__init__([step], p=step.p)
-        self.step, self.kind, self.warp_of = step, kind, warp_of
+        self.step, self.action, self.warp_of = step, action, warp_of
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample, with the step's effect added to what is pending."""
@@ -114,15 +114,15 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         return data
 
     def _defer(self, picture: PendingWarps, params: dict[str, Any]) -> None:
-        if self.kind == "dihedral":
+        if self.action == "dihedral":
             symmetry = symmetry_of(type(self.step).__name__, params)
             picture.each(lambda w: w.turned(symmetry))
-        elif self.kind == "window" and is_plain_window(params):
+        elif self.action == "window" and is_plain_window(params):
             x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
             picture.each(lambda w: w.cut(x_min, y_min, x_max, y_max))
         elif self.warp_of is not None:
             picture.warp(self.warp_of(self.step, params))
-        elif self.kind != "identity":
+        elif self.action != "identity":
             picture.run(self.step, params)
 
 

@@ -84,7 +84,7 @@ def _through(node: Node, levels: float, flow: Flow) -> float:
             levels = _through(child, levels, flow)
         return levels
     record = capability(node.name)
-    if record is None or record.kind in _STILL:
+    if record is None or record.action in _STILL:
         return levels
     return (levels + (flow.dtype == "uint8")) * max(1.0, record.gain_for(effective(node)) or 1.0)
 

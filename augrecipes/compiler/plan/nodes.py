@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeGuard
 from augrecipes.lint import sizes
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.capability import StepKind
+from augrecipes.ops.capability import Action
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -25,7 +25,7 @@ class Fused:
     """Neighbours that one kernel carries out together; each keeps its own label, draws and probability.
 
     Attributes:
-        kind: of kernel.
+        kernel: what carries them out.
         steps: as they were written, in order.
         reads: it takes a picture that is not decoded yet; only at the beginning of a plan.
         reduces: joined warps that may reduce a picture before they warp it.
@@ -35,7 +35,7 @@ class Fused:
     'JoinedFlips(HorizontalFlip#1 + D4#1)'
     """
 
-    kind: Fusion
+    kernel: Fusion
     steps: tuple[Step, ...]
     reads: bool = False
     reduces: bool = False
@@ -46,7 +46,7 @@ class Fused:
     @property
     def site(self) -> str:
         """Its label."""
-        return f"{self.kind}({' + '.join(step.site for step in self.steps)})"
+        return f"{self.kernel}({' + '.join(step.site for step in self.steps)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,11 @@ def opened(node: Node) -> Iterator[Node]:
             yield from opened(inside)
 
 
-def kind_of(node: Node) -> StepKind:
+def action_of(node: Node) -> Action:
     """What the compiler may assume of a node: a step's capability, given its arguments."""
     if not isinstance(node, Step) or (record := capability(node.name)) is None:
         return "opaque"
-    return record.kind if record.when is None else record.kind_for(effective(node))
+    return record.action if record.when is None else record.action_for(effective(node))
 
 
 def after(node: Node, size: SizeBounds) -> SizeBounds:

@@ -10,7 +10,7 @@ from augrecipes.compat.samplers import with_quick_matrix
 from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.plan.nodes import Fused, Group, Node, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Group, Node, action_of
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
@@ -56,18 +56,18 @@ def lower_step(node: Node, sites: Sites, share: str = "tile", wrap: Wrap | None 
 
 def _fused(node: Fused, sites: Sites, share: str) -> Any:
     """The kernel that carries out steps together."""
-    wrap = {"JoinedWarps": _deferred, "JoinedColours": _colour_step}.get(node.kind)
+    wrap = {"JoinedWarps": _deferred, "JoinedColours": _colour_step}.get(node.kernel)
     children = [lower_step(step, sites, share, wrap) for step in node.steps]
-    if node.kind == "JoinedWarps":
+    if node.kernel == "JoinedWarps":
         return Warps(children, reduces=node.reduces, scales=node.scales)
-    if node.kind == "JoinedColours":
+    if node.kernel == "JoinedColours":
         return ColourOps(children)
-    return Joined(children, tuple(map(kind_of, node.steps)), to_sink=node.kind == "IntoSink")
+    return Joined(children, tuple(map(action_of, node.steps)), to_sink=node.kernel == "IntoSink")
 
 
 def _deferred(step: Step, made: Any) -> Any:
     record = capability(step.name)
-    return Deferred(with_quick_matrix(made), kind_of(step), record.warp if record is not None else None)
+    return Deferred(with_quick_matrix(made), action_of(step), record.warp if record is not None else None)
 
 
 def _colour_step(step: Step, made: Any) -> Any:

@@ -24,9 +24,9 @@ def how_to_share(step: Step) -> How:
     record = capability(step.name)
     if record is None:
         return "plain"
-    kind = record.kind_for(effective(step))
-    if kind in ("window", "dihedral"):
-        return kind
+    action = record.action_for(effective(step))
+    if action in ("window", "dihedral"):
+        return action
     if record.bends:
         if step.name not in carried():
             which = ", ".join(carried())

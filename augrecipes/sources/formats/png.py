@@ -38,7 +38,7 @@ _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 @dataclass(frozen=True, slots=True)
 class _Png:
     info: ImageHeader
-    kind: int
+    color_type: int
     interlaced: bool
     palette: bytes
     transparent: bytes
@@ -47,8 +47,8 @@ class _Png:
 
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
-    width, height, bits, kind, _ = _ihdr(data)
-    alpha, turn, frames = kind in (_GREY_ALPHA, _RGBA), 1, 1
+    width, height, bits, color_type, _ = _ihdr(data)
+    alpha, turn, frames = color_type in (_GREY_ALPHA, _RGBA), 1, 1
     for name, start, end in _chunks(data):
         if name == b"tRNS":
             alpha = True
@@ -56,7 +56,7 @@ def header(data: bytes) -> ImageHeader:
             turn = exif.orientation(data[start:end])
         elif name == b"acTL" and end - start == 8:  # animated
             frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
-    color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(kind, "rgb")
+    color = {_GREY: "grey", _GREY_ALPHA: "grey", _PALETTE: "palette"}.get(color_type, "rgb")
     return ImageHeader("png", width, height, bits, color, alpha, turn, frames)  # type: ignore[arg-type]
 
 
@@ -64,11 +64,11 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
     """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4 (only where alpha is asked for). Raises UnreadableError."""
     png = _read(data, info)
     alpha = info.alpha and channels in (None, 4)
-    if png.kind == _GREY:
+    if png.color_type == _GREY:
         # Small samples come out scaled to the full range: 0..15 times 17.
         grey = _libpng(png, _GREY)
         return _with_transparent_grey(grey, png) if alpha and len(png.transparent) >= 2 else grey
-    out = _libpng(png, png.kind, alpha=alpha)
+    out = _libpng(png, png.color_type, alpha=alpha)
     if alpha and out.ndim == 3 and out.shape[2] == 3:  # OpenCV leaves out the alpha of a wholly opaque palette
         opaque = np.iinfo(out.dtype).max
         return np.dstack([out, np.full(out.shape[:2], opaque, out.dtype)])
@@ -78,21 +78,21 @@ def decode(data: bytes, info: ImageHeader, channels: int | None) -> NDArray[Any]
 def decode_mask(data: bytes, info: ImageHeader) -> NDArray[Any]:
     """Label ids: palette indices, or grey samples as stored (4 bits: 0 to 15). Raises UnreadableError."""
     png = _read(data, info)
-    if png.kind in (_GREY, _PALETTE):
+    if png.color_type in (_GREY, _PALETTE):
         ids = _libpng(png, _GREY)
         return ids // (255 // (2**info.bits - 1)) if info.bits < 8 else ids
-    return _libpng(png, png.kind, alpha=True)
+    return _libpng(png, png.color_type, alpha=True)
 
 
 def _ihdr(data: bytes) -> tuple[int, int, int, int, bool]:
     if len(data) < 33 or data[12:16] != b"IHDR":
         raise UnreadableError("a PNG without a header")
-    width, height, bits, kind, packing, filters, interlace = struct.unpack_from(">IIBBBBB", data, 16)
+    width, height, bits, color_type, packing, filters, interlace = struct.unpack_from(">IIBBBBB", data, 16)
     if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big") or data[8:12] != b"\0\0\0\x0d":
         raise UnreadableError("damaged: the checksum of the PNG header is wrong")
-    if bits not in _DEPTHS.get(kind, ()) or packing or filters or interlace > 1 or max(width, height) >= 2**31:
-        raise UnreadableError(f"not a valid PNG header: colour type {kind}, {bits} bits, interlacing {interlace}")
-    return width, height, bits, kind, bool(interlace)
+    if bits not in _DEPTHS.get(color_type, ()) or packing or filters or interlace > 1 or max(width, height) >= 2**31:
+        raise UnreadableError(f"not a valid PNG header: colour type {color_type}, {bits} bits, interlacing {interlace}")
+    return width, height, bits, color_type, bool(interlace)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -115,7 +115,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _read(data: bytes, info: ImageHeader) -> _Png:
-    *_, kind, interlaced = _ihdr(data)
+    *_, color_type, interlaced = _ihdr(data)
     found: dict[bytes, list[memoryview]] = {name: [] for name in _NEEDED}
     name = b""
     view = memoryview(data)
@@ -129,15 +129,15 @@ def _read(data: bytes, info: ImageHeader) -> _Png:
     if name != b"IEND":
         raise UnreadableError("truncated: its PNG data has no end chunk")
     palette = bytes(found[b"PLTE"][0]) if found[b"PLTE"] else b""
-    if kind == _PALETTE and not 3 <= len(palette) <= 768:
+    if color_type == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
     transparent = bytes(found[b"tRNS"][0]) if found[b"tRNS"] else b""
-    return _Png(info, kind, interlaced, palette, transparent, found[b"IDAT"])
+    return _Png(info, color_type, interlaced, palette, transparent, found[b"IDAT"])
 
 
-def _passes(png: _Png, kind: int) -> list[tuple[int, int]]:
+def _passes(png: _Png, color_type: int) -> list[tuple[int, int]]:
     """Rows, and bytes of a row with its filter, of each pass."""
-    info, bits = png.info, png.info.bits * _SAMPLES[kind]
+    info, bits = png.info, png.info.bits * _SAMPLES[color_type]
     steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
     sizes = [(-((y - info.height) // dy), -((x - info.width) // dx)) for x, y, dx, dy in steps]
     return [(h, 1 + (w * bits + 7) // 8) for h, w in sizes if h > 0 and w > 0]
@@ -185,34 +185,34 @@ def _chunk(name: bytes, *content: bytes | memoryview) -> list[bytes | memoryview
     return [struct.pack(">I", sum(map(len, content))), name, *content, struct.pack(">I", checksum)]
 
 
-def _libpng(png: _Png, kind: int, *, alpha: bool = False) -> NDArray[Any]:
+def _libpng(png: _Png, color_type: int, *, alpha: bool = False) -> NDArray[Any]:
     """Pixels, strip by strip where the picture is large; each begins with the last row of the one above."""
-    info, passes = png.info, _passes(png, kind)
+    info, passes = png.info, _passes(png, color_type)
     # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
     if sum(rows * width for rows, width in passes) > 1032 * sum(map(len, png.packed)):
         raise UnreadableError("truncated: its PNG data cannot hold the picture")
-    if png.interlaced or info.bits < 8 or kind == _PALETTE:
+    if png.interlaced or info.bits < 8 or color_type == _PALETTE:
         (raw,) = _inflated(png.packed, [sum(rows * width for rows, width in passes)])
-        return _strip(png, kind, (raw,), passes, info.height, alpha=alpha)
+        return _strip(png, color_type, (raw,), passes, info.height, alpha=alpha)
     ((_, width),) = passes
     most = info.height if info.height * width <= _WHOLE else max(_STRIP // width, _ROWS)
     heights = [min(most, info.height - top) for top in range(0, info.height, most)]
     above, top, out = b"", 0, np.empty(0, np.uint8)
     for rows, raw in zip(heights, _inflated(png.packed, [rows * width for rows in heights]), strict=True):
         more = bool(above)
-        found = _strip(png, kind, (above, raw), [(rows, width)], rows + more, alpha=alpha)
+        found = _strip(png, color_type, (above, raw), [(rows, width)], rows + more, alpha=alpha)
         if rows == info.height:
             return found
         if not more:
             out = np.empty((info.height, *found.shape[1:]), found.dtype)
         out[top : top + rows] = found[more:]
-        above, top = b"\0" + _samples(found[-1], kind), top + rows
+        above, top = b"\0" + _samples(found[-1], color_type), top + rows
     return out
 
 
-def _samples(row: NDArray[Any], kind: int) -> bytes:
+def _samples(row: NDArray[Any], color_type: int) -> bytes:
     """A row of pixels, as OpenCV gives it, as it would be stored; alpha that was left out may be anything."""
-    match kind:
+    match color_type:
         case 2:
             row = row[:, :3]
         case 4:
@@ -223,7 +223,7 @@ def _samples(row: NDArray[Any], kind: int) -> bytes:
 
 
 def _strip(
-    png: _Png, kind: int, pieces: tuple[bytes, ...], passes: list[tuple[int, int]], height: int, *, alpha: bool
+    png: _Png, color_type: int, pieces: tuple[bytes, ...], passes: list[tuple[int, int]], height: int, *, alpha: bool
 ) -> NDArray[Any]:
     """Pixels from inflated bytes, which are given to OpenCV as a fresh PNG; `passes` are those of the last piece."""
     info, at = png.info, 0
@@ -233,18 +233,18 @@ def _strip(
         at += rows * width
     if at >= _MOST:
         raise UnreadableError("more than 2 GB of PNG pixels")
-    ihdr = struct.pack(">IIBBBBB", info.width, height, info.bits, kind, 0, 0, png.interlaced)
+    ihdr = struct.pack(">IIBBBBB", info.width, height, info.bits, color_type, 0, 0, png.interlaced)
     parts = [SIGNATURE, *_chunk(b"IHDR", ihdr)]
-    if kind == _PALETTE:
+    if color_type == _PALETTE:
         # An index past the palette's end is black, as in other readers.
         entries = 2**info.bits
         parts += _chunk(b"PLTE", png.palette[: 3 * entries].ljust(3 * entries, b"\0"))
         if alpha and png.transparent:
             parts += _chunk(b"tRNS", png.transparent[:entries])
-    elif kind == _RGB and alpha and len(png.transparent) >= 6:
+    elif color_type == _RGB and alpha and len(png.transparent) >= 6:
         parts += _chunk(b"tRNS", png.transparent[:6])
     parts += [*_chunk(b"IDAT", *_stored(pieces)), *_chunk(b"IEND", b"")]
-    color = info.bits <= 8 and kind in (_RGB, _PALETTE, _RGBA) and not alpha
+    color = info.bits <= 8 and color_type in (_RGB, _PALETTE, _RGBA) and not alpha
     return opencv.imdecode(b"".join(parts), ImageHeader("png", info.width, height, info.bits), color=color)
 
 

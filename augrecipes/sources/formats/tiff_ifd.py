@@ -20,7 +20,7 @@ _OLD_KIND, _OLD_REDUCED = 255, 2
 class Entry:
     """One tag: its values' type, how many there are, and where they lie in the file."""
 
-    kind: int
+    type: int
     count: int
     at: int
 
@@ -42,11 +42,11 @@ class Directory:
         entry = self.entries.get(tag)
         if entry is None:
             return default
-        if entry.kind not in _LETTERS or entry.count > _MOST_VALUES:
-            raise UnreadableError(f"a TIFF tag {tag} with {entry.count} values of type {entry.kind}")
-        if entry.at + entry.count * _SIZES[entry.kind] > len(data):
+        if entry.type not in _LETTERS or entry.count > _MOST_VALUES:
+            raise UnreadableError(f"a TIFF tag {tag} with {entry.count} values of type {entry.type}")
+        if entry.at + entry.count * _SIZES[entry.type] > len(data):
             raise UnreadableError(f"truncated: the values of TIFF tag {tag} lie past the end")
-        return struct.unpack_from(f"{self.endian}{entry.count}{_LETTERS[entry.kind]}", data, entry.at)
+        return struct.unpack_from(f"{self.endian}{entry.count}{_LETTERS[entry.type]}", data, entry.at)
 
     def first(self, data: bytes, tag: int, default: int) -> int:
         """The first integer of a tag, or `default` where it is missing."""
@@ -56,8 +56,8 @@ class Directory:
     def patched(self, data: bytearray, tag: int, value: int) -> None:
         """Overwrites the first integer of a tag in a copy of the file; does nothing where the tag is missing."""
         entry = self.entries.get(tag)
-        if entry and entry.kind in _LETTERS and entry.count and entry.at + _SIZES[entry.kind] <= len(data):
-            struct.pack_into(self.endian + _LETTERS[entry.kind], data, entry.at, value)
+        if entry and entry.type in _LETTERS and entry.count and entry.at + _SIZES[entry.type] <= len(data):
+            struct.pack_into(self.endian + _LETTERS[entry.type], data, entry.at, value)
 
 
 def first_directory(data: bytes) -> Directory:
@@ -108,12 +108,12 @@ def _directory(data: bytes, at: int, endian: str, big: bool) -> Directory:
         raise UnreadableError("truncated or damaged in its TIFF directory")
     entries: dict[int, Entry] = {}
     for here in range(start, after, entry_size):
-        tag, kind, values = struct.unpack_from(endian + ("HHQ" if big else "HHI"), data, here)
+        tag, field_type, values = struct.unpack_from(endian + ("HHQ" if big else "HHI"), data, here)
         place = here + (12 if big else 8)
-        if values * _SIZES.get(kind, 1) > inline:
+        if values * _SIZES.get(field_type, 1) > inline:
             place = struct.unpack_from(endian + ("Q" if big else "I"), data, place)[0]
-        entries.setdefault(tag, Entry(kind, values, place))
+        entries.setdefault(tag, Entry(field_type, values, place))
     link = data[after : after + inline]
     follows = int.from_bytes(link, "little" if endian == "<" else "big") if len(link) == inline else 0
-    end = max(entry.at + entry.count * _SIZES.get(entry.kind, 0) for entry in entries.values())
+    end = max(entry.at + entry.count * _SIZES.get(entry.type, 0) for entry in entries.values())
     return Directory(endian, entries, follows, end)

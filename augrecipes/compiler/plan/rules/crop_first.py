@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.plan.nodes import Nodes, is_single, kind_of
+from augrecipes.compiler.plan.nodes import Nodes, action_of, is_single
 from augrecipes.compiler.plan.rule import Edit, Rule, swaps
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import effective
@@ -21,8 +21,8 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     # Boxes are filtered after each step, so the first of the two would then be filtered at another size.
     if flow.dtype != "uint8" or flow.boxes:
         return []
-    tables = [kind_of(step) == "lookup" for step in steps]
-    windows = [is_single(step) and kind_of(step) == "window" and not _may_pad(step) for step in steps]
+    tables = [action_of(step) == "lookup" for step in steps]
+    windows = [is_single(step) and action_of(step) == "window" and not _may_pad(step) for step in steps]
     return swaps(steps, tables, windows)
 
 

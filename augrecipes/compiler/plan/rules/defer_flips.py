@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.compiler.plan.nodes import Fused, Nodes, is_single, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Nodes, action_of, is_single
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
@@ -12,14 +12,14 @@ from augrecipes.recipe.model import Step
 
 def _moves(step: Step) -> bool:
     """Whether a step moves the pixels of all targets, and does nothing else."""
-    return is_single(step) and not step.target and kind_of(step) in ("window", "dihedral")
+    return is_single(step) and not step.target and action_of(step) in ("window", "dihedral")
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     del flow
     for start, run in runs(steps, _moves):
         # Windows alone are views of what is there: nothing is copied as it is.
-        if any(kind_of(step) == "dihedral" for step in run):
+        if any(action_of(step) == "dihedral" for step in run):
             yield Edit(start, start + len(run), (Fused("DeferredMoves", run),))
 
 

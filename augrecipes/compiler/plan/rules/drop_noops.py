@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.plan.nodes import Node, Nodes, kind_of
+from augrecipes.compiler.plan.nodes import Node, Nodes, action_of
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
 
 
 def _is_noop(step: Node) -> bool:
-    return step.p == 0 or kind_of(step) == "identity"
+    return step.p == 0 or action_of(step) == "identity"
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, takewhile
 
-from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, Steps, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, Steps, action_of
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
@@ -14,8 +14,8 @@ from augrecipes.recipe.model import Step
 def _moves(node: Node) -> Steps:
     """The steps of a node that only moves pixels, or nothing."""
     if isinstance(node, Fused):
-        return node.steps if node.kind in ("JoinedCrops", "JoinedFlips") else ()
-    return (node,) if isinstance(node, Step) and kind_of(node) in ("window", "dihedral") else ()
+        return node.steps if node.kernel in ("JoinedCrops", "JoinedFlips") else ()
+    return (node,) if isinstance(node, Step) and action_of(node) in ("window", "dihedral") else ()
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
@@ -23,7 +23,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     last = list(takewhile(bool, map(_moves, reversed(steps))))
     moves = tuple(chain(*reversed(last)))
     # A flip alone costs the sink as much as it costs cv2, and deferring it costs a little more (benchmarks/basics.py).
-    if len(moves) > 1 or (moves and kind_of(moves[0]) == "window"):
+    if len(moves) > 1 or (moves and action_of(moves[0]) == "window"):
         return [Edit(len(steps) - len(last), len(steps), (Fused("IntoSink", moves),))]
     return []
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from augrecipes.compiler.plan.contracts import ALL, held_from
-from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import claims
@@ -34,7 +34,7 @@ def levels(run: Steps) -> int:
 def _pays(run: Steps) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     # Alone, a table, or a matrix already, is quick as it is.
-    return len(leaves) > 1 or any(kind_of(leaf) == "opaque" for leaf in leaves)
+    return len(leaves) > 1 or any(action_of(leaf) == "opaque" for leaf in leaves)
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:

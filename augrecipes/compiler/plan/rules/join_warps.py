@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from augrecipes.compiler.plan.contracts import held_from
-from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, after, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of, after
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.ops import warps
@@ -22,10 +22,10 @@ def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a map between grids that resamples linearly or not at all."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
-    kind = kind_of(step)
-    if kind in _STILL:
+    action = action_of(step)
+    if action in _STILL:
         return True
-    if kind != "warp":
+    if action != "warp":
         return False
     arguments = effective(step)
     return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
@@ -40,12 +40,12 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
     pictures before the run.
     """
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
-    kinds = [kind_of(leaf) for leaf in leaves]
-    if "warp" not in kinds or not any(map(_leaves_less, leaves[kinds.index("warp") + 1 :])):
+    actions = [action_of(leaf) for leaf in leaves]
+    if "warp" not in actions or not any(map(_leaves_less, leaves[actions.index("warp") + 1 :])):
         return False
     if flow.encoded or any(step.is_group for step in run) or not all(map(_only_scales, leaves)):
         return True
-    places = [place for place, kind in enumerate(kinds) if kind == "warp"]
+    places = [place for place, action in enumerate(actions) if action == "warp"]
     return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
 
 
@@ -57,11 +57,11 @@ def arriving(flow: Flow) -> SizeBounds:
 def _leaves_less(step: Step) -> bool:
     """Whether a step cuts, or scales what it is given or a window of it."""
     record = capability(step.name)
-    return kind_of(step) == "window" or (record is not None and (record.windowed or _is_resize(step)))
+    return action_of(step) == "window" or (record is not None and (record.windowed or _is_resize(step)))
 
 
 def _only_scales(step: Step) -> bool:
-    return kind_of(step) in _STILL or _leaves_less(step)
+    return action_of(step) in _STILL or _leaves_less(step)
 
 
 def _is_resize(step: Step) -> bool:
@@ -75,7 +75,7 @@ def _cuts_most(run: Steps, size: SizeBounds) -> bool:
     resized = None
     for step in run:
         size = after(step, size)
-        if kind_of(step) == "warp":
+        if action_of(step) == "warp":
             resized = size
         elif resized is not None and 8 * size.high[0] * size.high[1] <= resized.low[0] * resized.low[1]:
             return True

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from augrecipes.compiler.plan.contracts import held
-from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, is_single, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, action_of, is_single
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.compiler.plan.rules.join_warps import joins
 from augrecipes.flow import Flow
@@ -17,7 +17,7 @@ from augrecipes.recipe.model import Step
 
 def _scales(step: Node) -> TypeGuard[Step]:
     """Whether a step only scales a window: other warps seldom shrink."""
-    return is_single(step) and kind_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
+    return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, is_single, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of, is_single
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import capability
@@ -14,7 +14,7 @@ from augrecipes.recipe.model import Step
 
 def _cuts(step: Step) -> bool:
     record = capability(step.name)
-    return kind_of(step) == "window" or (record is not None and record.windowed)
+    return action_of(step) == "window" or (record is not None and record.windowed)
 
 
 def _leading(nodes: Nodes) -> Steps:
@@ -22,12 +22,12 @@ def _leading(nodes: Nodes) -> Steps:
     found: list[Step] = []
     stop = 0
     for node in nodes:
-        if not is_single(node) or not (_cuts(node) or kind_of(node) in ("dihedral", "identity")):
+        if not is_single(node) or not (_cuts(node) or action_of(node) in ("dihedral", "identity")):
             break
         found.append(node)
         if _cuts(node):
             stop = len(found)
-            if kind_of(node) == "warp":
+            if action_of(node) == "warp":
                 break
     return tuple(found[:stop])
 
@@ -37,8 +37,8 @@ def _rewrite(nodes: Nodes, flow: Flow) -> Iterable[Edit]:
         return []
     first = nodes[0]
     if isinstance(first, Fused):
-        moves = first.kind == "IntoSink" and any(map(_cuts, first.steps))
-        cuts = moves or first.kind in ("JoinedWarps", "JoinedCrops")
+        moves = first.kernel == "IntoSink" and any(map(_cuts, first.steps))
+        cuts = moves or first.kernel in ("JoinedWarps", "JoinedCrops")
         return [Edit(0, 1, (replace(first, reads=True),))] if cuts and not first.reads else []
     leading = _leading(nodes)
     return [Edit(0, len(leading), (Fused("WindowRead", leading, reads=True),))] if leading else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from augrecipes.compiler.plan.nodes import Fused, Nodes, kind_of
+from augrecipes.compiler.plan.nodes import Fused, Nodes, action_of
 from augrecipes.compiler.plan.rule import Edit, Rule
 from augrecipes.flow import Flow
 from augrecipes.recipe.model import Step
@@ -15,9 +15,9 @@ def _rewrite(nodes: Nodes, flow: Flow) -> Iterable[Edit]:
     if not flow.encoded or not nodes:
         return []
     first = nodes[0]
-    if isinstance(first, Step) and kind_of(first) == "window" and not first.target:
+    if isinstance(first, Step) and action_of(first) == "window" and not first.target:
         first = Fused("DeferredMoves", (first,))
-    if not isinstance(first, Fused) or first.reads or "window" not in map(kind_of, first.steps):
+    if not isinstance(first, Fused) or first.reads or "window" not in map(action_of, first.steps):
         return []
     return [Edit(0, 1, (replace(first, reads=True),))]
 

@@ -16,7 +16,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     return [
         Edit(place, place + 1, (replace(step, reduces=True),))
         for place, step in enumerate(steps)
-        if isinstance(step, Fused) and step.kind == "JoinedWarps" and not step.reduces and behind[place + 1] is None
+        if isinstance(step, Fused) and step.kernel == "JoinedWarps" and not step.reduces and behind[place + 1] is None
     ]
 
 

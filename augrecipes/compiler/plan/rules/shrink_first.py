@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TypeGuard
 
 from augrecipes.compiler.plan.contracts import enlarged, held_from
-from augrecipes.compiler.plan.nodes import Node, Nodes, after, is_single, kind_of
+from augrecipes.compiler.plan.nodes import Node, Nodes, action_of, after, is_single
 from augrecipes.compiler.plan.rule import Edit, Rule, swaps
 from augrecipes.compiler.plan.rules.join_warps import arriving
 from augrecipes.flow import Flow
@@ -55,7 +55,7 @@ def refusals(steps: Nodes, flow: Flow) -> dict[int, str | None]:
 def is_downscale(step: Node) -> TypeGuard[Step]:
     """Whether a step is a window, or a resize of the whole picture or of a window."""
     record = capability(step.name) if is_single(step) else None
-    return record is not None and (kind_of(step) == "window" or record.warp in _RESIZES)
+    return record is not None and (action_of(step) == "window" or record.warp in _RESIZES)
 
 
 def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
@@ -73,7 +73,7 @@ def _downscales(steps: Nodes, flow: Flow) -> dict[int, str | None]:
 
 def _no_mean(step: Step, size: SizeBounds) -> str | None:
     """Why what a downscale, or a window, leaves is not always a mean of fewer pixels."""
-    if kind_of(step) == "window":
+    if action_of(step) == "window":
         pads = effective(step).get("pad_if_needed")
         return "stays before a window that may pad: the padding has colours of its own" if pads else None
     if effective(step).get("interpolation", "linear") not in _MEANS:
