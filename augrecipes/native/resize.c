@@ -3,8 +3,9 @@
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 
 #include "lanes.h"
+#include "windows.h"
 
-enum { ACROSS = 256, WHOLE = 2048, FAR = 1 << 20 };
+enum { ACROSS = 256, WHOLE = 2048 };
 
 /* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. */
 typedef struct {
@@ -104,15 +105,16 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
         }
 }
 
+/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the picture high. */
 static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
-                                  const Columns *c, int64_t count, uint8_t *target, int64_t height, int64_t step_to) {
+                                  const Columns *c, int64_t count, uint8_t *target, int64_t first, int64_t height,
+                                  double scale, int64_t step_to) {
     int16_t values[2][4 * ACROSS];
     int64_t held[2] = {-1, -1};
     const uint8_t *end = source + (rows - 1) * step + columns * channels;
-    double scale = 1.0 / ((double)height / (double)rows);
     for (int64_t y = 0; y < height; y++) {
         float weight;
-        int64_t at = place(y, scale, &weight), wanted[2] = {MIN(MAX(at, 0), rows - 1), MIN(MAX(at + 1, 0), rows - 1)};
+        int64_t at = place(first + y, scale, &weight), wanted[2] = {MIN(MAX(at, 0), rows - 1), MIN(MAX(at + 1, 0), rows - 1)};
         int slots[2];
         for (int k = 0; k < 2; k++) {
             int other = k ? slots[0] : held[0] == wanted[1] ? 0 : 1; /* is not written to */
@@ -128,21 +130,23 @@ static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t c
 }
 
 /* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
-   target:  height x width x channels; step_to: bytes from row to row */
-KERNEL(resize)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, uint8_t *target,
-               int64_t height, int64_t width, int64_t step_to) {
-    if ((channels != 3 && channels != 4) || rows < 1 || columns < 1 || height < 1 || width < 1 || rows > FAR ||
-        columns > FAR || height > FAR || width > FAR)
+   tall, wide: of the whole result
+   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
+            row to row */
+KERNEL(resize)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
+               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+               int64_t step_to) {
+    if ((channels != 3 && channels != 4) || !is_window(rows, columns, tall, wide, top, left, height, width))
         return REFUSED;
-    double scale = 1.0 / ((double)width / (double)columns);
+    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
     Columns c;
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x);
-        find_columns(&c, x, count, scale, columns, channels);
+        find_columns(&c, left + x, count, across, columns, channels);
         if (channels == 3)
-            resize_columns(source, rows, columns, step, 3, &c, count, target + x * 3, height, step_to);
+            resize_columns(source, rows, columns, step, 3, &c, count, target + x * 3, top, height, down, step_to);
         else
-            resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, height, step_to);
+            resize_columns(source, rows, columns, step, 4, &c, count, target + x * 4, top, height, down, step_to);
     }
     return DONE;
 }

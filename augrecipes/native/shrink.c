@@ -5,13 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels.h"
+#include "windows.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
-enum { ACROSS = 256, FAR = 1 << 20 };
+enum { ACROSS = 256 };
 
 typedef float Pixel __attribute__((vector_size(16)));
 
@@ -66,14 +66,14 @@ static inline void sum_columns(const Share *shares, int64_t count, const uint8_t
     }
 }
 
+/* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the picture high. */
 static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
-                                  const Share *shares, int64_t count, uint8_t *target, int64_t height,
-                                  int64_t step_to) {
+                                  const Share *shares, int64_t count, uint8_t *target, int64_t first, int64_t height,
+                                  double scale, int64_t step_to) {
     Pixel sums[ACROSS], row[ACROSS];
     const uint8_t *end = source + (rows - 1) * step + columns * channels;
-    double scale = 1.0 / ((double)height / (double)rows);
     for (int64_t y = 0; y < height; y++) {
-        Share s = share_of(y, scale, rows);
+        Share s = share_of(first + y, scale, rows);
         for (int32_t k = 0; k < s.count; k++) {
             float beta = k == 0 ? s.before : k == s.count - 1 ? s.behind : s.whole;
             const uint8_t *from = source + (s.first + k) * step;
@@ -91,22 +91,25 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
 }
 
 /* source:  rows x columns x channels of uint8, channels 3 or 4; step: bytes from row to row
-   target:  height x width x channels, neither larger; step_to: bytes from row to row */
-KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, uint8_t *target,
-               int64_t height, int64_t width, int64_t step_to) {
-    if ((channels != 3 && channels != 4) || height < 1 || width < 1 || height > rows || width > columns ||
-        rows > FAR || columns > FAR)
+   tall, wide: of the whole result, neither larger
+   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
+            row to row */
+KERNEL(shrink)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
+               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+               int64_t step_to) {
+    if ((channels != 3 && channels != 4) || tall > rows || wide > columns ||
+        !is_window(rows, columns, tall, wide, top, left, height, width))
         return REFUSED;
-    double scale = 1.0 / ((double)width / (double)columns);
+    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
     Share shares[ACROSS];
     for (int64_t x = 0; x < width; x += ACROSS) {
         int64_t count = MIN(ACROSS, width - x);
         for (int64_t i = 0; i < count; i++)
-            shares[i] = share_of(x + i, scale, columns);
+            shares[i] = share_of(left + x + i, across, columns);
         if (channels == 3)
-            shrink_columns(source, rows, columns, step, 3, shares, count, target + x * 3, height, step_to);
+            shrink_columns(source, rows, columns, step, 3, shares, count, target + x * 3, top, height, down, step_to);
         else
-            shrink_columns(source, rows, columns, step, 4, shares, count, target + x * 4, height, step_to);
+            shrink_columns(source, rows, columns, step, 4, shares, count, target + x * 4, top, height, down, step_to);
     }
     return DONE;
 }

@@ -14,49 +14,82 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import resize_native
-from augrecipes.compiler.kernels.resize_native import NativeResize
+from augrecipes.compiler.kernels.resize_native import NativeResize, Window, kernel_for
 from augrecipes.native.kernels import Library
-from augrecipes.ops.warps import AREA, LINEAR
+from augrecipes.ops.warps import AREA, LINEAR, NEAREST
 
-HOWS = (LINEAR, AREA)
-NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(NativeResize(k), how) for how in HOWS)]
+HOWS = (LINEAR, AREA, NEAREST)
+NAMES = ("resize", "shrink", "blocks", "nearest")
+NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(NativeResize(k), n) for n in NAMES)]
 QUICK = [k for k in NATIVE if k.isa != "base"]
+EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 SIDES = st.integers(1, 70)
+TARGET = 7  # which argument of a kernel is what it writes to
 
 
-def picture(height: int, width: int, channels: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8)
+def picture(height: int, width: int, channels: int, seed: int = 0, dtype: Any = np.uint8) -> Any:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8).astype(dtype)
 
 
-def check(native: NativeResize, image: np.ndarray, size: tuple[int, int], how: int = LINEAR) -> None:
-    if how == AREA:
-        size = min(size[0], image.shape[0]), min(size[1], image.shape[1])
-        if image.shape[0] % size[0] == image.shape[1] % size[1] == 0:
-            return  # OpenCV has another way
-    found = native.forced(image, size, how)
-    assert found is not None
-    np.testing.assert_array_equal(found, cv2.resize(image, size[::-1], interpolation=how))
+def check(
+    native: NativeResize, image: np.ndarray, size: tuple[int, int], how: int = LINEAR, window: Window | None = None
+) -> str | None:
+    """Holds a resize, or a window of one, to OpenCV's; the kernel that did it, or None where there is none."""
+    name = kernel_for(image, size, how)
+    if name is not None:
+        found = native.forced(name, image, size, window=window)
+        y0, x0, y1, x1 = window or (0, 0, *size)
+        assert found is not None
+        np.testing.assert_array_equal(found, geometric.resize(image, size, how)[y0:y1, x0:x1])
+    return name
 
 
 @pytest.mark.skipif(not NATIVE, reason="no native kernel gives this OpenCV's bits")
 @given(
-    st.sampled_from(NATIVE or [None]), SIDES, SIDES, SIDES, SIDES, st.sampled_from([3, 4]), st.integers(0, 99),
-    st.sampled_from(["whole", "window"]), st.sampled_from(HOWS),
+    st.sampled_from(NATIVE or [None]), SIDES, SIDES, SIDES, SIDES, st.integers(1, 5), st.integers(0, 99),
+    st.sampled_from(["whole", "window", "turned"]), st.sampled_from(HOWS), st.sampled_from([np.uint8, np.float32]),
+    st.booleans(), st.booleans(), st.data(),
 )  # fmt: skip
 def test_the_bits_are_those_of_opencv(
-    kernels: Library, h: int, w: int, height: int, width: int, channels: int, seed: int, lies: str, how: int
-) -> None:
-    image = picture(h, w, channels, seed)
+    kernels: Library, h: int, w: int, height: int, width: int, channels: int, seed: int, lies: str, how: int,
+    dtype: Any, multiple: bool, part: bool, data: st.DataObject,
+) -> None:  # fmt: skip
+    if multiple and how != NEAREST:
+        h, w = height * (h % 18 + 1), width * (w % 18 + 1)
+    image = picture(h, w, channels, seed, dtype)
     if lies == "window":
         image = np.pad(image, ((1, 1), (2, 3), (0, 0)), constant_values=255)[1:-1, 2:-3]
-    check(NativeResize(kernels), image, (height, width), how)
+    elif lies == "turned":
+        image = image[::-1]
+    image.flags.writeable = False
+    window = None
+    if part:
+        y0, x0 = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
+        window = y0, x0, data.draw(st.integers(y0 + 1, height)), data.draw(st.integers(x0 + 1, width))
+    check(NativeResize(kernels), image, (height, width), how, window)
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH
+def test_every_kernel_is_asked_somewhere(kernels: Library) -> None:
+    native = NativeResize(kernels)
+    cases = ((33, 50), LINEAR), ((32, 24), LINEAR), ((33, 31), AREA), ((16, 24), AREA), ((9, 99), NEAREST)
+    pictures = [picture(64, 48, channels) for channels in (1, 2, 3, 4)]
+    found = [[check(native, image, size, how) for image in pictures] for size, how in cases]
+    assert found == [
+        [None, None, "resize", "resize"], ["blocks"] * 4, [None, None, "shrink", "shrink"], ["blocks"] * 4,
+        ["nearest"] * 4,
+    ]  # fmt: skip
+
+
+@EACH
 def test_large_and_long_pictures(kernels: Library) -> None:
+    native = NativeResize(kernels)
     for shape, size in (((3, 16384, 3), (5, 9000)), ((16384, 2, 4), (300, 3)), ((2, 5, 3), (3, 16384))):
-        check(NativeResize(kernels), picture(*shape), size)
-        check(NativeResize(kernels), picture(*shape), size, AREA)
+        for how in HOWS:
+            check(native, picture(*shape), size, how)
+    for channels in (1, 3, 4):
+        assert check(native, picture(32, 16384, channels), (2, 1024), AREA) == "blocks"
+        assert check(native, picture(4, 16384, channels), (2, 8192), LINEAR) == "blocks"
 
 
 @pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.isa)
@@ -66,46 +99,89 @@ def test_the_functions_are_albumentations_own(kernels: Library, dtype: Any) -> N
     for channels in (1, 2, 3, 4, 5):
         image = picture(20, 31, channels).astype(dtype)
         for sampling in (cv2.INTER_LINEAR, cv2.INTER_NEAREST, cv2.INTER_CUBIC, cv2.INTER_AREA):
-            for size in ((20, 31), (10, 31), (33, 50), (7, 9)):
+            for size in ((20, 31), (10, 31), (33, 50), (7, 9), (5, 31)):
                 expected = geometric.resize(image, size, sampling)
                 np.testing.assert_array_equal(native.resize(image, size, sampling), expected)
+                flat = geometric.resize(image[..., 0], size, sampling)
+                np.testing.assert_array_equal(native.resize(image[..., 0], size, sampling), flat)
             for factor in (0.5, 0.7, 1.0, 1.9):
                 expected = geometric.scale(image, factor, sampling)
                 np.testing.assert_array_equal(native.scale(image, factor, sampling), expected)
     assert native.resize(image, (20, 31), cv2.INTER_LINEAR) is image
-    assert native.resized(picture(20, 31, 3), (33, 50), LINEAR) is not None
-    assert native.resized(picture(20, 31, 3), (7, 9), AREA) is not None
+    for how in HOWS:
+        assert native.resized(picture(20, 31, 3), (7, 9), how) is not None
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
-def test_a_size_without_pixels_is_refused(kernels: Library) -> None:
-    for size in ((0, 5), (5, 0), (-1, 5)):
-        for how in HOWS:
-            assert NativeResize(kernels).forced(picture(9, 9, 3), size, how) is None
-    for size in ((10, 9), (9, 10)):
-        assert NativeResize(kernels).forced(picture(9, 9, 3), size, AREA) is None
+@EACH
+def test_what_is_no_window_of_a_result_is_refused(kernels: Library) -> None:
+    native, image = NativeResize(kernels), picture(18, 18, 3)
+    for size in ((0, 9), (9, 0), (-1, 9)):
+        for name in NAMES:
+            assert native.forced(name, image, size) is None
+    for window in ((0, 0, 10, 9), (0, 0, 9, 10), (-1, 0, 3, 3), (0, -1, 3, 3), (3, 3, 3, 9), (1 << 40, 0, 1 << 41, 9)):
+        for name in NAMES:
+            assert native.forced(name, image, (9, 9), np.zeros((9, 9, 3), np.uint8), window) is None
+    for size in ((20, 18), (18, 20)):
+        assert native.forced("shrink", image, size) is None
+    for size in ((18, 18), (7, 9), (9, 7), (36, 36)):
+        assert native.forced("blocks", image, size) is None or size == (18, 18)
+    assert native.forced("blocks", picture(17 * 3, 17 * 3, 1), (3, 3)) is None  # sums beyond 16 bits
+    assert native.forced("nearest", picture(9, 9, 40), (3, 3)) is None
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH
 @pytest.mark.parametrize("at_end", [False, True])
 def test_nothing_is_read_or_written_beside_the_pictures(kernels: Library, at_end: bool) -> None:
+    native = NativeResize(kernels)
     for h, w in [(1, 1), (1, 2), (2, 1), (3, 3), (1, 7), (5, 64), (33, 17)]:
-        for channels in (3, 4):
-            for size in ((h, 2 * w), (h + 3, w + 5), (1, 1), (70, 9)):
-                image = guarded(picture(h, w, channels), at_end)
-                room = guarded(np.zeros((*size, channels), np.uint8), at_end)
-                assert NativeResize(kernels).forced(image, size, LINEAR, room) is room
-                np.testing.assert_array_equal(room, cv2.resize(image, size[::-1]))
-            for size in ((max(h - 1, 1), w), (h, w // 2 + 1), (h // 3 + 1, w // 2 + 1)):
-                room = guarded(np.zeros((*size, channels), np.uint8), at_end)
-                assert NativeResize(kernels).forced(image, size, AREA, room) is room
+        for channels in (1, 2, 3, 4):
+            sizes = [(h, 2 * w), (h + 3, w + 5), (1, 1), (70, 9), (max(h - 1, 1), w), (h // 3 + 1, w // 2 + 1)]
+            for times, size in [((1, 1), size) for size in sizes] + [(times, (h, w)) for times in ((2, 2), (3, 1))]:
+                image = guarded(picture(h * times[0], w * times[1], channels), at_end)
+                for how in HOWS:
+                    if (name := kernel_for(image, size, how)) is None:
+                        continue
+                    room = guarded(np.zeros((*size, channels), np.uint8), at_end)
+                    assert native.forced(name, image, size, room) is room
+                    np.testing.assert_array_equal(room, geometric.resize(image, size, how))
 
 
-@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@EACH
+def test_a_row_of_more_is_written_and_nothing_beside_it(kernels: Library) -> None:
+    image, whole = picture(40, 60, 3), np.full((50, 70, 3), 77, np.uint8)
+    for name, size in (("resize", (33, 31)), ("shrink", (33, 31)), ("blocks", (20, 30)), ("nearest", (33, 31))):
+        room, part = whole.copy(), (2, 3, size[0], size[1] - 1)
+        inside = room[5 : 5 + part[2] - part[0], 6 : 6 + part[3] - part[1]]
+        assert NativeResize(kernels).forced(name, image, size, inside, part) is inside
+        expected = NativeResize(kernels).forced(name, image, size)
+        np.testing.assert_array_equal(inside, expected[2:, 3:-1])  # type: ignore[index]
+        inside[...] = 77
+        np.testing.assert_array_equal(room, whole)
+
+
+@EACH
 def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
     for spoil in (spoil_first, spoil_last):
-        spoilt = NativeResize(Spoilt(kernels, 5, spoil))  # type: ignore[arg-type]
-        for how in HOWS:
+        spoilt = NativeResize(Spoilt(kernels, TARGET, spoil))  # type: ignore[arg-type]
+        seen = set()
+        for size, how in (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST)):
+            seen.add(kernel_for(picture(60, 60, 3), size, how))
             with pytest.raises(AssertionError):
-                check(spoilt, picture(60, 60, 3), (41, 43), how)
-            assert not resize_native.agrees(NativeResize(Spoilt(kernels, 5, spoil_first)), how)  # type: ignore[arg-type]
+                check(spoilt, picture(60, 60, 3), size, how)
+        assert seen == set(NAMES)
+    first = NativeResize(Spoilt(kernels, TARGET, spoil_first))  # type: ignore[arg-type]
+    assert not any(resize_native.agrees(first, name) for name in NAMES)
+
+
+@EACH
+def test_a_window_that_begins_one_pixel_off_is_seen(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    native, forced = NativeResize(kernels), NativeResize.forced
+
+    def careless(self: Any, name: str, image: Any, size: Any, out: Any = None, window: Any = None) -> Any:
+        y0, x0, y1, x1 = window
+        return forced(self, name, image, size, out, (y0, x0 - 1, y1, x1 - 1))
+
+    monkeypatch.setattr(NativeResize, "forced", careless)
+    for size, how in (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST)):
+        with pytest.raises(AssertionError):
+            check(native, picture(60, 60, 3), size, how, (2, 3, 18, 29))

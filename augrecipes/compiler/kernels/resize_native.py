@@ -1,4 +1,4 @@
-"""Resizing in one native pass, linear or by areas, for steps as they are written: with the installed OpenCV's bits."""
+"""Resizing in one native pass, or of a window alone, for steps as they are written: with the installed OpenCV's bits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.warps import AREA, LINEAR
+from augrecipes.ops.warps import AREA, LINEAR, NEAREST
 
-_CHANNELS = (3, 4)
-_COLOURS = 3  # axes of a picture with channels
-_KERNELS = {LINEAR: "resize", AREA: "shrink"}
-_QUICK = ("v3", "v4")  # instruction sets with which the kernel is quicker than OpenCV
+Window = tuple[int, int, int, int]  # y0, x0, y1, x1 of a result, ends exclusive
+_ARGUMENTS = "plllill" + "plllll"
+_KERNELS = ("resize", "shrink", "blocks", "nearest")
+_CHANNELS = {"resize": (3, 4), "shrink": (3, 4), "blocks": (1, 2, 3, 4)}
+_MOST = 16  # pixels along a block
+_BYTES = 32  # of a pixel
+_DTYPES = frozenset("bBhHifd")  # what OpenCV resizes
+# Instruction sets with which a kernel is quicker than OpenCV.
+_QUICK = {"resize": ("v3", "v4"), "shrink": ("v3", "v4")}
 
 
 class NativeResize:
-    """Albumentations' `resize` and `scale`, by a native kernel where its bits are OpenCV's.
+    """Albumentations' `resize` and `scale`, by native kernels where their bits are OpenCV's.
 
     Args:
         kernels: of this machine.
@@ -28,7 +33,7 @@ class NativeResize:
 
     def __init__(self, kernels: Library) -> None:
         self._isa = kernels.isa
-        self._kernels = {how: kernels.kernel(name, "plllipll" + "l") for how, name in _KERNELS.items()}
+        self._kernels = {name: kernels.kernel(name, _ARGUMENTS) for name in _KERNELS}
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """By the names that albumentations gives them."""
@@ -47,38 +52,74 @@ class NativeResize:
         return self.resize(img, (int(height * scale), int(width * scale)), interpolation)
 
     def resized(
-        self, image: np.ndarray, size: tuple[int, int], interpolation: int, out: np.ndarray | None = None
+        self,
+        image: np.ndarray,
+        size: tuple[int, int],
+        interpolation: int,
+        out: np.ndarray | None = None,
+        window: Window | None = None,
     ) -> np.ndarray | None:
-        """A uint8 picture H×W×C of another size, in memory of `out` where given; None where that is OpenCV's to do."""
-        if interpolation not in _KERNELS or image.dtype != np.uint8 or image.ndim != _COLOURS:
+        """A picture H×W or H×W×C of another size, or a window of that; None where that is OpenCV's to do.
+
+        Args:
+            image: the picture.
+            size: of the whole result, rows and columns.
+            interpolation: as OpenCV numbers it.
+            out: memory for what is made, its pixels side by side.
+            window: what is made of the result; None: all of it.
+        """
+        name = kernel_for(image, size, interpolation)
+        if name is None or self._isa not in _QUICK.get(name, (self._isa,)) or not same_bits(self._isa, name, self):
             return None
-        (rows, columns, channels), (height, width) = image.shape, size
-        if channels not in _CHANNELS or image.strides[1:] != (channels, 1) or self._isa not in _QUICK:
-            return None
-        if height < 1 or width < 1 or not _is_ours(interpolation, rows / height, columns / width):
-            return None
-        if not same_bits(self._isa, interpolation, self):
-            return None
-        return self.forced(image, (int(height), int(width)), interpolation, out)
+        return self.forced(name, image, size, out, window)
 
     def forced(
-        self, image: np.ndarray, size: tuple[int, int], interpolation: int, out: np.ndarray | None = None
+        self,
+        name: str,
+        image: np.ndarray,
+        size: tuple[int, int],
+        out: np.ndarray | None = None,
+        window: Window | None = None,
     ) -> np.ndarray | None:
-        """The same whatever OpenCV's bits are."""
-        height, width, channels = *size, image.shape[2]
-        out = np.empty((max(height, 0), max(width, 0), channels), np.uint8) if out is None else out
-        done = self._kernels[interpolation](
-            image.ctypes.data, *image.shape[:2], image.strides[0], channels, out.ctypes.data, height, width,
-            width * channels,
+        """The same by a kernel of this name, whatever OpenCV's bits are."""
+        height, width = int(size[0]), int(size[1])
+        y0, x0, y1, x1 = window or (0, 0, height, width)
+        if out is None:
+            out = np.empty((max(y1 - y0, 0), max(x1 - x0, 0), *image.shape[2:]), image.dtype)
+        done = self._kernels[name](
+            image.ctypes.data, *image.shape[:2], image.strides[0], image.strides[1], height, width,
+            out.ctypes.data, y0, x0, y1 - y0, x1 - x0, out.strides[0],
         )  # fmt: skip
         return out if done == 0 else None
 
 
-def _is_ours(interpolation: int, down: float, across: float) -> bool:
-    """Whether a picture so many times as high and as wide is the kernel's to resize; OpenCV has other ways for some."""
+def kernel_for(image: np.ndarray, size: tuple[int, int], interpolation: int) -> str | None:
+    """The kernel that does what OpenCV does with such a picture; None: there is none. OpenCV has many ways.
+
+    >>> picture = np.zeros((40, 60, 3), np.uint8)
+    >>> kernel_for(picture, (20, 30), AREA), kernel_for(picture, (21, 30), AREA), kernel_for(picture, (20, 30), LINEAR)
+    ('blocks', 'shrink', 'blocks')
+    """
+    (rows, columns, *more), (height, width) = image.shape, size
+    channels: int = more[0] if more else 1
+    bytes_of = channels * image.itemsize
+    if image.strides[1] != bytes_of or (more and image.strides[2] != image.itemsize) or min(height, width, rows) < 1:
+        return None
+    if interpolation == NEAREST:
+        return "nearest" if bytes_of <= _BYTES and image.dtype.char in _DTYPES else None
+    if image.dtype != np.uint8 or columns < 1:
+        return None
+    down, across = 1 / (height / rows), 1 / (width / columns)  # as OpenCV calculates
     if interpolation == LINEAR:
-        return not down == across == 2
-    return down >= 1 and across >= 1 and not (down.is_integer() and across.is_integer())
+        name = "blocks" if down == across == 2 else "resize"
+    elif interpolation == AREA and down >= 1 and across >= 1:
+        whole = down.is_integer() and across.is_integer()
+        if whole and max(down, across) > _MOST:
+            return None
+        name = "blocks" if whole else "shrink"
+    else:
+        return None
+    return name if channels in _CHANNELS[name] else None
 
 
 def functions() -> dict[str, Callable[..., Any]]:
@@ -98,27 +139,32 @@ def _of(kernels: Library) -> NativeResize:
     return NativeResize(kernels)
 
 
-def same_bits(isa: str, interpolation: int, native: NativeResize) -> bool:
-    """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
-    if (isa, interpolation) not in _KNOWN:
-        _KNOWN[isa, interpolation] = agrees(native, interpolation)
-    return _KNOWN[isa, interpolation]
+def same_bits(isa: str, name: str, native: NativeResize) -> bool:
+    """Whether a kernel gives the bits of the installed OpenCV: asked once a process."""
+    if (isa, name) not in _KNOWN:
+        _KNOWN[isa, name] = agrees(native, name)
+    return _KNOWN[isa, name]
 
 
-_KNOWN: dict[tuple[str, int], bool] = {}
+_KNOWN: dict[tuple[str, str], bool] = {}
+_INTERPOLATIONS = {"resize": (LINEAR,), "shrink": (AREA,), "blocks": (AREA, LINEAR), "nearest": (NEAREST,)}
 
 
-def agrees(native: NativeResize, interpolation: int) -> bool:
-    """Whether the kernel gives OpenCV's bits on noise made larger, smaller, half as large, or one pixel wide."""
+def agrees(native: NativeResize, name: str) -> bool:
+    """Whether a kernel gives OpenCV's bits on noise made larger, smaller, half as large, or one pixel wide."""
     random = np.random.default_rng(0)
     for shape, size in (
         ((61, 47, 3), (90, 133)), ((61, 97, 3), (23, 41)), ((90, 80, 3), (45, 40)), ((33, 50, 4), (64, 31)),
         ((2, 300, 3), (7, 290)), ((300, 1, 3), (270, 1)), ((1, 1, 4), (3, 3)), ((64, 64, 3), (64, 50)),
+        ((66, 42, 1), (33, 21)), ((99, 33, 2), (33, 11)), ((48, 96, 3), (12, 16)), ((90, 46, 2), (45, 23)),
+        ((64, 63, 4), (4, 9)), ((70, 50, 1), (33, 77)), ((51, 70, 2), (200, 31)), ((98, 98, 3), (2, 2)),
     ):  # fmt: skip
         image: Any = random.integers(0, 256, shape, np.uint8)
-        if not _is_ours(interpolation, shape[0] / size[0], shape[1] / size[1]):
-            continue
-        made = native.forced(image, size, interpolation)
-        if made is None or not np.array_equal(made, cv2.resize(image, size[::-1], interpolation=interpolation)):
-            return False
+        for interpolation in _INTERPOLATIONS[name]:
+            if kernel_for(image, size, interpolation) != name:
+                continue
+            made = native.forced(name, image, size)
+            own = cv2.resize(image, size[::-1], interpolation=interpolation)
+            if made is None or not np.array_equal(made, own.reshape(made.shape)):
+                return False
     return True

@@ -1,0 +1,98 @@
+/* Pictures made smaller by a whole number of pixels: each pixel of the result is the mean of a block of them.
+
+   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. The arithmetic is OpenCV's: sums
+   are whole numbers, times one by their number in float32, to the nearest, halves to the even one; but of blocks of
+   2 x 2 halves go up, where a pixel has 1, 3 or 4 channels. */
+
+#include "lanes.h"
+#include "windows.h"
+
+enum { VALUES = 3072, MOST = 16, ACROSS = VALUES / 2 }; /* up to 16 x 16 pixels: 16 bits hold the sums */
+
+typedef uint16_t Sums __attribute__((vector_size(8)));
+
+/* Some rows of values, added up: the first, or the first two, then two at a time. */
+static inline void add_rows(const uint8_t *restrict source, int64_t step, int rows, int64_t count,
+                            uint16_t *restrict to) {
+    int y = 2 - rows % 2;
+    const uint8_t *second = source + step;
+    for (int64_t x = 0; y == 1 && x < count; x++)
+        to[x] = source[x];
+    for (int64_t x = 0; y == 2 && x < count; x++)
+        to[x] = (uint16_t)(source[x] + second[x]);
+    for (; y < rows; y += 2) {
+        const uint8_t *one = source + y * step, *two = one + step;
+        for (int64_t x = 0; x < count; x++)
+            to[x] = (uint16_t)(to[x] + one[x] + two[x]);
+    }
+}
+
+/* Such sums over blocks of `across` pixels, four values each; behind the last one three more may be read. */
+static inline void add_columns(const uint16_t *restrict sums, int64_t count, int across, int channels,
+                               uint16_t *restrict to) {
+    for (int64_t x = 0; x < count; x++) {
+        Sums sum, next;
+        memcpy(&sum, sums, sizeof sum);
+        for (int k = 1; k < across; k++) {
+            memcpy(&next, sums + k * channels, sizeof next);
+            sum += next;
+        }
+        sums += across * channels;
+        memcpy(to + 4 * x, &sum, sizeof sum);
+    }
+}
+
+/* The nearest whole numbers to sums of blocks, each but a `part` of them. */
+static inline void divide(const uint16_t *restrict sums, int64_t count, float part, uint8_t *restrict to) {
+    for (int64_t i = 0; i < count; i++) {
+        float mean = (float)sums[i] * part + 12582912.0f; /* 1.5 * 2^23: then the last bits are the whole number */
+        int32_t bits;
+        memcpy(&bits, &mean, sizeof bits);
+        to[i] = (uint8_t)bits;
+    }
+}
+
+static inline void quarter(const uint16_t *restrict sums, int64_t count, uint8_t *restrict to) {
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (uint8_t)((sums[i] + 2) >> 2);
+}
+
+/* source:  rows x columns x channels of uint8, channels 1 to 4; step: bytes from row to row
+   tall, wide: of the whole result, of which rows and columns are multiples
+   target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
+            row to row */
+KERNEL(blocks)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
+               int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+               int64_t step_to) {
+    if (channels < 1 || channels > 4 || !is_window(rows, columns, tall, wide, top, left, height, width) ||
+        rows % tall || columns % wide || rows / tall > MOST || columns / wide > MOST)
+        return REFUSED;
+    int down = (int)(rows / tall), across = (int)(columns / wide);
+    int64_t most = MIN(VALUES / (across * channels), ACROSS);
+    uint16_t sums[VALUES + 3], blocks[4 * ACROSS];
+    uint8_t means[4 * (ACROSS + LANES)];
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x += most) {
+            int64_t count = MIN(most, width - x);
+            const uint8_t *from = source + (top + y) * down * step + (left + x) * across * channels;
+            add_rows(from, step, down, count * across * channels, sums);
+            switch (channels * 8 + (across <= 4 ? across : 0)) {
+            case 24 + 2: add_columns(sums, count, 2, 3, blocks); break;
+            case 24 + 3: add_columns(sums, count, 3, 3, blocks); break;
+            case 24 + 4: add_columns(sums, count, 4, 3, blocks); break;
+            case 32 + 2: add_columns(sums, count, 2, 4, blocks); break;
+            case 32 + 4: add_columns(sums, count, 4, 4, blocks); break;
+            default: add_columns(sums, count, across, channels, blocks);
+            }
+            if (down == 2 && across == 2 && channels != 2)
+                quarter(blocks, 4 * count, means);
+            else
+                divide(blocks, 4 * count, 1.0f / (float)(down * across), means);
+            for (int64_t i = 0; i < count; i += LANES) {
+                Words words;
+                memcpy(&words, means + 4 * i, sizeof words);
+                store_pixels(words, MIN(LANES, count - i), channels, target + y * step_to + (x + i) * channels);
+            }
+        }
+    return DONE;
+}

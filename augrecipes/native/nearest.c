@@ -1,0 +1,57 @@
+/* Pictures and labels made larger or smaller, each pixel of the result a pixel of the picture: OpenCV's choice of it.
+
+   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
+
+#include <math.h>
+#include <string.h>
+
+#include "windows.h"
+
+enum { ACROSS = 512, BYTES = 32 };
+
+static inline int64_t place(int64_t to, double scale, int64_t size) {
+    int64_t at = (int64_t)floor((double)to * scale);
+    return MIN(at, size - 1);
+}
+
+static inline void pick(const uint8_t *restrict row, const int32_t *restrict at, int64_t count, int bytes,
+                        uint8_t *restrict to) {
+    for (int64_t x = 0; x < count; x++)
+        memcpy(to + x * bytes, row + at[x], bytes);
+}
+
+/* source:  rows x columns pixels of some bytes; step: bytes from row to row
+   tall, wide: of the whole result
+   target:  a window of it, height x width pixels, whose first one is at row top, column left; step_to: bytes from row
+            to row */
+KERNEL(nearest)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t bytes, int64_t tall,
+                int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width,
+                int64_t step_to) {
+    if (bytes < 1 || bytes > BYTES || !is_window(rows, columns, tall, wide, top, left, height, width))
+        return REFUSED;
+    double down = 1.0 / ((double)tall / (double)rows), across = 1.0 / ((double)wide / (double)columns);
+    int32_t at[ACROSS];
+    for (int64_t x = 0; x < width; x += ACROSS) {
+        int64_t count = MIN(ACROSS, width - x), held = -1;
+        for (int64_t i = 0; i < count; i++)
+            at[i] = (int32_t)(place(left + x + i, across, columns) * bytes);
+        for (int64_t y = 0; y < height; y++) {
+            int64_t row = place(top + y, down, rows);
+            const uint8_t *from = source + row * step;
+            uint8_t *to = target + y * step_to + x * bytes;
+            if (row == held) /* as the one above it */
+                memcpy(to, to - step_to, count * bytes);
+            else switch (bytes) {
+                case 1: pick(from, at, count, 1, to); break;
+                case 2: pick(from, at, count, 2, to); break;
+                case 3: pick(from, at, count, 3, to); break;
+                case 4: pick(from, at, count, 4, to); break;
+                case 8: pick(from, at, count, 8, to); break;
+                case 12: pick(from, at, count, 12, to); break;
+                default: pick(from, at, count, bytes, to);
+                }
+            held = row;
+        }
+    }
+    return DONE;
+}
