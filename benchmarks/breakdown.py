@@ -1,8 +1,9 @@
-"""Where the time of one plan goes: keys and draws, each call of OpenCV, and what Python does around them."""
+"""Where the time of one plan goes: to its steps, class by class; or to keys, draws, OpenCV's functions and Python."""
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from augrecipes.bench.clock import Clock
 from augrecipes.compiler.kernels.colour_ops import ColourOps
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.warps import Warps
+from augrecipes.compiler.run.instrument import SINK, instrument
 
 _DRAWING = ("should_apply", "get_params", "get_params_dependent_on_data", "update_transform_params")
 _CODES = {
@@ -27,6 +29,38 @@ _CODES = {
     cv2.COLOR_HSV2RGB: "from HSV",
     cv2.COLOR_HSV2BGR: "from HSV",
 }
+
+REST = "rest"  # keys, checks, labels, copies, and the choices of groups
+_TURNS = 3
+
+
+def shares(recipe: ar.Recipe, optimize: Any, given: Sequence[dict[str, Any]], count: int) -> dict[str, float]:
+    """The share of a sample's time that each class of steps takes; kernels of several steps by their own names.
+
+    Args:
+        recipe: of images.
+        optimize: the setting of the optimiser.
+        given: what the pipeline is called with, in turns.
+        count: of samples, each of which is run several times; the quickest run counts.
+    """
+    pipeline, clock = recipe.compile(optimize=optimize, threads=1), Clock()
+
+    def call(label: str, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kernel, several, _ = label.partition("(")
+        what = "sink" if label == SINK else kernel if several else type(step).__name__
+        group = isinstance(step, A.BaseCompose) and not several
+        return clock.run(REST if group else what, step, args, kwargs)
+
+    instrument(pipeline, call)
+    spent = Counter[str]()
+    for index in range(count):
+        runs = []
+        for _ in range(_TURNS):
+            with clock.stage(REST):
+                pipeline.at(index)(**given[index % len(given)])
+            runs.append(clock.take())
+        spent.update(min(runs, key=lambda run: sum(run.values())))
+    return {what: seconds / spent.total() for what, seconds in spent.most_common()}
 
 
 def breakdown(recipe: ar.Recipe, pool: Sequence[np.ndarray], count: int) -> list[tuple[str, float]]:

@@ -38,7 +38,8 @@ _GOALS = {
         "article, HDF5, 2 workers": 30,
         "article, image folder, 2 workers": 80,
     },
-    f"augrecipes, {FLOATS}": AHEAD | {"article, HDF5, 2 workers": 12},
+    f"augrecipes, {FLOATS}": AHEAD
+    | {"article, HDF5, 2 workers": 12, "FFCV, raw file, float32, channels last, 2 workers": 1.2},
 }
 _METHOD = f"""\
 {METHOD} JPEGs of about 160 px, resized to {_SIDE}², in shuffled batches of {_BATCH}; a turn is an epoch; files and
