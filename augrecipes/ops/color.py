@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.ops import amplify
 from augrecipes.ops.capability import NOTHING, Capability
-from augrecipes.ops.colour_ops import brightness_contrast, jitter, probed
+from augrecipes.ops.colour_ops import brightness_contrast, jitter, probed, stained
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -126,6 +126,6 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _colour("StainJitter", "pointwise", channels=_RGB, twin="stain_jitter:TWIN"),
+    _colour("StainJitter", "pointwise", channels=_RGB, colour_ops=stained, twin="stain_jitter:TWIN"),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

@@ -42,7 +42,14 @@ class Hue(NamedTuple):
     shift: float
 
 
-Operation: TypeAlias = Linear | Contrast | Hue
+class Stain(NamedTuple):
+    """The amounts of three stains multiplied by `factors`, with `shifts` added. Of uint8 only."""
+
+    factors: tuple[float, float, float]
+    shifts: tuple[float, float, float]
+
+
+Operation: TypeAlias = Linear | Contrast | Hue | Stain
 # (step, its drawn parameters, full scale of the picture) → what it does, or None where that is no such list.
 Operations: TypeAlias = Callable[[Any, Params, float], list[Operation] | None]
 
@@ -106,3 +113,9 @@ def brightness_contrast(step: Any, params: Params, full: float) -> list[Operatio
     """RandomBrightnessContrast, whose offset is drawn in units of the picture's values."""
     del step
     return [Linear(gain(params["alpha"], params["beta"] / full), truncates=True)]
+
+
+def stained(step: Any, params: Params, full: float) -> list[Operation] | None:
+    """StainJitter, of whole levels."""
+    del step
+    return [Stain(params["factors"], params["shifts"])] if full > 1 else None

@@ -18,7 +18,7 @@ _UNMIX = np.linalg.inv(_STAINS)
 # Intensities count from 1 to 256 inside, so that black has a density and every level survives a jitter of nothing.
 _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
-_LOG = np.log(np.arange(256) + 1.0).astype(np.float32)
+LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
 
 
 class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
@@ -78,12 +78,26 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         return through_density(img, density_matrix(factors, shifts))
 
 
-def through_density(img: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """An H×W×3 image through a matrix that acts on ln(I + 1)."""
-    logs = cv2.LUT(img, _LOG) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
-    grown: Any = cv2.exp(cv2.transform(logs, matrix))
+def through_density(
+    img: np.ndarray,
+    matrix: np.ndarray,
+    room: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """An H×W×3 image through a matrix that acts on ln(I + 1).
+
+    Args:
+        img: the image.
+        matrix: 3×4.
+        room: float32 arrays of its shape to work in, for uint8.
+        out: memory for a result of uint8.
+    """
+    one, other = room
+    logs = cv2.LUT(img, LOG, one) if img.dtype == np.uint8 else np.log(img * np.float32(255) + np.float32(1))
+    mixed: Any = cv2.transform(logs, matrix, other)
+    grown: Any = cv2.exp(mixed, one)
     if img.dtype == np.uint8:
-        return cv2.subtract(grown, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
+        return cv2.subtract(grown, _ONES, out, dtype=cv2.CV_8U)  # rounds and saturates
     return np.clip((grown - np.float32(1)) * np.float32(1 / 255), 0, 1)
 
 

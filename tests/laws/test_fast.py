@@ -173,6 +173,7 @@ COLOURS: Pool = (
     ("RandomBrightnessContrast", {"brightness_limit": 0.05, "contrast_limit": 0.05}),
     ("RandomGamma", {"gamma_limit": [70, 140]}),
     ("InvertImg", {}),
+    ("StainJitter", {"sigma": 0.1}),
 )
 
 

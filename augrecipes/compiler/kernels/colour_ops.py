@@ -12,9 +12,10 @@ import numpy as np
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.stain_native import jittered
 from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.kernels.undecoded import decoded
-from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Operations, gain
+from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Operations, Stain, gain
 
 _RGB = 3
 _SMALL = 0.03  # of the circle: turns of the hue that a matrix may stand for
@@ -50,6 +51,8 @@ class PendingColours:
             case Contrast(factor):
                 mean = self._mean_luma()
                 self._linear(gain(factor, mean * (1 - factor)), 1.0, truncates=True)
+            case Stain():
+                self.replace(jittered(self.settle(), operation, self._room(), self.scratch))
             case Hue(shift):
                 fitted = self._fitted(shift)
                 if fitted is not None:

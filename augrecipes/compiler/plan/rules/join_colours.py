@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import ceil
 
 from augrecipes.compiler.plan.contracts import ALL, held_from
@@ -17,8 +18,13 @@ from augrecipes.recipe.model import Step
 def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a list of colour operations."""
     if step.is_group:
-        return all(joins(child) for child in step.steps)
+        return all(joins(child) and not _is_steep(child) for child in step.steps)
     return claims(step.name).has_colour_ops(effective(step))  # otherwise it may read the picture to draw
+
+
+def _is_steep(step: Step) -> bool:
+    """Whether it makes many levels of one, and so only joins what comes behind it."""
+    return not step.is_group and claims(step.name).gain is None
 
 
 def levels(run: Steps) -> int:
@@ -34,14 +40,22 @@ def levels(run: Steps) -> int:
 def _pays(run: Steps) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     # Alone, a table, or a matrix already, is quick as it is.
-    return len(leaves) > 1 or any(action_of(leaf) == "opaque" for leaf in leaves)
+    return len(leaves) > 1 or any(_is_steep(leaf) or action_of(leaf) == "opaque" for leaf in leaves)
+
+
+def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
+    """Where steps begin that may be joined, and these steps."""
+    for start, run in runs(steps, joins):
+        cuts = [0, *(k for k, step in enumerate(run) if k and _is_steep(step)), len(run)]
+        for first, stop in pairwise(cuts):
+            yield start + first, run[first:stop]
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
         return
     behind = held_from(steps, flow, "LEVELS")
-    for start, run in runs(steps, joins):
+    for start, run in _parts(steps):
         stop = start + len(run)
         if behind[stop] is None and _pays(run):
             yield Edit(start, stop, (Fused("JoinedColours", run),), levels(run))

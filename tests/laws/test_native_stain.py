@@ -1,0 +1,106 @@
+"""Stains that a native kernel jitters, for `fast`, are within a level of those that the step itself jitters."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS, Spoilt
+from test_twins import PICTURES
+
+from augrecipes.compiler.kernels import stain_native
+from augrecipes.compiler.kernels.scratch import Scratch
+from augrecipes.compiler.kernels.stain_native import jittered
+from augrecipes.native.kernels import Library, using
+from augrecipes.ops.colour_ops import Stain
+from augrecipes.ops.stain import density_matrix, through_density
+from augrecipes.recipe.parse import parse_text
+
+KERNELS = [level for level in KERNEL_SETS if level is not None]
+RATES = st.one_of(st.floats(0.8, 1.2), st.floats(-3, 6))
+SHIFTS = st.one_of(st.floats(-0.1, 0.1), st.floats(-20, 20))
+DRAWS = st.builds(Stain, st.tuples(RATES, RATES, RATES), st.tuples(SHIFTS, SHIFTS, SHIFTS))
+
+
+def check(image: np.ndarray, by: Stain) -> np.ndarray:
+    """Holds the kernel in use to the step."""
+    before, expected = image.copy(), through_density(image, density_matrix(by.factors, by.shifts))
+    done = jittered(image, by, np.empty_like(image), Scratch())
+    np.testing.assert_array_equal(image, before)
+    off = np.abs(done.astype(np.int16) - expected)
+    assert off.max(initial=0) <= 1
+    assert off.sum() <= 3 + 0.01 * off.size
+    inside = image.copy()
+    np.testing.assert_array_equal(jittered(inside, by, inside, Scratch()), done)
+    return done
+
+
+@given(image=PICTURES.filter(lambda image: image.shape[2] == 3), by=DRAWS)
+def test_levels_are_those_of_the_step(image: np.ndarray, by: Stain) -> None:
+    made = []
+    for kernels in KERNEL_SETS:
+        with using(kernels):
+            made.append(check(image, by))
+    for one in made[2:]:
+        np.testing.assert_array_equal(one, made[1])  # whatever the processor
+
+
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
+def test_the_law_sees_two_levels(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, still = np.full((20, 30, 3), (180, 120, 170), np.uint8), Stain((1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
+    check(image, still)
+    spoilt: Any = Spoilt(kernels, 10, _two_levels)
+    monkeypatch.setattr(stain_native, "library", lambda: kernels)
+    monkeypatch.setattr(stain_native, "_kernel", lambda _: spoilt.kernel("stain", "plddddddppp"))
+    with pytest.raises(AssertionError):
+        check(image, still)
+
+
+def _two_levels(address: int) -> None:
+    (ctypes.c_uint8 * 1).from_address(address)[0] += 2
+
+
+@pytest.mark.parametrize("by", [Stain((1.0, 1.0, 1e6), (0.0,) * 3), Stain((1.0,) * 3, (float("nan"), 0.0, 0.0))])
+def test_what_is_out_of_range_is_refused(by: Stain) -> None:
+    image = np.zeros((5, 9, 3), np.uint8)
+    for kernels in KERNELS:
+        kernel, out = stain_native._kernel(kernels), np.full_like(image, 7)
+        numbers = (*by.factors, *by.shifts, *stain_native._CONSTANTS)
+        assert kernel(image.ctypes.data, 45, *numbers, out.ctypes.data) < 0
+        assert kernel(image.ctypes.data, -1, *(1.0,) * 6, *stain_native._CONSTANTS, out.ctypes.data) < 0
+        assert (out == 7).all()
+
+
+@pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
+    kernel = stain_native._kernel(kernels)
+    tables = [guarded(table, at_end) for table in (stain_native._BASIS, stain_native.LOG)]
+    for count in (0, 1, 7, 8, 9, 15, 16, 17, 70, 4900):
+        image = np.random.default_rng(count).integers(0, 256, (count, 3), np.uint8)
+        held, out = (guarded(array, at_end) for array in (image, np.zeros_like(image)))
+        numbers = (1.1, 0.9, 1.0, 0.01, -0.02, 0.0)
+        given_arrays = (*(table.ctypes.data for table in tables), out.ctypes.data)
+        assert kernel(held.ctypes.data, count, *numbers, *given_arrays) == 0
+        expected: Any = through_density(image[None], density_matrix(numbers[:3], numbers[3:])) if count else image
+        assert np.abs(expected.astype(np.int16) - out).max(initial=0) <= 1
+
+
+def _fused(steps: str) -> list[str]:
+    text = f"version: 1\nrecipe: test\nsteps: {steps}\neval: []\n"
+    plan = parse_text(text).compile(optimize="fast").compiled.plans["uint8"]
+    return [step.site for step in plan.steps]
+
+
+def test_it_stands_first_among_the_colours_that_are_joined() -> None:
+    stain, tone = "StainJitter: {p: 1.0}", "RandomBrightnessContrast: {brightness_limit: 0.1, contrast_limit: 0.1}"
+    assert _fused(f"[{stain}]") == ["JoinedColours(StainJitter#1)"]
+    assert _fused(f"[{stain}, {tone}]") == ["JoinedColours(StainJitter#1 + RandomBrightnessContrast#1)"]
+    assert _fused(f"[ToSepia, {tone}, {stain}]")[2:] == ["JoinedColours(StainJitter#1)"]
+    assert _fused(f"[{stain}, CLAHE]") == ["StainJitter#1", "CLAHE#1"]
+    assert _fused(f"[ToSepia, Sequential: {{steps: [ToGray, {stain}]}}]")[0] == "ToSepia#1"
