@@ -32,7 +32,7 @@ CAPABILITIES = (
     _noise_by_pixels("ISONoise", channels=_RGB),
     _noise("SaltAndPepper", gain=1.0),
     _noise_by_pixels("ShotNoise"),
-    _texture("ImageCompression", grids="alike", effect="compression"),
+    _texture("ImageCompression", grids="alike", effect="compression", twin="jpeg_native:TWIN"),
     _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True, effect="compression"),
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),

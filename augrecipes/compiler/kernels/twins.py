@@ -38,10 +38,12 @@ class Twin:
     Attributes:
         make: from a transform to what does its work; None where its arguments, or this machine, do not allow it.
         cases: from the class to what it is probed with, on each of `pictures`.
+        shown: more pictures.
     """
 
     make: Callable[[Any], Apply | None]
     cases: Callable[[type], Iterable[Case]]
+    shown: Callable[[], tuple[np.ndarray, ...]] = tuple
 
 
 def attach(steps: Iterable[Any]) -> None:
@@ -86,7 +88,7 @@ def same_bits(cls: Any, name: str, kernels: Any) -> bool:
 def _agrees(one: Twin, step: Any, drawn: dict[str, Any]) -> bool:
     if (works := one.make(step)) is None:
         return True
-    for picture in pictures():
+    for picture in pictures() + one.shown():
         done = works(picture.copy(), **drawn)
         if done is not None and not np.array_equal(done, step.apply(picture.copy(), **drawn)):
             return False

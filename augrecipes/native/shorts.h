@@ -1,0 +1,170 @@
+/* Vectors of 16-bit whole numbers, eight for each block of 8 x 8 that is worked on at a time, and pairs of them that
+   are weighed and added in 32 bits, which is what x86 does quickest. */
+
+#ifndef AUGRECIPES_SHORTS_H
+#define AUGRECIPES_SHORTS_H
+
+#include <string.h>
+
+#include "kernels.h"
+
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+enum { BLOCKS = 4 };
+#define X86(name) _mm512_##name
+typedef __m512i Register;
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { BLOCKS = 2 };
+#define X86(name) _mm256_##name
+typedef __m256i Register;
+#else
+enum { BLOCKS = 1 };
+#endif
+enum { SIDE = 8, LANES = SIDE * BLOCKS };
+
+typedef int16_t Shorts __attribute__((vector_size(2 * LANES)));
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
+typedef int32_t Ints __attribute__((vector_size(2 * LANES)));
+
+/* LANES numbers of 32 bits, in an order that only `narrowed` knows. */
+typedef struct {
+    Ints low, high;
+} Sums;
+
+/* Two vectors that are to be weighed together: on x86 number by number in turn. */
+typedef struct {
+    Shorts low, high;
+} Two;
+
+static inline Two both(Shorts a, Shorts b) {
+#if defined(X86)
+    Register of_a = (Register)a, of_b = (Register)b;
+    return (Two){(Shorts)X86(unpacklo_epi16)(of_a, of_b), (Shorts)X86(unpackhi_epi16)(of_a, of_b)};
+#else
+    return (Two){a, b};
+#endif
+}
+
+/* a * of_a + b * of_b; weights are of 16 bits. */
+static inline Sums weighed(Two pair, int32_t of_a, int32_t of_b) {
+    Sums sums;
+#if defined(X86)
+    Register weights = X86(set1_epi32)((int32_t)((uint32_t)of_b << 16 | (uint16_t)of_a));
+    sums.low = (Ints)X86(madd_epi16)((Register)pair.low, weights);
+    sums.high = (Ints)X86(madd_epi16)((Register)pair.high, weights);
+#else
+    for (int i = 0; i < LANES / 2; i++) {
+        sums.low[i] = pair.low[i] * of_a + pair.high[i] * of_b;
+        sums.high[i] = pair.low[i + LANES / 2] * of_a + pair.high[i + LANES / 2] * of_b;
+    }
+#endif
+    return sums;
+}
+
+static inline Sums plus(Sums a, Sums b) { return (Sums){a.low + b.low, a.high + b.high}; }
+static inline Sums minus(Sums a, Sums b) { return (Sums){a.low - b.low, a.high - b.high}; }
+static inline Sums raised(Sums a, int32_t by) { return (Sums){a.low + by, a.high + by}; }
+
+/* Sums divided by 2^bits, halves upwards, and held within 16 bits. */
+static inline Shorts narrowed(Sums sums, int bits) {
+    sums = raised(sums, 1 << (bits - 1));
+    Ints low = sums.low >> bits, high = sums.high >> bits;
+#if defined(X86)
+    return (Shorts)X86(packs_epi32)((Register)low, (Register)high);
+#else
+    Shorts made;
+    for (int i = 0; i < LANES / 2; i++) {
+        made[i] = (int16_t)MIN(MAX(low[i], -32768), 32767);
+        made[i + LANES / 2] = (int16_t)MIN(MAX(high[i], -32768), 32767);
+    }
+    return made;
+#endif
+}
+
+/* The upper half of each product. */
+static inline Halves high_product(Halves a, Halves b) {
+#if defined(X86)
+    return (Halves)X86(mulhi_epu16)((Register)a, (Register)b);
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = (uint16_t)((uint32_t)a[i] * b[i] >> 16);
+    return a;
+#endif
+}
+
+/* The same of numbers with signs, and one weight. */
+static inline Shorts high_part(Shorts a, int16_t weight) {
+#if defined(X86)
+    return (Shorts)X86(mulhi_epi16)((Register)a, X86(set1_epi16)(weight));
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = (int16_t)(a[i] * weight >> 16);
+    return a;
+#endif
+}
+
+static inline Shorts within_levels(Shorts a) {
+#if defined(X86)
+    return (Shorts)X86(min_epi16)(X86(max_epi16)((Register)a, X86(set1_epi16)(0)), X86(set1_epi16)(255));
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = (int16_t)MIN(MAX(a[i], 0), 255);
+    return a;
+#endif
+}
+
+/* LANES bytes as numbers, and back, held within a byte. */
+static inline Shorts levels(const uint8_t *from) {
+#if defined(__AVX512BW__)
+    return (Shorts)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)from));
+#elif defined(__AVX2__)
+    return (Shorts)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)from));
+#else
+    Shorts made;
+    for (int i = 0; i < LANES; i++)
+        made[i] = from[i];
+    return made;
+#endif
+}
+
+static inline void put_levels(Shorts a, uint8_t *to) {
+#if defined(__AVX512BW__)
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi16_epi8((__m512i)within_levels(a)));
+#elif defined(__AVX2__)
+    __m256i close = _mm256_permute4x64_epi64(_mm256_packus_epi16((__m256i)a, (__m256i)a), 0xd8);
+    _mm_storeu_si128((__m128i *)to, _mm256_castsi256_si128(close));
+#else
+    a = within_levels(a);
+    for (int i = 0; i < LANES; i++)
+        to[i] = (uint8_t)a[i];
+#endif
+}
+
+/* The blocks that lie side by side in eight vectors, each turned about its diagonal. */
+static inline void transpose(Shorts rows[SIDE]) {
+#if defined(X86)
+    Register a[SIDE], b[SIDE];
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = X86(unpacklo_epi16)((Register)rows[i], (Register)rows[i + 4]);
+        a[2 * i + 1] = X86(unpackhi_epi16)((Register)rows[i], (Register)rows[i + 4]);
+    }
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = X86(unpacklo_epi16)(a[i], a[i + 4]);
+        b[2 * i + 1] = X86(unpackhi_epi16)(a[i], a[i + 4]);
+    }
+    for (int i = 0; i < 4; i++) {
+        rows[2 * i] = (Shorts)X86(unpacklo_epi16)(b[i], b[i + 4]);
+        rows[2 * i + 1] = (Shorts)X86(unpackhi_epi16)(b[i], b[i + 4]);
+    }
+#else
+    for (int i = 0; i < SIDE; i++)
+        for (int k = 0; k < i; k++) {
+            int16_t kept = rows[i][k];
+            rows[i][k] = rows[k][i];
+            rows[k][i] = kept;
+        }
+#endif
+}
+
+#endif

@@ -1,0 +1,215 @@
+"""What the native kernel makes of a picture is what OpenCV reads from the JPEG that it writes, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import albumentations as A
+import cv2
+import numpy as np
+import pytest
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+
+from augrecipes.compiler.kernels import jpeg_native, twins
+from augrecipes.compiler.kernels.jpeg_native import JpegRoundTrip
+from augrecipes.native.kernels import Library, using
+
+NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
+QUICK = [kernels for kernels in NATIVE if kernels.isa != "base"]
+SIDES = st.integers(1, 70)
+LARGE = st.integers(71, 300)
+
+
+def picture(kind: str, height: int, width: int, channels: int, seed: int) -> np.ndarray:
+    """Noise, black and white or saturated colours, dark, or smooth with edges, as photographs are."""
+    rng = np.random.default_rng(seed)
+    shape = (height, width, channels)
+    if kind == "saturated":
+        return rng.choice(np.array([0, 255], np.uint8), shape)
+    if kind == "smooth":
+        walk = rng.normal(0, 6, shape).cumsum(axis=0) + rng.normal(0, 6, shape).cumsum(axis=1)
+        return np.asarray(np.clip(walk + rng.choice([0, 90], (height, width, 1), p=[0.9, 0.1]) + 100, 0, 255), np.uint8)
+    return rng.integers(0, 12 if kind == "dark" else 256, shape, np.uint8)
+
+
+def lying(image: np.ndarray, how: str) -> np.ndarray:
+    """The same picture as a window of a larger one, as a mirrored or turned view, as a column of planes, or frozen."""
+    if how == "window":
+        return np.pad(image, ((1, 2), (3, 1), (0, 0)), constant_values=255)[1:-2, 3:-1]
+    if how == "upside down":
+        return image[::-1].copy()[::-1]
+    if how == "mirrored":
+        return image[:, ::-1].copy()[:, ::-1]
+    if how == "turned":
+        return image.transpose(1, 0, 2).copy().transpose(1, 0, 2)
+    if how == "planes":
+        return image.transpose(2, 0, 1).copy().transpose(1, 2, 0)
+    image.flags.writeable = False
+    return image
+
+
+def by_opencv(image: np.ndarray, quality: int) -> np.ndarray:
+    how = cv2.IMREAD_GRAYSCALE if image.shape[2] == 1 else cv2.IMREAD_UNCHANGED
+    image = np.ascontiguousarray(image)
+    done: Any = cv2.imdecode(cv2.imencode(".jpg", image, (cv2.IMWRITE_JPEG_QUALITY, quality))[1], how)
+    return np.asarray(done).reshape(image.shape)
+
+
+def check(kernels: Any, image: np.ndarray, quality: int) -> None:
+    before = image.copy()
+    made = JpegRoundTrip(kernels)(image, quality)
+    assert made is not None
+    assert made.flags.writeable
+    assert not np.shares_memory(made, image)
+    np.testing.assert_array_equal(made, by_opencv(image, quality), err_msg=f"{image.shape}, quality {quality}")
+    np.testing.assert_array_equal(image, before)
+
+
+PICTURES = st.builds(
+    picture, st.sampled_from(["noise", "saturated", "smooth", "dark"]), st.one_of(SIDES, SIDES, SIDES, LARGE),
+    st.one_of(SIDES, SIDES, SIDES, LARGE), st.sampled_from([3, 3, 1]), st.integers(0, 9999),
+)  # fmt: skip
+VIEWS = st.sampled_from(["window", "upside down", "mirrored", "turned", "planes", "frozen"])
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_the_bits_are_those_of_opencv(kernels: Library) -> None:
+    @given(image=PICTURES, how=VIEWS, quality=st.integers(1, 100))
+    def law(image: np.ndarray, how: str, quality: int) -> None:
+        check(kernels, lying(image, how), quality)
+
+    law()
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_every_quality(kernels: Library) -> None:
+    for quality in range(1, 101):
+        check(kernels, picture(("noise", "smooth", "saturated")[quality % 3], 23, 37, 3, quality), quality)
+        check(kernels, picture("smooth", 17, 16, 1, quality), quality)
+    for shown in (*twins.pictures(), *jpeg_native.pictures()):
+        for quality in (1, 2, 5):
+            check(kernels, shown, quality)
+            check(kernels, 255 - shown, quality)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_every_small_size(kernels: Library) -> None:
+    for height in range(1, 71):
+        for width in range(1, 71):
+            seed = 70 * height + width
+            for channels in (1, 3):
+                check(kernels, picture(("noise", "smooth")[seed % 2], height, width, channels, seed), 1 + seed % 100)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_large_and_long_pictures(kernels: Library) -> None:
+    for shape in ((3, 16384, 3), (16384, 2, 3), (2, 16385, 1), (16385, 3, 1), (515, 777, 3)):
+        check(kernels, picture("smooth", *shape, 0), 80)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_what_it_does_not_take_is_left_to_opencv(kernels: Library) -> None:
+    through = JpegRoundTrip(kernels)
+    image = picture("noise", 9, 12, 3, 0)
+    assert through(image, 50) is not None
+    for quality in (0, -1, 101):
+        assert through(image, quality) is None
+    for other in (
+        image.astype(np.float32), image[..., 0], image[..., :2], np.dstack([image, image]), image[:0], image[:, :0],
+        np.broadcast_to(image[:1, :1], (1, 65501, 3)), np.broadcast_to(image[:1, :1], (65501, 1, 3)),
+    ):  # fmt: skip
+        assert through(other, 50) is None
+    kernel = kernels.kernel("jpeg_round_trip", "pllllipl" + "p")
+    room, out = np.empty(57 * 64 + 511, np.uint8), np.zeros_like(image)
+    given = image.ctypes.data, *image.shape[:2], 36, 3, 50, room.ctypes.data, room.size, out.ctypes.data
+    assert kernel(*given) != 0
+    assert not out.any()
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_is_touched_beside_the_arrays(kernels: Library, at_end: bool) -> None:
+    kernel = kernels.kernel("jpeg_round_trip", "pllllipl" + "p")
+    for height, width in [(1, 1), (2, 5), (8, 8), (9, 15), (16, 16), (17, 31), (15, 33), (33, 64), (3, 65), (40, 127)]:
+        for channels in (1, 3):
+            image = picture("noise", height, width, channels, width)
+            room = np.zeros(-(-width // 64) * 64 * 57 + 512, np.uint8)
+            source, room, out = (guarded(array, at_end) for array in (image, room, np.zeros_like(image)))
+            given = source.ctypes.data, height, width, width * channels, channels, 70, room.ctypes.data, room.size
+            assert kernel(*given, out.ctypes.data) == 0
+            np.testing.assert_array_equal(out, by_opencv(image, 70))
+            kernel(source[-1].ctypes.data, height, width, -width * channels, *given[4:], out.ctypes.data)
+            np.testing.assert_array_equal(out, by_opencv(image[::-1], 70))
+
+
+def _last(made: np.ndarray) -> np.ndarray:
+    made[-1, -1, -1] ^= 1
+    return made
+
+
+FAULTS: dict[str, Callable[..., Any]] = {
+    "its last byte": lambda own, image, quality: _last(own(image, quality)),
+    "the next quality": lambda own, image, quality: own(image, min(quality + 1, 100) if quality > 1 else 2),
+    "red for blue": lambda own, image, quality: own(image[..., ::-1], quality)[..., ::-1],
+    "colours a row late": lambda own, image, quality: own(image[::-1], quality)[::-1],
+}
+
+
+@pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_kernel_with_other_bits_is_not_used(kernels: Library, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = A.ImageCompression(quality_range=(1, 100))
+    own = JpegRoundTrip.__call__
+    with using(kernels):
+        assert twins.quicker(step) is not None
+        twins.same_bits.cache_clear()
+        monkeypatch.setattr(
+            JpegRoundTrip, "__call__", lambda self, *given: FAULTS[fault](lambda *some: own(self, *some), *given)
+        )
+        assert twins.quicker(step) is None
+        with pytest.raises(AssertionError):
+            check(kernels, picture("noise", 23, 37, 3, 0), 50)
+    twins.same_bits.cache_clear()
+
+
+@pytest.mark.parametrize("kernels", QUICK, ids=lambda kernels: kernels.isa)
+def test_a_decoder_with_other_bits_is_left_its_work(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that mixes no colours between their samples, or takes other tables."""
+    own: Any = cv2.imencode
+    for fault in ([cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444], [cv2.IMWRITE_JPEG_QUALITY]):
+
+        def encode(kind: str, image: Any, flags: Any, fault: Any = fault) -> Any:
+            return own(kind, image, (*flags, *fault) if len(fault) > 1 else (*fault, max(1, flags[1] - 1)))
+
+        monkeypatch.setattr(cv2, "imencode", encode)
+        twins.same_bits.cache_clear()
+        try:
+            with using(kernels):
+                assert twins.quicker(A.ImageCompression(quality_range=(1, 100))) is None
+        finally:
+            monkeypatch.undo()
+            twins.same_bits.cache_clear()
+
+
+def test_webp_and_pictures_of_floats_are_opencvs() -> None:
+    image = picture("smooth", 40, 50, 3, 0)
+    for kernels in QUICK:
+        with using(kernels):
+            assert twins.quicker(A.ImageCompression(compression_type="webp", quality_range=(1, 100))) is None
+            quick, own = (A.ImageCompression(quality_range=(30, 30), p=1) for _ in range(2))
+            twins.attach([quick])
+            for some in (
+                image,
+                image[..., :1],
+                image[..., :2],
+                np.dstack([image, image[..., 0]]),
+                image / np.float32(255),
+            ):
+                done, asked = (step.apply(some, quality=30, image_type=".jpg") for step in (quick, own))
+                assert done.dtype == asked.dtype
+                np.testing.assert_array_equal(done, asked)
