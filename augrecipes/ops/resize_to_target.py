@@ -7,7 +7,8 @@ from typing import Any, Literal
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, BaseTransformInitSchema, geometric
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema
+from augrecipes.compat.albumentations import geometric as fgeometric  # as other transforms call it: see `instead.py`
 from augrecipes.ops.matlab_bicubic import imresize
 
 _OPENCV = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
@@ -59,5 +60,5 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
             return img.copy()
         if self.method == "matlab_bicubic":
             return imresize(img, height, width, round_between=self.round_between)
-        out = geometric.resize(img, (height, width), _OPENCV[self.method])
+        out = fgeometric.resize(img, (height, width), _OPENCV[self.method])
         return np.clip(out, 0, 1) if out.dtype == np.float32 else out

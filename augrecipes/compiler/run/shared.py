@@ -7,10 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from augrecipes.compat.albumentations import A
+from augrecipes.compat.albumentations import A, geometric
+from augrecipes.compiler.kernels import resize_native, twins
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
-from augrecipes.compiler.run.resampled import resample
+from augrecipes.compiler.run.resampled import Resize, resample
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.sharing import How, how_to_share, refusal
 from augrecipes.ops.capabilities import capability
@@ -47,7 +48,13 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         self.by_target: dict[str, Any] = {}
         if self.how == "resampled":
             self.by_target = {name: construct(_scaled(step, units[name], units[at])) for name in targets}
+        self._resize: Resize = geometric.resize
         super().__init__([self.step], p=self.step.p)
+
+    def quicken(self) -> None:
+        """Let twins do what is resampled for each target; the step that draws is a pipeline's to attach them to."""
+        twins.attach(self.by_target.values())
+        self._resize = resize_native.functions().get("resize", geometric.resize)
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) after the step; it is changed in place."""
@@ -96,7 +103,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         for name in names:
             array, k = scene.pixels(name), scene.units[name]
             if self.how == "resampled":
-                scene.arrays[name] = with_channels(resample(self.by_target[name], params, array, k))
+                scene.arrays[name] = with_channels(resample(self.by_target[name], params, array, k, self._resize))
                 continue
             own = {**params, "shape": array.shape}
             if self.how == "window":

@@ -58,6 +58,9 @@ class PairPipeline(Pipeline):
         steps = compiled.plans[arrival].steps
         transforms = [_lower(step, tuple(scales), self.units, sites, labels) for step in steps]
         shared = [made for made, _ in labels if isinstance(made, Shared)]
+        if compiled.optimize != "none":
+            for one in shared:
+                one.quicken()
         self._cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, transforms, sites)
         self._labels |= {id(made): site for made, site in labels}
