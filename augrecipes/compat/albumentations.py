@@ -26,6 +26,7 @@ from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
+from albumentations.core.utils import ensure_contiguous_output
 
 __all__ = [
     "A",
@@ -34,6 +35,7 @@ __all__ = [
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
+    "ensure_contiguous_output",
     "filter_bboxes",
     "geometric",
     "nondecreasing",
@@ -55,9 +57,6 @@ def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
     step._set_keys()  # albumentations keeps the functions that it calls
 
 
-_CALLS = frozenset({A.BasicTransform.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
-
-
 def through_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
     """A contiguous uint8 image through one table for all channels, as its steps do it: in a tenth of cv2.LUT's time.
 
@@ -71,17 +70,6 @@ def through_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
 def in_place_through_table(image: np.ndarray, table: np.ndarray) -> None:
     """The same into the image itself."""
     sz_lut(image, table, inplace=True)
-
-
-def gate_of(step: Any) -> float | None:
-    """The p that a step's first draw must be below for it to act; None: it always acts, or decides in another way.
-
-    >>> gate_of(A.Blur(p=0.3)), gate_of(A.OneOf([A.Blur()], p=0.3)), gate_of(A.Blur(p=1.0))
-    (0.3, 0.3, None)
-    """
-    cls, plain = type(step), A.BasicTransform.should_apply
-    known = cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain
-    return step.p if known and 0 < step.p < 1 else None
 
 
 def running(error: BaseException) -> Iterator[Any]:

@@ -1,4 +1,7 @@
-"""A step that misses a sample is not called: whether it does is known from its first draw, which nothing else sees."""
+"""Steps are prepared: gates open by a first draw that nothing else sees, and groups are lists of functions.
+
+Every sample is what it is where albumentations calls every step itself.
+"""
 
 from __future__ import annotations
 
@@ -12,55 +15,115 @@ from hypothesis import strategies as st
 from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, recipes, steps_for, targets
 from test_exact_equals_none import build, outcome
 
-from augrecipes.compat.albumentations import A, gate_of
+from augrecipes.compat import steps as run_by
+from augrecipes.compat.albumentations import A
+from augrecipes.compat.steps import gate_of, is_plain
+from augrecipes.compiler.run import prepared
 from augrecipes.compiler.run.draws import CounterRandom, Draws
+from augrecipes.compiler.run.prepared import as_it_is
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def check(recipe: Recipe, seed: int) -> None:
-    """Every sample is what it is where all steps are called."""
-    sample = targets(recipe, seed, 3, "uint8")
-    gated, called = build(recipe, "none", seed), build(recipe, "none", seed)
-    called.gates = [None] * len(called.transforms)
+def check(recipe: Recipe, seed: int, channels: int = 3, dtype: str = "uint8") -> None:
+    """Every sample, and what each step drew for it, is what it is where all steps are called."""
+    sample = targets(recipe, seed, channels, dtype)
+    ready, called = build(recipe, "none", seed), build(recipe, "none", seed)
+    called.prepared = [as_it_is(step, called) for step in called.transforms]
     for index in range(4):
-        a, b = outcome(gated, index, sample), outcome(called, index, sample)
+        for pipeline in (ready, called):
+            for step, _ in pipeline._acting:
+                step.params = {}
+        a, b = outcome(ready, index, sample), outcome(called, index, sample)
         assert isinstance(a, dict) == isinstance(b, dict)
         if isinstance(a, dict):
             assert_same(a, b)
+            for (one, site), (other, _) in zip(ready._acting, called._acting, strict=True):
+                assert repr(one.params) == repr(other.params), site
         else:
             assert a == b
 
 
-@DEAR
-@given(recipes(steps_for(3)), st.integers(0, 2**32))
-def test_samples_are_those_of_steps_that_are_all_called(recipe: Recipe, seed: int) -> None:
-    check(recipe, seed)
+@pytest.mark.parametrize(("channels", "dtype"), [(3, "uint8"), (1, "uint8"), (3, "float32")])
+def test_samples_are_those_of_steps_that_are_all_called(channels: int, dtype: str) -> None:
+    @DEAR
+    @given(recipes(steps_for(channels)), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        check(recipe, seed, channels, dtype)
+
+    law()
 
 
-@pytest.mark.parametrize("fault", ["never opens", "another draw"])
-def test_the_law_sees_gates_that_err(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _never_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CounterRandom, "first", lambda self: 1.0)
+
+
+def _another_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     first = CounterRandom.first
-    monkeypatch.setattr(CounterRandom, "first", lambda self: 1.0 if fault == "never opens" else first(self) * 7 % 1)
+    monkeypatch.setattr(CounterRandom, "first", lambda self: first(self) * 7 % 1)
+
+
+def _gate_that_takes_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = prepared._transform
+    monkeypatch.setattr(prepared, "_transform", lambda step, takes: true(step, takes=False))
+
+
+def _gate_that_is_asked_where_one_of_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = prepared._act
+
+    def act(step: Any, *, gated: bool = False, forced: bool = False) -> Any:
+        return (lambda data: step(**data)) if forced else true(step, gated=gated)
+
+    monkeypatch.setattr(prepared, "_act", act)
+
+
+def _group_that_runs_a_step_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "group_of", lambda step: run_by._GROUPS.get(type(step)))
+
+
+def _draw_without_what_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_by, "_FIXED", ())
+
+
+def _boxes_that_are_not_filtered_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = prepared._filter
+    monkeypatch.setattr(prepared, "_filter", lambda step, group: true(step, group) if group.main_compose else None)
+    monkeypatch.setattr(A.BaseCompose, "main_compose", False)
+    monkeypatch.setattr(A.Compose, "main_compose", True)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        _never_opens,
+        _another_draw,
+        _gate_that_takes_no_draw,
+        _gate_that_is_asked_where_one_of_has_chosen,
+        _group_that_runs_a_step_twice,
+        _draw_without_what_is_fixed,
+        _boxes_that_are_not_filtered_inside,
+    ],
+)
+def test_the_law_sees_steps_that_are_prepared_wrongly(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault(monkeypatch)
     pool: Pool = (*OTHERS, *RGB_ONLY)
 
     @PLANTED
-    @given(recipes(pool, boxes=False), st.integers(0, 2**32))
+    @given(recipes(pool), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         check(recipe, seed)
 
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, KeyError, TypeError)):
         law()
 
 
 def test_what_misses_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline = parse_text(
-        "version: 1\nrecipe: law\nsteps: [VerticalFlip, {OneOf: {p: 0.5, steps: [{Transpose: {p: 1.0}}]}}]\n"
-    ).compile(optimize="none", save_applied_params=True)
     drawn, random = [], CounterRandom.random
     monkeypatch.setattr(CounterRandom, "random", lambda self: (drawn.append(self), random(self))[1])
+    text = "version: 1\nrecipe: law\nsteps: [VerticalFlip, {Sequential: {p: 1.0, steps: [HorizontalFlip]}}]\n"
+    pipeline = parse_text(text).compile(optimize="none", save_applied_params=True)
     acted = sum(len(pipeline.at(k)(image=np.zeros((4, 4, 3), np.uint8))["applied"]) for k in range(100))
     assert len(drawn) == acted
     assert 60 < acted < 140
@@ -138,3 +201,13 @@ def test_the_law_sees_a_method_that_does_not_look_where_the_sample_is(
 
     with pytest.raises(AssertionError):
         law()
+
+
+def test_only_what_runs_in_the_usual_way_is_prepared() -> None:
+    class Own(A.VerticalFlip):
+        """Of a program's own, which may look at the whole sample."""
+
+    assert is_plain(A.VerticalFlip())
+    assert not is_plain(Own())
+    assert not is_plain(A.MaskDropout())
+    assert not is_plain(A.OneOf([A.VerticalFlip()]))

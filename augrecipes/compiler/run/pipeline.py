@@ -19,13 +19,14 @@ from typing import Any, Self
 
 import cv2
 
-from augrecipes.compat.albumentations import A, gate_of, running
+from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.as_compose import Standalone
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.made_size import guard
+from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups
@@ -162,9 +163,8 @@ class Pipeline(Standalone):
 
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
-        self.transforms = transforms
-        gates = [(step, gate_of(step)) for step in transforms]
-        self.gates = [None if p is None else (step.py_random.first, p) for step, p in gates]
+        prepare = as_it_is if self.arrival == "together" else prepared
+        self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
         """A pipeline of the same kind, with state of its own."""

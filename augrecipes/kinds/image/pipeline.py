@@ -10,12 +10,9 @@ import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come
 from augrecipes.compat.boxes import forget_labels, quicken
-from augrecipes.compiler.kernels.colour_ops import ColourOps
-from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.kernels.warps import Warps
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
@@ -212,13 +209,13 @@ class ImagePipeline(Pipeline):
                 data["image"] = Moved(first).stand_in() if isinstance(first, Undecoded) else first
                 self.preprocess(data)
                 data["image"] = first
-            for step, gate in zip(self.transforms, self.gates, strict=True):
-                if gate is None or gate[0]() < gate[1]:
-                    data = step(**data)
-                if self.check_each_transform and not isinstance(step, Joined | Warps | ColourOps):
-                    data = self.check_data_post_transform(data)
+            for place, (first, p, act, filters) in enumerate(self.prepared):
+                if first is None or first() < p:
+                    data = act(data)
+                if filters is not None:
+                    data = filters(data)
                 if stages is not None:
-                    stages.append((self.label_of(step), _copy_of(data["image"])))
+                    stages.append((self.label_of(self.transforms[place]), _copy_of(data["image"])))
             image = data["image"]
             if image.dtype not in PICTURES:
                 raise DataError(

@@ -1,0 +1,127 @@
+"""Steps prepared to run: the recipe's steps as a flat list of functions, groups opened, gates and samplers looked up.
+
+What is not known to run in albumentations' usual way is called as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from augrecipes.compat.steps import (
+    Sample,
+    choice_of,
+    contiguous,
+    functions_of,
+    gate_of,
+    group_of,
+    is_plain,
+    sampler_of,
+)
+from augrecipes.compiler.kernels.colour_ops import ColourOps
+from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compiler.kernels.warps import Warps
+
+# From a sample, which may be changed in place, to the sample after a step.
+Act = Callable[[Sample], Sample]
+
+
+class Prepared(NamedTuple):
+    """A step, ready to run.
+
+    Attributes:
+        first: gives the step's first draw in the sample that all are at, and moves nothing; None: it always acts, or
+            decides for itself.
+        p: what that must be below.
+        act: what the step does once it acts.
+        filter: what albumentations does to boxes and keypoints after each step; None: nothing.
+    """
+
+    first: Callable[[], float] | None
+    p: float
+    act: Act
+    filter: Act | None
+
+
+def prepared(step: Any, group: Any) -> Prepared:
+    """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it."""
+    p = gate_of(step)
+    act = _act(step, gated=p is not None)
+    return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
+
+
+def as_it_is(step: Any, group: Any) -> Prepared:
+    """The same for samples of any kind: the step is called as albumentations does it."""
+    return Prepared(None, 1.0, lambda data: step(**data), _filter(step, group))
+
+
+def _filter(step: Any, group: Any) -> Act | None:
+    if not group.check_each_transform or isinstance(step, Joined | Warps | ColourOps):  # these do it themselves
+        return None
+    filters: Act = group.check_data_post_transform
+    return filters
+
+
+def _act(step: Any, *, gated: bool = False, forced: bool = False) -> Act:
+    """What a step does once it acts.
+
+    Args:
+        step: a transform or a group.
+        gated: its gate has been opened by its first draw, which is still to be taken.
+        forced: it acts whatever its probability says, because OneOf has chosen it.
+    """
+    if gated or forced or getattr(step, "p", 0) >= 1:
+        if is_plain(step):
+            return _transform(step, takes=gated)
+        match group_of(step):
+            case "one":
+                return _one_of(step)
+            case "all":
+                return _in_turn(step, lambda steps: steps)
+            case "some" if not forced:
+                choose = choice_of(step)
+                return _in_turn(step, lambda steps: [steps[k] for k in choose()])
+    return (lambda data: step(force_apply=True, **data)) if forced else (lambda data: step(**data))
+
+
+# In what follows `self` is the step: an error's traceback tells by that name what it came through.
+
+
+def _transform(self: Any, *, takes: bool) -> Act:
+    draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
+
+    def act(data: Sample) -> Sample:
+        if takes:
+            take()
+        params = self.params = draw(data)
+        for key, value in data.items():
+            function = functions.get(key)
+            if function is not None and value is not None:
+                data[key] = contiguous(function(contiguous(value), **params))
+        return data
+
+    return act
+
+
+def _one_of(self: Any) -> Act:
+    acts = [_act(step, forced=True) for step in self.transforms]
+    weights, choice = self.transforms_ps, self.random_generator
+
+    def act(data: Sample) -> Sample:
+        return acts[choice.choice(len(self.transforms), p=weights)](data)
+
+    return act
+
+
+def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]]) -> Act:
+    steps = [prepared(step, self) for step in self.transforms]
+
+    def act(data: Sample) -> Sample:
+        for first, p, one, filters in chosen(steps):
+            if first is None or first() < p:
+                data = one(data)
+            if filters is not None:
+                data = filters(data)
+        return data
+
+    return act
