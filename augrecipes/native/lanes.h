@@ -75,6 +75,37 @@ static inline int any(Ints a) {
 #endif
 }
 
+/* Bytes as whole numbers, and back: those are within 0..255. */
+static inline Ints from_bytes(const uint8_t *from) {
+#if defined(__AVX512F__)
+    return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
+#elif defined(__AVX2__)
+    return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+#else
+    Ints made;
+    for (int i = 0; i < LANES; i++)
+        made[i] = from[i];
+    return made;
+#endif
+}
+
+static inline void to_bytes(Ints a, uint8_t *to) {
+#if defined(__AVX512F__)
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)a));
+#elif defined(__AVX2__)
+    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)a), _mm256_extracti128_si256((__m256i)a, 1));
+    _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(words, words));
+#else
+    for (int i = 0; i < LANES; i++)
+        to[i] = (uint8_t)a[i];
+#endif
+}
+
+/* Numbers without their fractions. */
+static inline Ints truncated(Floats a) { return __builtin_convertvector(a, Ints); }
+
+static inline Floats floats(Ints a) { return __builtin_convertvector(a, Floats); }
+
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {
 #if defined(__AVX512F__)

@@ -108,7 +108,7 @@ CAPABILITIES = (
         twin="colour_jitter:TWIN",
     ),
     _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
-    _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike"),
+    _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike", twin="clahe:TWIN"),
     _colour(
         "Equalize",
         random=False,

@@ -280,7 +280,16 @@ def test_no_colour_kernel_reads_or_writes_beside_its_arrays(
             assert here.mean_luma(held) == here.mean_luma(image)
 
 
-SPOILT = ("ColorJitter", "Emboss", "FancyPCA", "HueSaturationValue", "ImageCompression", "Sharpen", "StainJitter")
+SPOILT = (
+    "CLAHE",
+    "ColorJitter",
+    "Emboss",
+    "FancyPCA",
+    "HueSaturationValue",
+    "ImageCompression",
+    "Sharpen",
+    "StainJitter",
+)
 
 
 def test_a_spoilt_kernel_is_not_used() -> None:

@@ -72,11 +72,13 @@ def colours() -> Colours | None:
     return None if kernels is None or slow else _made(kernels)
 
 
-def takes(img: np.ndarray) -> bool:
-    """Whether a picture is what they take."""
+def takes(img: np.ndarray, channels: int = 3) -> bool:
+    """Whether a picture is what they take, of three channels or another number."""
     if img.shape[:2] == (4, 1):
         return False  # a plane of it is a number with four parts to OpenCV's Python, and some classes fail on that
-    return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
+    return (
+        img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == channels and img.size > 0 and img.flags.c_contiguous
+    )
 
 
 def turn_of(shift: float) -> int | None:

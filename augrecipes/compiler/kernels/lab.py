@@ -1,0 +1,54 @@
+"""Red, green and blue to Lab and back by whole numbers and tables, as OpenCV does it with uint8: native/lab.h has both.
+
+Levels become light (sRGB, IEC 61966-2-1), light becomes X, Y and Z (of D65), and these, by their cube roots, L, a and b
+(CIE 1976). The tables are those of OpenCV 4 and 5.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
+_FROM_XYZ = np.array(
+    [[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]]
+)
+_WHITE = np.array([0.950456, 1.0, 1.088754])
+_WEIGHT, _LIGHT, _ROOT, _BACK = 1 << 12, 255 << 3, 1 << 15, 1 << 14  # what these are counted in
+_ROOTS, _LEVELS = 3072, 4096
+_FIELDS = [
+    ("light", np.float32, 256),
+    ("there", np.float32, 9),
+    ("back", np.int32, 9),
+    ("roots", np.uint16, _ROOTS + 1),
+    ("steps", np.uint16, 512),
+    ("levels", np.uint8, _LEVELS + 3),
+]
+
+
+def tables() -> np.ndarray:
+    """What native/lab.h looks up, as one record, laid out as there."""
+    made = np.zeros(1, np.dtype(_FIELDS, align=True))
+    level, light = np.arange(256) / 255, np.arange(_LEVELS) / _LEVELS
+    made["light"] = np.rint(_LIGHT * np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055) ** 2.4))
+    made["there"] = np.rint(_WEIGHT * _TO_XYZ / _WHITE[:, None]).reshape(-1)
+    made["back"] = np.rint(_WEIGHT * _FROM_XYZ * _WHITE).reshape(-1)
+    made["roots"][0, :_ROOTS] = _roots(np.arange(_ROOTS) / _LIGHT)
+    made["steps"] = _steps(np.arange(256)).reshape(-1)
+    given = np.where(light <= 0.0031308, light * 12.92, light ** (1 / 2.4) * 1.055 - 0.055)
+    made["levels"][0, :_LEVELS] = np.rint(255 * given)
+    return made
+
+
+def _roots(x: np.ndarray) -> np.ndarray:
+    """Near black a line. Two of them lie so near to a half that float32 decides."""
+    roots = np.where(x < 216 / 24389, x * 841 / 108 + 16 / 116, np.cbrt(x))
+    return np.rint(roots.astype(np.float32) * np.float32(_ROOT))
+
+
+def _steps(level: np.ndarray) -> np.ndarray:
+    """256×2: Y of each L, and its root."""
+    root = level * 100 * _BACK / (255 * 116) + 16 * _BACK / 116
+    near_black = level <= 20
+    y = np.where(near_black, level * _BACK * 180 / (17 * 29**3), root**3 / _BACK**2)
+    line = _BACK * (16 / 116 + level * 5 / (3 * 17 * 29))
+    return np.rint(np.stack([y, np.where(near_black, line, root)], axis=1))

@@ -1,0 +1,65 @@
+/* Pixels of three colours apart into planes, some at a time, and together again. */
+
+#ifndef AUGRECIPES_PLANES_H
+#define AUGRECIPES_PLANES_H
+
+#include "kernels.h"
+
+#if defined(__SSSE3__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+enum { ACROSS = 256, COLOURS = 3 };
+
+#if defined(__SSSE3__)
+static const int8_t PLACES[3][COLOURS][16] = {
+    {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
+     {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
+     {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
+    {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
+     {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
+     {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
+    {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
+     {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
+     {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}},
+};
+#endif
+
+static inline void take_apart(const uint8_t *restrict from, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+    for (int64_t x = 0; x < count; x++) {
+        room[0][x] = from[3 * x];
+        room[1][x] = from[3 * x + 1];
+        room[2][x] = from[3 * x + 2];
+    }
+}
+
+static inline void put_together(uint8_t (*restrict room)[ACROSS], int64_t count, uint8_t *restrict to) {
+    int64_t x = 0;
+#if defined(__SSSE3__)
+    /* Byte k of 48 is that of colour k % 3 of pixel k / 3; an index of -1 gives zero. */
+    for (; x + 16 <= count; x += 16)
+        for (int32_t part = 0; part < 3; part++) {
+            __m128i whole = _mm_setzero_si128();
+            for (int32_t c = 0; c < COLOURS; c++) {
+                __m128i plane = _mm_loadu_si128((const __m128i *)(room[c] + x));
+                __m128i places = _mm_loadu_si128((const __m128i *)PLACES[part][c]);
+                whole = _mm_or_si128(whole, _mm_shuffle_epi8(plane, places));
+            }
+            _mm_storeu_si128((__m128i *)(to + 3 * x + 16 * part), whole);
+        }
+#elif defined(__ARM_NEON)
+    for (; x + 16 <= count; x += 16) {
+        uint8x16x3_t pixels = {{vld1q_u8(room[0] + x), vld1q_u8(room[1] + x), vld1q_u8(room[2] + x)}};
+        vst3q_u8(to + 3 * x, pixels);
+    }
+#endif
+    for (; x < count; x++) {
+        to[3 * x] = room[0][x];
+        to[3 * x + 1] = room[1][x];
+        to[3 * x + 2] = room[2][x];
+    }
+}
+
+#endif
