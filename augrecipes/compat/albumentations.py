@@ -19,6 +19,7 @@ from augrecipes.compat import guard
 guard.albumentations()
 
 import albumentations as A
+import albumentations.augmentations.blur.functional as blur
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.augmentations.pixel.functional import sz_lut
@@ -35,6 +36,7 @@ __all__ = [
     "LabelManager",
     "LabelMetadata",
     "SymmetricRangeType",
+    "blur",
     "ensure_contiguous_output",
     "filter_bboxes",
     "geometric",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import A, geometric, pixel
+from augrecipes.compat.albumentations import A, blur, geometric, pixel
 
-_HOMES = {"fgeometric": geometric, "fpixel": pixel, "np": np}  # what transforms call the modules
+_HOMES = {"fgeometric": geometric, "fpixel": pixel, "fblur": blur, "np": np}  # what transforms call the modules
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -18,7 +18,7 @@ def with_functions(step: Any, methods: tuple[str, ...], instead: Functions, home
     """The transform, whose `methods` find the functions `instead` in place of the module's own of the same names.
 
     A method that does not ask for one of them stays as it is, and so does one that the step has been given already.
-    `home` is what it calls the module: `fgeometric`, `fpixel` or `np`.
+    `home` is what it calls the module: `fgeometric`, `fpixel`, `fblur` or `np`.
     """
     quick = _Instead(instead, _HOMES[home])
     for name in methods:

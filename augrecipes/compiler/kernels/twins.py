@@ -21,6 +21,7 @@ from augrecipes.compat.samplers import with_same_matrix
 from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
+from augrecipes.compiler.kernels.streaks import with_quick_streak
 from augrecipes.native.kernels import library
 from augrecipes.ops.capabilities import claims
 
@@ -54,7 +55,9 @@ def attach(steps: Iterable[Any]) -> None:
     shapes = {**warp_native.functions(), **resize_native.functions()}
     pixels = {**noise_native.functions(), **painted.functions()}
     for step in steps:
-        with_functions(with_same_matrix(with_quick_maps(with_quick_places(step))), ("apply", "apply_to_mask"), shapes)
+        for drawn_by in (with_quick_places, with_quick_streak, with_quick_maps, with_same_matrix):
+            drawn_by(step)
+        with_functions(step, ("apply", "apply_to_mask"), shapes)
         with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
