@@ -27,6 +27,7 @@ LIMITS: dict[str | tuple[str, str], tuple[float, float]] = {
     "num_holes_range": (0, 10_000),
     "num_masks_x": (0, 10_000),
     "num_masks_y": (0, 10_000),
+    "roughness": (0, 100),  # its power of as many as a picture has doublings stays a float32
     ("CLAHE", "tile_grid_size"): (1, 256),
     ("Defocus", "radius"): (0, 500),
     ("Downscale", "scale_range"): (0.01, 1),

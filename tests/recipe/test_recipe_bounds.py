@@ -148,6 +148,7 @@ def test_without_the_bounds_pictures_fail() -> None:
         ("CoarseDropout", {"fill": 256}),
         ("GaussianBlur", {"sigma_limit": 0}),
         ("Pad", {"padding": -1}),
+        ("PlasmaShadow", {"roughness": 1_000_000}),
         ("ThinPlateSpline", {"num_control_points": 99_999}),
         ("CropAndPad", {"px": [1, 1]}),
     ]
