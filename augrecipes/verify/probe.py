@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.plan.nodes import Node, is_open, is_single, opened, singles
 from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.data.reading.sample import Sample
@@ -89,7 +88,7 @@ class Probe:
 
     def _call(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if label == SINK:
-            return np.array(args[0].array() if isinstance(args[0], Moved) else args[0])
+            return np.array(args[0] if isinstance(args[0], np.ndarray) else args[0].array())
         if label in self._left_out:
             return {name: value for name, value in kwargs.items() if name != "force_apply"}
         if label in self._afresh:

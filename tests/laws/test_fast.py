@@ -14,6 +14,7 @@ from random_recipes import MOVES, Pool, picture, recipes, targets
 from test_exact_equals_none import build
 
 from augrecipes.compiler.kernels import resample, sink, warped
+from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
@@ -324,7 +325,10 @@ class TestPlantedFaults:
         assert self.caught()
 
     def test_a_result_that_lies_in_scratch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sink.Sink, "__call__", lambda self, image, *_: getattr(image, "base", image))
+        def in_scratch(_: Any, image: Any, *__: Any) -> Any:
+            return image.array() if isinstance(image, ToMake) else getattr(image, "base", image)
+
+        monkeypatch.setattr(sink.Sink, "__call__", in_scratch)
         assert not survives()
 
     def test_a_reduction_one_pixel_off(self, monkeypatch: pytest.MonkeyPatch) -> None:

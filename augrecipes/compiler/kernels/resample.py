@@ -69,7 +69,7 @@ def warp(picture: Moved, matrix: Matrix, height: int, width: int, how: Sampling,
     """A picture seen through `matrix` (from output to picture), `height` × `width` px."""
     if picture.symmetry != IDENTITY:
         matrix = multiply(symmetry_matrix(picture.symmetry, *picture.shape[:2]), matrix)
-    part, matrix = _near(picture.base, matrix, height, width, how, scratch)
+    part, matrix = read_part(picture.base, matrix, height, width, how, scratch)
     channels = picture.shape[2]
     out = scratch.array("warped", (height, width, channels), part.dtype, beside=part)
     if (native := warp_native.here()) is not None:
@@ -121,7 +121,7 @@ def _values(fill: Any) -> list[float]:
     return list(fill) if np.ndim(fill) else [fill] * _RGBA
 
 
-def _near(
+def read_part(
     base: np.ndarray | Undecoded, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
 ) -> tuple[np.ndarray, Matrix]:
     """What is read of the picture, reduced where the output is much smaller."""

@@ -11,6 +11,7 @@ import numpy as np
 from augrecipes.compiler.kernels.channels_in_turn import Affine, Turns
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
 from augrecipes.compiler.kernels.gathering import Rows, Views
+from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
 from augrecipes.compiler.kernels.scratch import Scratch, is_free
 from augrecipes.compiler.kernels.sink_native import NativeSink
@@ -48,7 +49,7 @@ class Sink:
         self._room_for: Any = None
 
     def __call__(
-        self, image: np.ndarray | Moved, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
+        self, image: np.ndarray | Moved | ToMake, allocate: Allocate = np.empty, held: Sequence[Any] | None = None
     ) -> np.ndarray:
         """An image H×W×C, uint8 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
 
@@ -58,6 +59,8 @@ class Sink:
             held: arrays that somebody else holds. An image that is none of them, and has memory of its own, may leave
                 as it is; None: no image may.
         """
+        if isinstance(image, ToMake):
+            return self._made(image, allocate)
         copies = held is None or allocate is not np.empty
         if not self._as_it_is and (native := self._natively(image.dtype, image.shape[2])) is not None:
             view = image.view(self._scratch) if isinstance(image, Moved) else image
@@ -69,6 +72,18 @@ class Sink:
             out[...] = self._in_python(view, np.empty, copies=True, held=None)
             return out
         return self._in_python(image, allocate, copies, held)
+
+    def _made(self, picture: ToMake, allocate: Allocate) -> np.ndarray:
+        """A picture that is still to be made: written by the kernel that makes it, wherever that can be."""
+        height, width, channels = picture.shape
+        if picture.is_made or self._color not in ("rgb", "bgr"):
+            return self(picture.array(), allocate)
+        native, chw = self._numbers(channels), self.output.layout == "chw"
+        out = allocate((channels, height, width) if chw else (height, width, channels), self._dtype)
+        strides = native.strides(out[None], channels) if out.flags.aligned else None
+        if strides is None or not picture.into(out, strides, *native.values):
+            self(picture.array(), lambda *_: out)
+        return out
 
     def _in_python(
         self, image: np.ndarray | Moved, allocate: Allocate, copies: bool, held: Sequence[Any] | None
@@ -160,14 +175,20 @@ class Sink:
         """The native kernel for such images; None where there is none."""
         if dtype != _UINT8 or self._color not in ("rgb", "bgr") or channels > CV_CHANNELS or self._dtype == _FLOAT16:
             return None
-        if channels not in self._native:
+        native = self._numbers(channels)
+        return native if native.here else None
+
+    def _numbers(self, channels: int) -> NativeSink:
+        """Those of the output for pictures of uint8, kept."""
+        known = self._native.get(channels)
+        if known is None:
             check_color(self._color, channels)
-            self._native[channels] = NativeSink(
+            known = self._native[channels] = NativeSink(
                 self._affine(channels, 255.0) if self._dtype != _UINT8 else [(None, None)] * channels,
                 chw=self.output.layout == "chw",
                 bgr=self._color == "bgr",
             )
-        return self._native[channels] if self._native[channels].here else None
+        return known
 
     def _as_uint8(self, plane: np.ndarray, full: float) -> np.ndarray:
         """Values of 0..`full` as whole numbers in 0..255."""

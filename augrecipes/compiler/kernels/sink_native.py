@@ -28,6 +28,8 @@ class NativeSink:
         taken = affines[::-1] if bgr else affines  # the kernel counts channels as they come in
         self._scales = np.array([1.0 if scale is None else scale for scale, _ in taken], np.float32)
         self._shifts = np.array([-0.0 if shift is None else shift for _, shift in taken], np.float32)
+        # Of each of three channels, for kernels that make the picture as well.
+        self.values = tuple((*v.tolist(), *[0.0] * (3 - len(v)))[:3] for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
         self._place = np.zeros((3, 1), np.int64)
         self._layouts: dict[tuple[tuple[int, ...], int], tuple[int, ...] | None] = {}
@@ -54,7 +56,7 @@ class NativeSink:
             shape: of each, H×W×C.
             out: (n, …).
         """
-        if self._kernel is None or not out.flags.aligned or (written := self._written(out, shape[2])) is None:
+        if self._kernel is None or not out.flags.aligned or (written := self.strides(out, shape[2])) is None:
             return False
         start, *strides = written
         steps = VALUES[out.dtype], *strides
@@ -63,7 +65,7 @@ class NativeSink:
             == 0
         )
 
-    def _written(self, out: np.ndarray, channels: int) -> tuple[int, ...] | None:
+    def strides(self, out: np.ndarray, channels: int) -> tuple[int, ...] | None:
         """Where in `out` the first channel begins, in bytes, and its strides as the kernel has them; kept."""
         key = out.strides, out.itemsize
         if key not in self._layouts:

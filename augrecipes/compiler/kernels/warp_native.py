@@ -130,7 +130,7 @@ class NativeWarp:
         beside = image.strides[1] == size_of and (image.ndim == 2 or image.strides[2] == image.itemsize)
         if sort not in _SORTS or not beside:
             return None
-        if border == cv2.BORDER_CONSTANT and (word := _as_word(fill, image.dtype)) < 0:
+        if border == cv2.BORDER_CONSTANT and (word := as_word(fill, image.dtype)) < 0:
             return None
         if body is None and not (body := _body(self._kernels.isa, kind, interpolation == LINEAR, self)):
             return None
@@ -178,7 +178,7 @@ def _channels(image: np.ndarray) -> int:
     return image.shape[2] if image.ndim == 3 else 1
 
 
-def _as_word(fill: Any, dtype: np.dtype[Any]) -> int:
+def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
     """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
     values = fill if isinstance(fill, tuple | list) else [fill]
     if not 0 < len(values) <= 4 or not all(isinstance(v, int | float) and abs(v) < 1 << 30 for v in values):

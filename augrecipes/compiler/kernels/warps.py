@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels import jobs
 from augrecipes.compiler.kernels.grids import enlarges
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.resample import Shrinks
@@ -145,6 +146,7 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
         super().__init__(transforms, p=1.0)
         self.shrinks, self.to_sink = Shrinks(reduces, scales), False
         self._scratch = (Scratch(), Scratch())
+        self._kernel = jobs.kernel()
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
@@ -155,6 +157,12 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
         del data[_PENDING]
+        if self.to_sink and self._kernel is not None and jobs.takes(picture.image):
+            mask = None if picture.mask is None else picture.mask.realise(self._scratch[1], Shrinks())
+            data["image"] = jobs.ToMake(picture.image, picture.shrinks, self._scratch[0], self._kernel)
+            if mask is not None:
+                data["mask"] = mask.array()
+            return data
         image, mask = picture.realise()
         data["image"] = image if self.to_sink else image.array()
         if mask is not None:

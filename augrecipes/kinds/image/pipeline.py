@@ -10,6 +10,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import as_they_are, as_they_come
 from augrecipes.compat.boxes import forget_labels, quicken
+from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
@@ -222,10 +223,10 @@ class ImagePipeline(Pipeline):
                     f"the steps left an image of {image.dtype}; images are uint8 (0..255) or float32 (0..1)"
                 )
             if self._prepares:
-                if isinstance(image, Moved):
+                if isinstance(image, Moved | ToMake):
                     data["image"] = image.stand_in()  # the boxes' last filter reads its size
                 data = self.postprocess(data)
-            data["image"] = image if isinstance(image, Moved) or image.ndim == 3 else image[..., None]
+            data["image"] = image if isinstance(image, Moved | ToMake) or image.ndim == 3 else image[..., None]
         except Exception as error:
             blamed = self.blame(error)
             if blamed is error:

@@ -1,0 +1,247 @@
+/* The colours of a picture changed: matrices, joined where nothing saturates between them, and what is no matrix.
+
+   Beside compiler/kernels/colour_ops.py, which says what each operation means. Sums are of whole numbers and so exact;
+   the rest is floating point in a given order, so every instruction set has the same bits. */
+
+#ifndef AUGRECIPES_COLOURS_H
+#define AUGRECIPES_COLOURS_H
+
+#include "hue.h"
+#include "job.h"
+
+enum { LARGEST_GAIN = 4096, LARGEST_OFFSET = 1000000 }; /* of matrices */
+enum { GRID = 32, FIT = 6 }; /* pixels along each side of what a matrix is fitted to; levels off there */
+enum { SEEN = GRID * GRID };
+
+/* Levels, three rows of them for each row of the picture; and what is still to be done to them. */
+typedef struct {
+    uint8_t *levels;
+    int64_t height, width, stride;
+    double rows[COLOURS][4]; /* the matrix that is pending, where `pending` */
+    int pending, measured;
+    double low, high, means[COLOURS]; /* of the levels as they stand, where `measured` */
+} Picture;
+
+static inline uint8_t *plane_of(const Picture *p, int64_t y, int c) { return p->levels + (y * COLOURS + c) * p->stride; }
+
+static void measure(Picture *p) {
+    uint8_t low = 255, high = 0;
+    if (p->measured)
+        return;
+    for (int c = 0; c < COLOURS; c++) {
+        int64_t sum = 0;
+        for (int64_t y = 0; y < p->height; y++) {
+            const uint8_t *levels = plane_of(p, y, c);
+            uint32_t of_row = 0;
+            for (int64_t x = 0; x < p->width; x++)
+                of_row += levels[x];
+            for (int64_t x = 0; x < p->width; x++) {
+                low = MIN(low, levels[x]);
+                high = MAX(high, levels[x]);
+            }
+            sum += of_row;
+        }
+        p->means[c] = (double)sum / (double)(p->height * p->width);
+    }
+    p->low = low, p->high = high, p->measured = 1;
+}
+
+/* Levels through a matrix, whose sums are below 2^22: rounded, and kept within 0..255. */
+static inline void through_matrix(const double rows[COLOURS][4], int64_t count, const uint8_t *restrict red,
+                                  const uint8_t *restrict green, const uint8_t *restrict blue,
+                                  uint8_t (*restrict to)[ACROSS]) {
+    float m[COLOURS][4];
+    for (int c = 0; c < COLOURS; c++)
+        for (int k = 0; k < 4; k++)
+            m[c][k] = (float)rows[c][k];
+    for (int64_t x = 0; x < count; x++) {
+        float r = (float)red[x], g = (float)green[x], b = (float)blue[x];
+        to[0][x] = (uint8_t)within(nearest((r * m[0][0] + g * m[0][1]) + (b * m[0][2] + m[0][3])));
+        to[1][x] = (uint8_t)within(nearest((r * m[1][0] + g * m[1][1]) + (b * m[1][2] + m[1][3])));
+        to[2][x] = (uint8_t)within(nearest((r * m[2][0] + g * m[2][1]) + (b * m[2][2] + m[2][3])));
+    }
+}
+
+/* Levels of row y from `x` on, up to ACROSS of them, with whatever is pending. */
+static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict room)[ACROSS]) {
+    const uint8_t *red = plane_of(p, y, 0) + x, *green = plane_of(p, y, 1) + x, *blue = plane_of(p, y, 2) + x;
+    if (p->pending)
+        through_matrix(p->rows, count, red, green, blue, room);
+    else {
+        memcpy(room[0], red, (size_t)count);
+        memcpy(room[1], green, (size_t)count);
+        memcpy(room[2], blue, (size_t)count);
+    }
+}
+
+/* Carry out what is pending, and then a turn of the hue or tables where they are given. */
+static void settle(Picture *p, const Shift *by, const uint8_t *tables) {
+    uint8_t room[COLOURS][ACROSS];
+    if (!p->pending && !by && !tables)
+        return;
+    for (int64_t y = 0; y < p->height; y++)
+        for (int64_t x = 0; x < p->width; x += ACROSS) {
+            int64_t count = MIN(ACROSS, p->width - x);
+            take_levels(p, y, x, count, room);
+            if (by)
+                turn(room, count, *by, 0, 0);
+            for (int c = 0; c < COLOURS && tables; c++)
+                for (int64_t i = 0; i < count; i++)
+                    room[c][i] = tables[256 * c + room[c][i]];
+            for (int c = 0; c < COLOURS; c++)
+                memcpy(plane_of(p, y, c) + x, room[c], (size_t)count);
+        }
+    p->pending = p->measured = 0;
+}
+
+/* Whether the pending matrix takes some level out of range, where a picture would saturate. */
+static int may_clip(Picture *p) {
+    measure(p);
+    for (int c = 0; c < COLOURS; c++) {
+        double least = p->rows[c][3], most = least;
+        for (int k = 0; k < COLOURS; k++) {
+            double weight = p->rows[c][k];
+            least += weight * (weight > 0 ? p->low : p->high);
+            most += weight * (weight > 0 ? p->high : p->low);
+        }
+        if (least < -0.5 || most > 255.5)
+            return 1;
+    }
+    return 0;
+}
+
+static void settle_what_clips(Picture *p) {
+    if (p->pending && may_clip(p))
+        settle(p, NULL, NULL);
+}
+
+/* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
+static int add_matrix(Picture *p, const double *rows) {
+    double made[COLOURS][4];
+    int fits = 1;
+    settle_what_clips(p);
+    for (int c = 0; c < COLOURS; c++) {
+        const double *row = rows + 4 * c;
+        for (int k = 0; k < 4; k++) {
+            double before = row[0] * p->rows[0][k] + row[1] * p->rows[1][k] + row[2] * p->rows[2][k];
+            made[c][k] = !p->pending ? row[k] : k < 3 ? before : before + row[3];
+            fits &= fabs(made[c][k]) < (k < 3 ? LARGEST_GAIN : LARGEST_OFFSET);
+        }
+    }
+    memcpy(p->rows, made, sizeof made);
+    p->pending = 1;
+    return fits;
+}
+
+/* Away from the mean luma. What is taken off at last makes rounding drop the fraction, and keep whole numbers. */
+static int add_contrast(Picture *p, double factor) {
+    double mean = 0;
+    settle_what_clips(p);
+    measure(p);
+    for (int c = 0; c < COLOURS; c++) {
+        const double luma[COLOURS] = {0.299, 0.587, 0.114};
+        const double *r = p->rows[c], *m = p->means;
+        mean += luma[c] * (p->pending ? r[0] * m[0] + r[1] * m[1] + r[2] * m[2] + r[3] : m[c]);
+    }
+    double offset = mean * (1 - factor) - 0.499;
+    const double rows[12] = {factor, 0, 0, offset, 0, factor, 0, offset, 0, 0, factor, offset};
+    return add_matrix(p, rows);
+}
+
+/* Four equations, three times: by elimination, the largest of a column first. False where there is no solution. */
+static int solve(double a[4][7]) {
+    for (int k = 0; k < 4; k++) {
+        int best = k;
+        for (int i = k + 1; i < 4; i++)
+            best = fabs(a[i][k]) > fabs(a[best][k]) ? i : best;
+        for (int j = 0; j < 7; j++) {
+            double held = a[k][j];
+            a[k][j] = a[best][j], a[best][j] = held;
+        }
+        if (a[k][k] == 0)
+            return 0;
+        for (int i = 0; i < 4; i++) {
+            double times = a[i][k] / a[k][k];
+            for (int j = k; j < 7 && i != k; j++)
+                a[i][j] -= times * a[k][j];
+        }
+    }
+    return 1;
+}
+
+/* Of two lists of levels. */
+static int32_t product(const uint8_t *restrict a, const uint8_t *restrict b) {
+    int32_t sum = 0;
+    for (int i = 0; i < SEEN; i++)
+        sum += (int16_t)a[i] * (int16_t)b[i];
+    return sum;
+}
+
+/* A turn of the hue as a matrix that is fitted to some of the picture; false where it does not fit them. */
+static int fit(Picture *p, Shift by, double rows[12]) {
+    /* The levels that are seen, ones, and what becomes of the levels: products of all of them, summed, are exact. */
+    uint8_t known[7][SEEN], room[COLOURS][ACROSS], off = 0;
+    double a[4][7];
+    if (p->height < 2 * GRID || p->width < 2 * GRID)
+        return 0;
+    settle_what_clips(p);
+    for (int64_t y = 0, at = 0; y < GRID; y++)
+        for (int64_t x = 0; x < GRID; x++, at++)
+            for (int c = 0; c < COLOURS; c++)
+                known[c][at] = plane_of(p, y * p->height / GRID, c)[x * p->width / GRID];
+    memset(known[3], 1, SEEN);
+    for (int64_t at = 0; at < SEEN; at += ACROSS) {
+        for (int c = 0; c < COLOURS && !p->pending; c++)
+            memcpy(room[c], known[c] + at, ACROSS);
+        if (p->pending)
+            through_matrix(p->rows, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+        for (int c = 0; c < COLOURS; c++)
+            memcpy(known[c] + at, room[c], ACROSS);
+        turn(room, ACROSS, by, 0, 0);
+        for (int c = 0; c < COLOURS; c++)
+            memcpy(known[4 + c] + at, room[c], ACROSS);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 7; j++) /* pictures of one colour have no one fit */
+            a[i][j] = j < i ? a[j][i] : (double)product(known[i], known[j]) + (i == j ? 1e-3 : 0.0);
+    if (!solve(a))
+        return 0;
+    for (int c = 0; c < COLOURS; c++)
+        for (int k = 0; k < 4; k++) {
+            rows[4 * c + k] = a[k][4 + c] / a[k][k];
+            if (!(fabs(rows[4 * c + k]) < (k < 3 ? LARGEST_GAIN : LARGEST_OFFSET)))
+                return 0;
+        }
+    for (int64_t at = 0; at < SEEN; at += ACROSS) {
+        through_matrix((const double(*)[4])rows, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+        for (int c = 0; c < COLOURS; c++)
+            for (int x = 0; x < ACROSS; x++) {
+                uint8_t one = room[c][x], two = known[4 + c][at + x], apart = (uint8_t)(MAX(one, two) - MIN(one, two));
+                off = MAX(off, apart);
+            }
+    }
+    return off <= FIT;
+}
+
+/* False where a matrix has numbers that are too large. */
+static int add(Picture *p, const Operation *o) {
+    const double *n = o->numbers;
+    double fitted[12];
+    Shift by = {(int32_t)n[0], 0, 0};
+    switch (o->kind) {
+    case LINEAR: return add_matrix(p, n);
+    case CONTRAST: return add_contrast(p, n[0]);
+    case HUE:
+        if (n[1] != 0 && fit(p, by, fitted))
+            return add_matrix(p, fitted);
+        settle(p, &by, NULL);
+        return 1;
+    case HSV:
+        by.saturation = (int32_t)n[1], by.value = (int32_t)n[2];
+        settle(p, &by, NULL);
+        return 1;
+    default: settle(p, NULL, o->table); return 1;
+    }
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* Jobs: a picture is warped, reduced before where it shrinks, its colours are changed, and it is written as the output
+   asks, straight into its place of a batch. `fast` alone uses this.
+
+   Beside tests/laws/job_in_numpy.py, which defines it. Places and weights are whole numbers (places.h, between.h), so
+   every instruction set gives the same bits. */
+
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC target("prefer-vector-width=256") /* blocks are short: wider registers take a fifth longer */
+#endif
+
+#include "between.h"
+#include "colours.h"
+#include "reduce.h"
+
+enum { TYPES = 3, MOST_ROOM = 1 << 29 };
+
+/* The nearest number of 16 bits, halves to the even one. */
+static uint16_t as_half(float x) {
+    union {
+        float value;
+        uint32_t bits;
+    } in = {x}, magic = {0};
+    uint32_t sign = in.bits >> 16 & 0x8000, rest = in.bits & 0x7fffffff;
+    if (rest > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (rest >= 0x47800000)
+        return (uint16_t)(sign | 0x7c00);
+    if (rest < 0x38800000) { /* so small that adding a half lets the last bits fall off */
+        in.bits = rest, magic.value = 0.5f;
+        in.value += magic.value;
+        return (uint16_t)(sign | (in.bits - magic.bits));
+    }
+    rest += 0xc8000fff + (rest >> 13 & 1);
+    return (uint16_t)(sign | rest >> 13);
+}
+
+/* One channel of a row as the output has it. */
+static inline void write_row(const uint8_t *restrict levels, int64_t count, const Job *job, int c,
+                             const uint16_t *restrict halves, void *restrict to) {
+    float scale = (float)job->scale[c], shift = (float)job->shift[c];
+    int64_t across = job->across;
+    float *floats = to;
+    uint16_t *words = to;
+    uint8_t *bytes = to;
+    if (job->type == FLOAT32 && across == 1)
+        for (int64_t x = 0; x < count; x++)
+            floats[x] = (float)levels[x] * scale + shift;
+    else if (job->type == FLOAT32)
+        for (int64_t x = 0; x < count; x++)
+            floats[x * across] = (float)levels[x] * scale + shift;
+    else if (job->type == FLOAT16)
+        for (int64_t x = 0; x < count; x++)
+            words[x * across] = halves[levels[x]];
+    else if (across == 1)
+        memcpy(bytes, levels, (size_t)count);
+    else
+        for (int64_t x = 0; x < count; x++)
+            bytes[x * across] = levels[x];
+}
+
+static void write(const Job *job, const uint8_t *levels, int64_t stride, const Picture *p) {
+    const int64_t sizes[TYPES] = {1, 4, 2};
+    int64_t size = sizes[job->type];
+    uint16_t halves[COLOURS][256];
+    for (int c = 0; c < job->channels && job->type == FLOAT16; c++)
+        for (int i = 0; i < 256; i++)
+            halves[c][i] = as_half((float)i * (float)job->scale[c] + (float)job->shift[c]);
+    uint8_t room[COLOURS][ACROSS];
+    for (int64_t y = 0; y < job->height; y++)
+        for (int64_t x = 0; x < job->width; x += ACROSS) {
+            int64_t count = MIN(ACROSS, job->width - x);
+            if (p->pending)
+                take_levels(p, y, x, count, room);
+            for (int c = 0; c < job->channels; c++) {
+                const uint8_t *from = p->pending ? room[c] : levels + (y * job->channels + c) * stride + x;
+                uint8_t *to = (uint8_t *)job->target + (y * job->down + x * job->across + c * job->apart) * size;
+                write_row(from, count, job, c, halves[c], to);
+            }
+        }
+}
+
+static int takes(const Job *j) {
+    int fits = (j->channels == 1 || j->channels == 3) && j->rows >= 1 && j->columns >= 1 && j->rows <= INT16_MAX &&
+               j->columns <= INT16_MAX && j->step >= j->columns * j->channels && j->rows * j->step < INT32_MAX / 2 &&
+               j->height >= 1 && j->width >= 1 && j->height <= INT16_MAX && j->width <= INT16_MAX &&
+               j->border >= CONSTANT && j->border <= REFLECT_101 && j->type >= UINT8 && j->type <= FLOAT16 &&
+               (j->reduction == 1 || j->reduction == 2 || j->reduction == 4 || j->reduction == 8) && j->count >= 0 &&
+               j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
+    for (int64_t i = 0; fits && i < j->count; i++) {
+        const Operation *o = &j->operations[i];
+        fits = o->kind >= LINEAR && o->kind <= TABLES && (o->kind != TABLES || o->table);
+        for (int k = 0; k < 12 && o->kind != TABLES; k++)
+            fits &= fabs(o->numbers[k]) < LARGEST_OFFSET;
+        if (o->kind == HUE || o->kind == HSV)
+            fits &= o->numbers[0] >= 0 && o->numbers[0] < 180 && fabs(o->numbers[1]) < 256 && fabs(o->numbers[2]) < 256;
+    }
+    return fits;
+}
+
+/* Answers, beside DONE and REFUSED, how many bytes of scratch it asks for where there are not so many: then nothing has
+   been written. */
+KERNEL(fused)(const Job *job) {
+    Quad quad;
+    double m[9];
+    if (!takes(job) || !find_quad(job->matrix, job->height, job->width, &quad))
+        return REFUSED;
+    memcpy(m, job->matrix, sizeof m);
+    Source source = {job->source, (int32_t)job->rows, (int32_t)job->columns, (int32_t)job->step, 0,
+                     (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill};
+    source.end = (int32_t)((job->rows - 1) * job->step + job->columns * job->channels);
+    int64_t stride = (job->width + BLOCK - 1) / BLOCK * BLOCK;
+    int64_t needed = job->height * job->channels * stride + 2 * SLACK;
+    Part part = {0};
+    if (job->reduction > 1) {
+        const double near = 1.0 / 512;
+        if (quad.left >= -near && quad.top >= -near && quad.right <= (double)(job->columns - 1) + near &&
+            quad.bottom <= (double)(job->rows - 1) + near)
+            source.border = REPLICATE; /* nothing beyond is seen: none of it may be blended in */
+        double k = (double)job->reduction;
+        int64_t x = ((int64_t)floor(quad.left) - MARGIN) & (job->reduction - 1); /* as the kernel in Python begins */
+        int64_t y = ((int64_t)floor(quad.top) - MARGIN) & (job->reduction - 1);
+        for (int i = 0; i < 6; i++)
+            m[i] = m[i] / k + ((0.5 - (double)(i < 3 ? x : y)) / k - 0.5) * m[6 + i % 3];
+        if (!find_quad(m, job->height, job->width, &quad))
+            return REFUSED;
+        part = part_of(&source, &quad, job->reduction, x, y);
+        double all = (double)part.rows * (double)part.columns;
+        if (all > 4 * ((double)job->rows * (double)job->columns / (k * k) + 65536) || all * 3 > MOST_ROOM)
+            return REFUSED;
+        needed += reduced_room(&source, &part, job->reduction) + SLACK;
+    }
+    if (needed > MOST_ROOM)
+        return REFUSED;
+    if (job->room < needed)
+        return (int32_t)needed;
+    uint8_t *levels = (uint8_t *)(((uintptr_t)job->scratch + SLACK - 1) & ~(uintptr_t)(SLACK - 1));
+    uint8_t *rest = levels + (job->height * job->channels * stride + SLACK - 1) / SLACK * SLACK;
+    if (job->reduction > 1) {
+        source = reduce(&source, &quad, &part, job->reduction, rest);
+        for (int i = 0; i < 6; i++)
+            m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
+    } else
+        bring_near(&source, &quad, job->height * job->width);
+    Path path;
+    begin_path(&path, m);
+    for (int64_t y = 0; y < job->height; y++) {
+        begin_row(&path, y);
+        for (int64_t x = 0; x < job->width; x += BLOCK) {
+            int32_t u[BLOCK], v[BLOCK];
+            find_places(&path, x, y, job->width, u, v);
+            sample(&source, u, v, levels + y * job->channels * stride + x, stride);
+        }
+    }
+    Picture picture = {levels, job->height, job->width, stride, {{0}}, 0, 0, 0, 0, {0}};
+    for (int64_t i = 0; i < job->count; i++)
+        if (!add(&picture, &job->operations[i]))
+            return REFUSED;
+    write(job, levels, stride, &picture);
+    return DONE;
+}

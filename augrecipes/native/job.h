@@ -1,0 +1,54 @@
+/* A job: one picture warped, its colours changed, and written into its place of a batch; all that is needed for it.
+
+   A job holds pointers and numbers and nothing of Python, so that many may be carried out by as many threads. Every field
+   takes eight bytes. compiler/kernels/jobs.py writes jobs, field by field in this order. */
+
+#ifndef AUGRECIPES_JOB_H
+#define AUGRECIPES_JOB_H
+
+#include <math.h>
+#include <string.h>
+
+#include "planes.h"
+
+enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
+enum { MOST_OPERATIONS = 24 };
+
+/* What is done to colours.
+
+   LINEAR:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
+   CONTRAST: away from the mean luma of the picture, by numbers[0]; fractions are dropped
+   HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
+   HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
+   TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
+enum { LINEAR = 0, CONTRAST = 1, HUE = 2, HSV = 3, TABLES = 4 };
+
+typedef struct {
+    int64_t kind;
+    double numbers[12];
+    const uint8_t *table;
+} Operation;
+
+typedef struct {
+    /* The picture: rows x columns x channels of uint8, 1 or 3; step: bytes from row to row. */
+    const uint8_t *source;
+    int64_t rows, columns, step, channels;
+    /* From a pixel of the result to its place in the picture, a last turn included; what lies beyond, a byte for each
+       channel; and over how many pixels, each way, means are taken before: 1, 2, 4 or 8. */
+    double matrix[9];
+    int64_t border, fill, reduction;
+    /* The result: of height x width pixels; UINT8, FLOAT32 or FLOAT16; its strides in elements from row to row, pixel to
+       pixel and channel to channel; a float is level * scale + shift. */
+    int64_t height, width;
+    void *target;
+    int64_t type, down, across, apart;
+    double scale[COLOURS], shift[COLOURS];
+    /* Memory to work in, that of nobody else meanwhile. */
+    uint8_t *scratch;
+    int64_t room;
+    /* What is done to colours, of three channels only. */
+    int64_t count;
+    Operation operations[MOST_OPERATIONS];
+} Job;
+
+#endif

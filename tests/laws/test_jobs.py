@@ -1,0 +1,219 @@
+"""Jobs, which warp, colour and write a picture in one native pass, equal their definition on every instruction set."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, Job, made
+from kernel_sets import KERNEL_SETS, spoil_first, spoil_last
+
+from augrecipes.compiler.kernels.jobs import Kernel
+from augrecipes.native.kernels import VALUES, Library
+
+NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels")
+SIDES = st.integers(1, 70)
+TYPES = ("uint8", "float32", "float16")
+
+
+def carried_out(kernels: Any, job: Job, out: np.ndarray, tables: Any = None) -> bool:
+    """A job by the kernel, into an H×W×C array of any strides; False where it is refused."""
+    works = Kernel(kernels.kernel("fused", "p"))
+    source, size = job.source, out.itemsize
+    fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))
+    head = (
+        source.ctypes.data, *source.shape[:2], source.strides[0], source.shape[2], *job.matrix, job.border, fill,
+        job.reduction, *job.size, out.ctypes.data, VALUES[out.dtype], *(s // size for s in out.strides), *job.scale,
+        *job.shift,
+    )  # fmt: skip
+    operations, held = [], []
+    for kind, numbers in job.operations:
+        if kind == TABLES:
+            held.append(np.ascontiguousarray(numbers))
+            operations.append((kind, *[0.0] * 12, held[-1].ctypes.data))
+        else:
+            operations.append((kind, *numbers, *[0.0] * (12 - len(numbers)), 0))
+    return works(head, operations)
+
+
+def picture(seed: int, height: int, width: int, channels: int, lies: str = "whole") -> np.ndarray:
+    random = np.random.default_rng(seed)
+    image = random.integers(0, 256, (height, width, channels), np.uint8)
+    if seed % 3 == 0:
+        image = (image // 4 + 90).astype(np.uint8)
+    if lies == "rows apart":
+        return np.pad(image, ((1, 1), (2, 3), (0, 0)))[1:-1, 2:-3]
+    if lies == "read-only":
+        image.setflags(write=False)
+    return image
+
+
+def matrix(seed: int, source: tuple[int, ...], size: tuple[int, int], shrinks: float, tilt: float) -> list[float]:
+    random = np.random.default_rng(seed)
+    angle, c = random.uniform(-4, 4), shrinks * random.uniform(0.6, 1.4)
+    a, b, stretch = c * np.cos(angle), c * np.sin(angle), random.uniform(0.7, 1.4)
+    m = np.array([[a, -b, 0], [b * stretch, a * stretch, 0], [*(random.uniform(-tilt, tilt, 2) / max(size)), 1]])
+    middle = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2, 1])
+    seen = np.array([source[1], source[0]]) * random.uniform(-0.2, 1.2, 2)
+    m[:2, 2] = seen * (m[2] @ middle) - m[:2, :2] @ middle[:2]
+    return [float(v) for v in m.ravel()]
+
+
+def operation(random: np.random.Generator) -> tuple[int, Any]:
+    kind = int(random.integers(5))
+    if kind == LINEAR:
+        rows = np.eye(3, 4) * random.uniform(0.7, 1.4) + random.normal(0, 0.1, (3, 4))
+        rows[:, 3] = random.uniform(-30, 30, 3)
+        return kind, rows.ravel().tolist()
+    if kind == CONTRAST:
+        return kind, [float(random.uniform(0.6, 1.5))]
+    if kind == HUE:
+        return kind, [float(random.integers(180)) if random.random() < 0.3 else float(random.choice([2, 178])), 1.0]
+    if kind == HSV:
+        return kind, [float(random.integers(180)), *map(float, random.integers(-60, 60, 2))]
+    return kind, random.integers(0, 256, (3, 256), np.uint8)
+
+
+def room(seed: int, size: tuple[int, int], channels: int, dtype: str) -> np.ndarray:
+    """Memory for a result, H×W×C: chw, hwc, or strided and turned."""
+    height, width = size
+    if seed % 3 == 0:
+        return np.zeros((channels, height, width), dtype).transpose(1, 2, 0)
+    if seed % 3 == 1:
+        return np.zeros((height, width, channels), dtype)
+    return np.zeros((channels, height + 2, 2 * width + 1), dtype)[:, 1:-1, 1::2].transpose(1, 2, 0)[:, :, ::-1]
+
+
+def check(kernels: Any, job: Job, seed: int = 0) -> bool:
+    """Holds the kernel to the definition; says whether it did the work."""
+    out = room(seed, job.size, job.source.shape[2], job.dtype)
+    before = job.source.copy()
+    if not carried_out(kernels, job, out):
+        return False
+    np.testing.assert_array_equal(out, made(job))
+    np.testing.assert_array_equal(job.source, before)
+    return True
+
+
+@given(
+    st.sampled_from(NATIVE or [None]), st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), st.sampled_from([1, 3]),
+    st.integers(0, 4), st.sampled_from([1, 1, 2, 4, 8]), st.sampled_from([0.0, 0.0, 0.5]), st.integers(0, 4),
+    st.sampled_from(TYPES), st.sampled_from(["whole", "rows apart", "read-only"]), st.integers(0, 2**32),
+)  # fmt: skip
+def test_the_kernel_equals_its_definition(
+    kernels: Library, source: tuple[int, int], size: tuple[int, int], channels: int, border: int, reduction: int,
+    tilt: float, count: int, dtype: str, lies: str, seed: int,
+) -> None:  # fmt: skip
+    random = np.random.default_rng(seed)
+    job = Job(
+        picture(seed, *source, channels, lies),
+        matrix(seed, source, size, float(reduction) * 0.8, tilt),
+        size,
+        border,
+        tuple(random.integers(0, 256, 3).tolist()),
+        reduction,
+        [operation(random) for _ in range(count if channels == 3 else 0)],
+        dtype,
+        tuple(random.uniform(0.001, 0.1, 3).astype(np.float32).tolist()),
+        tuple(random.uniform(-2, 2, 3).astype(np.float32).tolist()),
+    )
+    check(kernels, job, seed)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_the_kernel_does_the_work(kernels: Library) -> None:
+    for channels, border, k in product((1, 3), range(5), (1, 2, 4, 8)):
+        image = picture(border, 200, 170, channels)
+        for tilt, dtype in ((0.0, "float32"), (0.3, "uint8")):
+            job = Job(image, matrix(k, (200, 170), (66, 81), 0.8 * k, tilt), (66, 81), border, (9, 8, 7), k)
+            job.dtype, job.operations = dtype, [(HUE, [3.0, 1.0]), (CONTRAST, [0.9])] if channels == 3 else []
+            assert check(kernels, job, border)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_long_pictures(kernels: Library) -> None:
+    for shape, size in (((3, 16384, 3), (4, 16400)), ((16384, 2, 1), (16390, 3)), ((700, 900, 3), (640, 1000))):
+        image = picture(5, *shape)
+        assert check(kernels, Job(image, [0.99, 0.001, -3.0, 0.0002, 1.01, 0.4, 0, 0, 1], size))
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30, -1e30])
+def test_what_is_no_number_or_too_large_is_refused(kernels: Library, bad: float) -> None:
+    for k, place in product((1, 2), range(9)):
+        m = [1.0, 0.1, 0.0, 0.1, 1.0, 0.0, 1e-5, 1e-5, 1.0]
+        m[place] = bad
+        if (place, bad) != (8, 1e30):  # everything is one place
+            assert not check(kernels, Job(picture(0, 20, 30, 3), m, (20, 20), reduction=k))
+    for place in range(12):
+        rows = np.eye(3, 4).ravel().tolist()
+        rows[place] = bad
+        assert not check(kernels, Job(picture(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(0, rows)]))
+    for kind in (CONTRAST, HUE, HSV):
+        job = Job(picture(0, 9, 9, 3), np.eye(3).ravel().tolist(), (9, 9), operations=[(kind, [bad, bad, bad])])
+        assert not check(kernels, job)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
+    for (h, w), channels, border, k in product(
+        [(1, 1), (1, 7), (7, 1), (5, 64), (70, 33)], (1, 3), range(5), (1, 2, 8)
+    ):
+        image, size = guarded(picture(h, h, w, channels), at_end), (h + 3, w + 5)
+        out = guarded(np.zeros((channels, *size), np.float32), at_end).transpose(1, 2, 0)
+        image.setflags(write=False)
+        job = Job(
+            image, matrix(h + w, (h, w), size, 0.8 * k, 0.1 * (border % 2)), size, border, (1, 2, 3), k, [], "float32"
+        )
+        carried_out(kernels, job, out)
+
+
+def spoilt(kernels: Library, spoil: Any) -> Any:
+    """Kernels that carry out a job, and then change what they have written."""
+
+    class Wrong:
+        def kernel(self, name: str, arguments: str) -> Any:
+            works = kernels.kernel(name, arguments)
+
+            def wrong(at: int) -> int:
+                answer = works(at)
+                if answer == 0:
+                    spoil(int(np.ctypeslib.as_array((np.ctypeslib.ctypes.c_int64 * 20).from_address(at))[19]))
+                return answer
+
+            return wrong
+
+    return Wrong()
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_the_law_sees_a_kernel_that_is_one_bit_off(kernels: Library) -> None:
+    job = Job(picture(1, 40, 40, 3), matrix(1, (40, 40), (30, 30), 1.0, 0.0), (30, 30))
+    assert check(kernels, job, 1)
+    for spoil in (spoil_first, spoil_last):
+        with pytest.raises(AssertionError):
+            check(spoilt(kernels, spoil), job, 1)
+
+
+def test_near_what_opencv_makes() -> None:
+    """Two levels at most, and a tenth of a level in the mean, of a picture with edges and noise."""
+    image = cv2.GaussianBlur(picture(1, 300, 280, 3), (3, 3), 0)
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    for seed, border in product(range(3), range(5)):
+        m = matrix(seed, (300, 280), (120, 130), 1.0, 0.0)
+        job = Job(image, m, (120, 130), border, (4, 5, 6))
+        out = np.zeros((120, 130, 3), np.uint8)
+        assert carried_out(NATIVE[0], job, out)
+        m2 = np.array(m).reshape(3, 3)[:2]
+        other = cv2.warpAffine(image, m2, (130, 120), flags=flags, borderMode=border, borderValue=(4, 5, 6))
+        off = np.abs(out.astype(int) - other)
+        assert off.max() <= (2 if border != CONSTANT else 3)
+        assert off.mean() < 0.1
