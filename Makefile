@@ -9,8 +9,8 @@ READY  := .venv/.ready
 KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
-# Laws that run every native kernel.
-SANITIZED = $(shell grep -rl --include='test_*.py' 'from kernel_sets import' tests)
+# Laws that run every native kernel, and libjpeg.
+SANITIZED = $(shell grep -rlE --include='test_*.py' 'from kernel_sets import|native.libjpeg import codec' tests)
 # Whatever in benchmarks/ runs by itself and knows --write.
 SCRIPTS = $(shell grep -l __main__ $$(grep -l -e --write benchmarks/*.py))
 
@@ -73,6 +73,6 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # Built again when a source changes; where they cannot be built everything runs without them.
-$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/build.py)
+$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/codec/*.c augrecipes/native/build.py)
 	@$(BIN)/python augrecipes/native/build.py > /dev/null || true
 	@touch $@

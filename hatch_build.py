@@ -29,11 +29,11 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel" or os.environ.get("AUGRECIPES_NATIVE") == "0":
             return
         try:
-            native.build()
+            made = [native.build(), native.build_codec()]
         except Exception as error:
             self.app.display_warning(f"the native kernels are not built: {error}\n{getattr(error, 'stderr', '')}")
             return
-        build_data["artifacts"].append(f"augrecipes/native/built/{native.LIBRARY.name}")
+        build_data["artifacts"] += [f"augrecipes/native/built/{library.name}" for library in made if library]
         build_data["pure_python"] = False
         build_data["tag"] = native.platform_tag()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from augrecipes.compat.guard import version_of
 from augrecipes.machine import cores
-from augrecipes.native.kernels import described
+from augrecipes.native.described import described
 from augrecipes.versions import features
 
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")

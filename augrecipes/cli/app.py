@@ -63,7 +63,7 @@ app = typer.Typer(
 def _version(asked: bool) -> None:
     if asked:
         from augrecipes import __version__
-        from augrecipes.native.kernels import described
+        from augrecipes.native.described import described
 
         typer.echo(f"augrecipes {__version__} ({described()})")
         raise typer.Exit

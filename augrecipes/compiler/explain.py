@@ -16,7 +16,7 @@ from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
-from augrecipes.native.kernels import described
+from augrecipes.native.described import described
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import construct, effective

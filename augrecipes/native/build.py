@@ -1,5 +1,7 @@
 """Builds the kernels of this folder: every C file once for each instruction set, linked into one library beside them.
 
+Where libjpeg-turbo and its headers are found, a second library reads parts of JPEGs by it (the folder `codec`).
+
     python augrecipes/native/build.py [LIBRARY [ARGUMENTS FOR THE COMPILER]]
 
 Needs a C compiler: the one that `CC` names, cc, gcc or clang, or else the package ziglang. Nothing of augrecipes is
@@ -17,11 +19,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
+CODEC = HERE / "codec"
 # What each instruction set asks of compilers, by processor; a later one is preferred where the machine has it.
 INSTRUCTION_SETS: dict[str, dict[str, tuple[str, ...]]] = {
     "x86_64": {"base": (), "v3": ("-march=x86-64-v3",), "v4": ("-march=x86-64-v4",)},
@@ -54,15 +58,19 @@ def processor() -> str:
     return _ALIKE.get(machine, machine)
 
 
-def sources() -> list[Path]:
+def sources(folder: Path | None = None) -> list[Path]:
     """The files that are compiled."""
-    return sorted(HERE.glob("*.c"))
+    return sorted((folder or HERE).glob("*.c"))
 
 
-def fingerprint() -> str:
-    """A hash of the sources and of how they are built: a library that says another one was built from other sources."""
+def fingerprint(folder: Path | None = None) -> str:
+    """A hash of the sources and of how they are built: a library that says another one was built from other sources.
+
+    Args:
+        folder: of the sources; that of the kernels where none is named.
+    """
     found = hashlib.sha256()
-    for file in [*sources(), *sorted(HERE.glob("*.h")), HERE / "build.py"]:
+    for file in [*sources(folder), *sorted((folder or HERE).glob("*.h")), HERE / "build.py"]:
         found.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return found.hexdigest()[:16]
 
@@ -111,13 +119,71 @@ def build(to: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path:
         jobs = [(source, isa) for source in sources() for isa in sets if source.stem != "machine"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(compiled, [*jobs, (HERE / "machine.c", "base")]))
-        to.parent.mkdir(exist_ok=True)
         linked = Path(name, to.name)
         _call([*command, "-shared", *objects, "-o", str(linked)])
-        fresh = to.with_name(f"{to.name}.{os.getpid()}")
-        shutil.copy(linked, fresh)  # a running program keeps the library that it has opened
-        fresh.replace(to)
+        _put(linked, to)
     return to
+
+
+def _put(linked: Path, to: Path) -> None:
+    to.parent.mkdir(exist_ok=True)
+    fresh = to.with_name(f"{to.name}.{os.getpid()}")
+    shutil.copy(linked, fresh)  # a running program keeps the library that it has opened
+    fresh.replace(to)
+
+
+def codec_beside(kernels: Path = LIBRARY) -> Path:
+    """The library that reads JPEGs, beside that of the kernels.
+
+    >>> codec_beside(Path("built", "kernels.so")).name
+    'kernels-jpeg.so'
+    """
+    return kernels.with_name(f"{kernels.stem}-jpeg{kernels.suffix}")
+
+
+def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | None:
+    """Compile what needs libjpeg-turbo; None, and no library, where that or its headers are not found.
+
+    Args:
+        kernels: the library that it is put beside.
+        extra: more arguments for the compiler.
+
+    Raises:
+        NoCompilerError: there is none.
+    """
+    to = codec_beside(kernels)
+    command = [*compiler(), *_FLAGS, f'-DSOURCES="{fingerprint(CODEC)}"', *extra, "-shared"]
+    with tempfile.TemporaryDirectory() as name:
+        linked = Path(name, to.name)
+        for where in _libjpeg():
+            try:
+                _call([*command, *map(str, sources(CODEC)), *where, "-o", str(linked)])
+            except subprocess.CalledProcessError:
+                continue
+            _put(linked, to)
+            return to
+    to.unlink(missing_ok=True)
+    return None
+
+
+def _libjpeg() -> Iterator[list[str]]:
+    """Arguments that may find libjpeg: in the environment, by pkg-config, where compilers look, at Homebrew's."""
+    for prefix in filter(None, (os.environ.get("CONDA_PREFIX"), sys.prefix)):
+        if Path(prefix, "include", "jpeglib.h").exists():
+            yield _of_prefix(prefix)
+    if program := shutil.which("pkg-config"):
+        found = subprocess.run([program, "--cflags", "--libs", "libjpeg"], capture_output=True, text=True, check=False)
+        if not found.returncode:
+            yield shlex.split(found.stdout)
+    yield ["-ljpeg"]
+    for prefix in ("/opt/homebrew/opt/jpeg-turbo", "/usr/local/opt/jpeg-turbo", "/usr/local", "/opt/local"):
+        if Path(prefix, "include", "jpeglib.h").exists():
+            yield _of_prefix(prefix)
+
+
+def _of_prefix(prefix: str) -> list[str]:
+    library = str(Path(prefix, "lib"))
+    return [f"-I{Path(prefix, 'include')}", f"-L{library}", "-ljpeg", f"-Wl,-rpath,{library}"]
 
 
 def platform_tag() -> str:
@@ -133,7 +199,8 @@ def main() -> None:
     """Build, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
-        sys.stdout.write(f"{build(Path(file), tuple(extra))}\n")
+        made = build(Path(file), tuple(extra)), build_codec(Path(file), tuple(extra))
+        sys.stdout.write("".join(f"{path}\n" for path in made if path))
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")
     except subprocess.CalledProcessError as error:

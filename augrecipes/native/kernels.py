@@ -27,7 +27,6 @@ SWITCH = "AUGRECIPES_NATIVE"
 _TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int32, "f": ctypes.c_float, "d": ctypes.c_double}
 # Types of values, as kernels.h numbers them.
 VALUES: dict[np.dtype[Any], int] = {np.dtype(np.uint8): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2}
-_NAMES = {"v3": "AVX2", "v4": "AVX-512"}
 _instead: list[Any] = []
 
 
@@ -109,13 +108,3 @@ def instruction_sets(handle: Any) -> list[str]:
     best = handle.ar_isa()
     known = build.INSTRUCTION_SETS.get(build.processor(), {"base": ()})
     return [isa for isa in known if isa == "base" or int(isa[1:]) <= best]
-
-
-def described() -> str:
-    """Which kernels run, for people and records: `native AVX-512`, `native base`, or `no native kernels`.
-
-    >>> described().partition(" ")[0] in ("native", "no")
-    True
-    """
-    found = library()
-    return "no native kernels" if found is None else f"native {_NAMES.get(found.isa, found.isa)}"

@@ -14,7 +14,7 @@ from recipe_texts import BROKEN, LINTS
 from augrecipes import __version__
 from augrecipes.cli.app import app
 from augrecipes.cli.tables import render
-from augrecipes.native.kernels import described
+from augrecipes.native.described import described
 from augrecipes.recipe.gallery import gallery_names
 
 COMMANDS = (

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from programs import Programs
 
-from augrecipes.native import build, kernels
+from augrecipes.native import build, kernels, libjpeg
+from augrecipes.native.described import described
 
 
 def told(programs: Programs, name: str, value: str) -> tuple[str, str]:
     """What a program that is started with this variable says of its kernels, and what it complains of."""
-    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.kernels import described"
+    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.described import described"
     done = programs(f"{text}\nprint(described())")
     return done.stdout.strip(), done.stderr
 
@@ -102,9 +103,10 @@ def test_the_switch_turns_them_off_or_names_an_instruction_set(programs: Program
     assert told(programs, "AUGRECIPES_NATIVE", "0") == (none, "")
     assert told(programs, "AUGRECIPES_KERNELS", "/nowhere") == (none, "")
     if kernels.where().exists():
-        assert told(programs, "AUGRECIPES_NATIVE", "base") == ("native base", "")
+        out, complaint = told(programs, "AUGRECIPES_NATIVE", "base")
+        assert (out.partition(",")[0], complaint) == ("native base", "")
         out, complaint = told(programs, "AUGRECIPES_NATIVE", "v9")
-        assert out == none
+        assert out.partition(",")[0] == none
         assert "AUGRECIPES_NATIVE=v9" in complaint
 
 
@@ -134,3 +136,31 @@ def test_ziglang_is_told_the_instruction_sets_in_its_own_words(tmp_path: Path, m
     compiled = [command for command in calls if "-c" in command]
     assert all(any(part.startswith("-mcpu=") for part in command) for command in compiled)
     assert not any(part.startswith("-march=") for command in compiled for part in command)
+
+
+def test_what_needs_libjpeg_is_left_out_without_it(
+    has_compiler: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels_file = tmp_path / "kernels.so"
+    made = build.build_codec(kernels_file)
+    if made is not None:
+        assert made == build.codec_beside(kernels_file) == tmp_path / "kernels-jpeg.so"
+        assert libjpeg._opened(ctypes.CDLL(str(made))).version
+    monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-lno-such-library"]]))
+    assert build.build_codec(kernels_file) is None  # and an old one goes
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_needs_libjpeg_goes_with_the_kernels(programs: Programs) -> None:
+    assert told(programs, "AUGRECIPES_NATIVE", "0") == ("no native kernels", "")
+    assert told(programs, "AUGRECIPES_KERNELS", "/nowhere/kernels.so") == ("no native kernels", "")
+
+
+def test_libjpeg_built_from_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = libjpeg.codec()
+    if found is None:
+        pytest.skip("built without libjpeg-turbo")
+    assert f"libjpeg-turbo {found.version}" in described()
+    monkeypatch.setattr(build, "fingerprint", lambda folder: "0" * 16)
+    with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
+        libjpeg._opened(found.handle)

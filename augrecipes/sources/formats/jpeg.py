@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
+from augrecipes.native.libjpeg import SPACES, Codec, Window, codec
 from augrecipes.sources.formats import exif
 from augrecipes.sources.formats.header import MOST_PARTS, Color, ImageHeader, UnreadableError, raise_if_memory, too_many
 
@@ -37,6 +39,10 @@ _HARMLESS = re.compile(
     r"extraneous bytes before marker 0x(?!d[0-7])|bad ICC marker|Inconsistent progression sequence"
     r"|unknown JFIF revision|Unknown Adobe color transform|Invalid SOS parameters"
 )
+
+
+class _UnusualError(UnreadableError):
+    """Blocks of the components lie as simplejpeg does not know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +154,19 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
         UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
         MemoryError: there is not enough for it.
     """
-    how = (colorspace, False, False, *least(s.height, s.width, reduce))
     try:
-        return np.asarray(simplejpeg.decode_jpeg(data, *how))
+        return _judged(data, s, lambda file, strict: _by_simplejpeg(file, s, colorspace, reduce, strict))
+    except _UnusualError:
+        library = codec()
+        if library is None:
+            raise
+    return _judged(data, s, lambda file, strict: _by_libjpeg(library, file, s, colorspace, reduce, strict))
+
+
+def _judged(data: bytes, s: Segments, decode: Callable[[bytes, bool], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """The whole picture by a decoder that raises what libjpeg says, the more where it is to be strict."""
+    try:
+        return decode(data, True)
     except ValueError as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
@@ -158,16 +174,30 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
     # does not need, and without the junk between them, most files pass the strict decoder.
     clean = b"".join(data[a:b] for a, b in s.kept) + data[s.scan :]
     try:
-        return np.asarray(simplejpeg.decode_jpeg(clean, *how))
+        return decode(clean, True)
     except ValueError as error:
         if not _HARMLESS.search(str(error)):
             _refuse(error)
     if data.rfind(_END) < s.scan:
         raise UnreadableError("truncated: its JPEG data has no end marker")
     try:
-        return np.asarray(simplejpeg.decode_jpeg(clean, *how, strict=False))
+        return decode(clean, False)
     except ValueError as error:
         _refuse(error)
+
+
+def _by_simplejpeg(data: bytes, s: Segments, colorspace: str, reduce: int, strict: bool) -> NDArray[np.uint8]:
+    size = least(s.height, s.width, reduce)
+    return np.asarray(simplejpeg.decode_jpeg(data, colorspace, False, False, *size, strict=strict))
+
+
+def _by_libjpeg(
+    library: Codec, data: bytes, s: Segments, colorspace: str, reduce: int, strict: bool
+) -> NDArray[np.uint8]:
+    """What simplejpeg does not decode: layouts of chroma that its library has no name for, such as 3×1."""
+    size = {"y1": -(-s.height // reduce), "x1": -(-s.width // reduce)}
+    window = Window(size=len(data), whole=True, strict=strict, reduce=reduce, channels=SPACES[colorspace], **size)
+    return library.decode(bytes(data), window)
 
 
 def least(height: int, width: int, reduce: int) -> tuple[int, int]:
@@ -187,7 +217,10 @@ def _refuse(error: Exception) -> NoReturn:
     if "Premature end" in text or "premature end" in text:
         raise UnreadableError(f"truncated or damaged JPEG ({text})") from None
     if "subsampling level" in text:
-        raise UnreadableError("a JPEG of unusual chroma subsampling; save it again as 4:4:4 or 4:2:0") from None
+        raise _UnusualError(
+            "a JPEG of unusual chroma subsampling, read where augrecipes was built with libjpeg-turbo; or save it "
+            "again as 4:4:4 or 4:2:0"
+        ) from None
     raise UnreadableError(f"damaged or unsupported JPEG ({text or type(error).__name__})") from None
 
 

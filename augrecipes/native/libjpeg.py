@@ -1,0 +1,83 @@
+"""The machine's libjpeg-turbo, where augrecipes was built with it: parts of JPEGs, decoded without what lies around.
+
+The library is one of its own beside the kernels', and goes on and off with them. It holds no Python and no state, so
+threads decode at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.native import build
+from augrecipes.native.kernels import SWITCH, where
+
+_log = logging.getLogger("augrecipes")
+_TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
+SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as, by simplejpeg's names
+_SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
+
+
+class Window(ctypes.Structure):
+    """What is decoded of a file; jpeg_window.c has the same fields and says what they are."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("size", "height_at", "pixels", "first", "last", "count")),
+        *((name, ctypes.c_int32) for name in ("height", "whole", "strict", "reduce", "channels")),
+        *((name, ctypes.c_int32) for name in ("y0", "y1", "x0", "x1")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """The library, opened.
+
+    Attributes:
+        version: of libjpeg-turbo, as text.
+        handle: of the shared library.
+    """
+
+    version: str
+    handle: Any
+
+    def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
+        """The pixels of a window, uint8 H×W×C.
+
+        Raises:
+            ValueError: libjpeg has something to say; the text is its own.
+        """
+        shape = window.y1 - window.y0, window.x1 - window.x0, _SAMPLES[window.channels]
+        out, said = np.empty(shape, np.uint8), ctypes.create_string_buffer(_TEXT)
+        if self.handle.ar_jpeg_window(data, ctypes.byref(window), out.ctypes.data, said):
+            raise ValueError(said.value.decode("latin-1"))
+        return out
+
+
+@cache
+def codec() -> Codec | None:
+    """The library; None where it was not built, or is turned off."""
+    path = build.codec_beside(where())
+    if os.environ.get(SWITCH) == "0" or not path.exists():
+        return None
+    try:
+        return _opened(ctypes.CDLL(str(path)))
+    except (OSError, AttributeError, ValueError) as error:
+        _log.warning("libjpeg is not used: %s", error)
+        return None
+
+
+def _opened(handle: Any) -> Codec:
+    handle.ar_sources.restype = ctypes.c_char_p
+    if handle.ar_sources().decode() != build.fingerprint(build.CODEC):
+        raise ValueError("it was built from other sources; to build it again: python -m augrecipes.native.build")
+    handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
+    handle.ar_jpeg_window.restype = ctypes.c_int32
+    number = handle.ar_libjpeg()
+    return Codec(f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}", handle)
