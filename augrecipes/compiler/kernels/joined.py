@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, through_table
-from augrecipes.compiler.kernels.moves import IDENTITY, Moved, symmetry_of
-from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
-from augrecipes.compiler.kernels.undecoded import decoded
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry, symmetry_of
+from augrecipes.compiler.kernels.step_draws import is_plain_window, stand_in, with_channels
+from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.ops.capabilities import claims
 
 _CUTS = ("window", "warp")
 
@@ -32,76 +35,119 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         super().__init__(transforms, p=1.0)
         self.actions = actions
         self.to_sink = to_sink
+        self._ready: list[_Ready] | None = None  # what draws is given its generators, and its guard, later
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
-        array = data.pop("image")
+        return self.run(data)
+
+    def run(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The sample after all steps; it is changed in place."""
+        if self._ready is None:
+            self._ready = [_ready(*pair) for pair in zip(self.transforms, self.actions, strict=True)]
         # Some steps drop the channel axis of a grey image (XYMasking when it inpaints).
-        image = _Pending(with_channels(array))
+        image = _Pending(with_channels(data.pop("image")))
         mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
-        for step, action in zip(self.transforms, self.actions, strict=True):
+        for ready in self._ready:
+            step = ready.step
             step.params = {}
             if step.should_apply():
-                self._take(step, action, image, mask, data)
+                self._take(ready, image, mask, data)
             if self.check_each_transform:
-                data = self._filtered(data, image.moved)
-        data["image"] = image.moved if self.to_sink and not image.table_steps else image.array()
+                data = self._filtered(data, image)
+        data["image"] = image.moved() if self.to_sink and not image.table_steps else image.array()
         if mask is not None:
             # What leaves is copied out of the caller's array anyway: a window of it will do.
-            upright = self.to_sink and mask.moved.symmetry == IDENTITY
-            data["mask"] = mask.moved.base if upright else mask.array()
+            upright = self.to_sink and mask.symmetry is IDENTITY
+            data["mask"] = mask.base if upright else mask.array()
         return data
 
-    def _take(self, step: Any, action: str, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
+    def _take(self, ready: _Ready, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
         """Draw the step's parameters and add its effect to what is pending."""
-        params = draw(step, {**data, "image": image.moved.stand_in()})
+        step, action = ready.step, ready.action
+        stands = stand_in(image.shape(), image.base.dtype)
+        params = step.params = ready.draw({**data, "image": stands} if data else {"image": stands})
         if data:
             data.update(step.apply_with_params(params, **data))
-        if action == "lookup" and image.moved.dtype == np.uint8:
+        if action == "lookup" and image.base.dtype == np.uint8:
             image.table_steps.append((step, params))
             return
-        for pending in (image, mask):
-            if pending is None:
-                continue
+        for pending in (image,) if mask is None else (image, mask):
             if action == "dihedral":
-                pending.moved = pending.settled().turned(symmetry_of(type(step).__name__, params))
+                pending.turn(ready.symmetry or symmetry_of(type(step).__name__, params))
             elif action in _CUTS and is_plain_window(params) and (action == "window" or pending is image):
-                pending.moved = pending.settled().cut(*(int(v) for v in params["crop_coords"]))
+                pending.cut(*(int(v) for v in params["crop_coords"]))
                 if action == "warp":
-                    upright = pending.moved.symmetry == IDENTITY
-                    window = decoded(pending.moved.base) if upright else pending.array()
-                    pending.moved = Moved(_scaled(step, params, window))
+                    window = decoded(pending.base) if pending.symmetry is IDENTITY else pending.array()
+                    pending.put(_scaled(step, params, window))
             else:
                 key = "image" if pending is image else "mask"
-                pending.moved = Moved(step.apply_with_params(params, **{key: pending.array()})[key])
+                pending.put(step.apply_with_params(params, **{key: pending.array()})[key])
 
-    def _filtered(self, data: dict[str, Any], moved: Moved) -> dict[str, Any]:
+    def _filtered(self, data: dict[str, Any], image: _Pending) -> dict[str, Any]:
         """Boxes and keypoints filtered at the size that the image has now, as albumentations does after each step."""
-        kept = self.check_data_post_transform({**data, "image": moved.stand_in()})
+        kept = self.check_data_post_transform({**data, "image": stand_in(image.shape(), image.base.dtype)})
         del kept["image"]
         return kept
 
 
+class _Ready(NamedTuple):
+    """A step, with what never changes looked up."""
+
+    step: Any
+    action: str
+    draw: Callable[[dict[str, Any]], dict[str, Any]]
+    symmetry: Symmetry | None
+
+
+def _ready(step: Any, action: str) -> _Ready:
+    fixed = action == "dihedral" and claims(type(step).__name__).symmetry is not None
+    return _Ready(step, action, sampler_of(step), symmetry_of(type(step).__name__, {}) if fixed else None)
+
+
 class _Pending:
-    """One array, with the moves and the tables that are pending."""
+    """One array, with the moves and the tables that are pending: it is to be cut, turned, and looked up."""
 
-    __slots__ = ("moved", "table_steps")
+    __slots__ = ("base", "symmetry", "table_steps")
 
-    def __init__(self, array: np.ndarray) -> None:
-        self.moved = Moved(array)
+    def __init__(self, array: np.ndarray | Undecoded) -> None:
+        self.base, self.symmetry = array, IDENTITY
         self.table_steps: list[tuple[Any, dict[str, Any]]] = []
 
-    def settled(self) -> Moved:
-        """The moves, after any tables have been carried out."""
-        return Moved(self.array()) if self.table_steps else self.moved
+    def shape(self) -> tuple[int, ...]:
+        """The shape after the moves."""
+        shape = self.base.shape
+        return (shape[1], shape[0], *shape[2:]) if self.symmetry.transpose else shape
+
+    def moved(self) -> Moved:
+        """The moves; tables stay."""
+        return Moved(self.base, self.symmetry)
+
+    def turn(self, symmetry: Symmetry) -> None:
+        """Turn it, after any tables have been carried out."""
+        if self.table_steps:
+            self.array()
+        if self.symmetry is not IDENTITY:
+            symmetry = self.symmetry.then(symmetry)
+        self.symmetry = IDENTITY if symmetry == IDENTITY else symmetry
+
+    def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> None:
+        """Cut it to a window of the turned array, ends exclusive, after any tables have been carried out."""
+        if self.table_steps:
+            self.array()
+        self.base = self.moved().cut(x_min, y_min, x_max, y_max).base
+
+    def put(self, array: np.ndarray) -> None:
+        """Another array instead."""
+        self.base, self.symmetry = array, IDENTITY
 
     def array(self) -> np.ndarray:
         """Everything carried out."""
-        out = self.moved.array()
+        out = self.moved().array()
         if self.table_steps:
             out = _through_tables(out, self.table_steps)
             self.table_steps = []
-        self.moved = Moved(out)
+        self.put(out)
         return out
 
 

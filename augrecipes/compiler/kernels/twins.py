@@ -18,7 +18,7 @@ import numpy as np
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import with_functions
 from augrecipes.compat.samplers import with_same_matrix
-from augrecipes.compiler.kernels import noise_native, painted, resize_native, warp_native
+from augrecipes.compiler.kernels import noise_native, padded, painted, resize_native, warp_native
 from augrecipes.compiler.kernels.maps import with_quick_maps
 from augrecipes.compiler.kernels.places import with_quick_places
 from augrecipes.compiler.kernels.streaks import with_quick_streak
@@ -52,7 +52,7 @@ def attach(steps: Iterable[Any]) -> None:
 
     What albumentations' transforms share, the functions that they call for geometry and pixels, has twins of its own.
     """
-    shapes = {**warp_native.functions(), **resize_native.functions()}
+    shapes = {**warp_native.functions(), **resize_native.functions(), **padded.functions()}
     pixels = {**noise_native.functions(), **painted.functions()}
     for step in steps:
         for drawn_by in (with_quick_places, with_quick_streak, with_quick_maps, with_same_matrix):

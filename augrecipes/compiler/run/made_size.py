@@ -13,6 +13,7 @@ from augrecipes.ops.capabilities import claims
 from augrecipes.ops.made import Made
 
 _MOST = 8  # bytes of a value
+_CHANNELS = 4  # most pictures have no more
 
 
 def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
@@ -32,11 +33,16 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
 
 def _guarded(step: Any, site: str, size_of: Made, max_bytes: int, cell: int) -> Callable[..., Any]:
     dependent = step.get_params_dependent_on_data
+    few = max_bytes // (_CHANNELS * _MOST * cell * cell)  # pixels that are never too many
 
     def checked(params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = dependent(params=params, data=data)
         shape = params["shape"]
-        height, width = (cell * side for side in size_of(step, {**params, **found}, *shape[:2]))
+        params.update(found)  # as the caller does with what it gets
+        height, width = size_of(step, params, shape[0], shape[1])
+        if height * width <= few and prod(shape[2:]) <= _CHANNELS:
+            return found
+        height, width = cell * height, cell * width
         if height * width * prod(shape[2:]) * _MOST > max_bytes and height * width * _value(shape, data) > max_bytes:
             raise DataError(
                 f"would make a picture of {height:,.0f} × {width:,.0f} out of one of {cell * shape[0]:,} × "

@@ -70,6 +70,8 @@ def _act(step: Any, *, gated: bool = False, forced: bool = False) -> Act:
         gated: its gate has been opened by its first draw, which is still to be taken.
         forced: it acts whatever its probability says, because OneOf has chosen it.
     """
+    if type(step) is Joined:
+        return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
             return _transform(step, takes=gated)
