@@ -7,11 +7,14 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
 
 from augrecipes.compat.albumentations import pixel
-from augrecipes.compiler.kernels import painted
+from augrecipes.compiler.kernels import discs, painted
+from augrecipes.native.kernels import using
 from augrecipes.recipe.parse import parse_text
 
 SHAPES = st.tuples(st.integers(1, 70), st.integers(1, 70), st.sampled_from([1, 3, 3, 4]))
@@ -34,16 +37,53 @@ def check(name: str, shape: tuple[int, ...], seed: int, *, floats: bool = False)
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_what_is_painted_is_what_albumentations_paints(name: str) -> None:
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "python")
+def test_what_is_painted_is_what_albumentations_paints(name: str, kernels: Any) -> None:
     @given(shape=SHAPES, seed=st.integers(0, 10**6), floats=st.sampled_from([False, False, False, True]))
     def law(shape: tuple[int, ...], seed: int, floats: bool) -> None:
         check(name, shape, seed, floats=floats)
 
-    law()
-    assert name in painted.functions()
+    with using(kernels):
+        law()
+        assert name in painted.functions()
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+def test_the_law_sees_a_spoilt_kernel(kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoilt: Any = Spoilt(kernels, 0, spoil_last)
+    monkeypatch.setattr(discs, "library", lambda: kernels)
+    monkeypatch.setattr(discs, "_kernel", lambda _: spoilt.kernel("discs", "plllplppippp"))
+    with pytest.raises(AssertionError):
+        for seed in range(5):
+            check("add_fog", (50, 60, 3), seed)
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_no_disc_is_painted_beside_the_picture(kernels: Any, at_end: bool) -> None:
+    kernel = discs._kernel(kernels)
+    spans, starts = (guarded(array, at_end) for array in discs._spans(0, 9))
+    places = np.array([[x, y, (x + y) % 10] for x in range(-12, 30, 2) for y in range(-12, 25, 3)], np.int32)
+    table = guarded(np.minimum(np.arange(256) + 9, 255).astype(np.uint8), at_end)
+    for shape in ((1, 1, 1), (1, 17, 3), (13, 19, 3), (13, 1, 2), (0, 4, 3)):
+        image = guarded(np.zeros(shape, np.uint8), at_end)
+        room = (
+            guarded(np.zeros(1 << 16, np.uint8), at_end),
+            guarded(np.ones(shape[0] * (shape[1] + 1), np.int32), at_end),
+        )
+        held = guarded(places, at_end)
+        given_arrays = held.ctypes.data, len(places), spans.ctypes.data, starts.ctypes.data, 0
+        memory = table.ctypes.data, *(array.ctypes.data for array in room)
+        assert kernel(image.ctypes.data, *shape, *given_arrays, *memory) == 0
+        over = sum((cv2.circle(np.zeros(shape[:2], np.uint8), (int(x), int(y)), int(r), 1, -1).astype(int)
+                    for x, y, r in places if shape[0]), np.zeros(shape[:2], int))  # fmt: skip
+        np.testing.assert_array_equal(image, np.broadcast_to(np.minimum(9 * over, 255)[..., None], shape))
+    falling = np.zeros(256, np.uint8)
+    assert kernel(None, 0, 0, 3, None, 0, None, None, 0, falling.ctypes.data, room[0].ctypes.data, None) < 0
 
 
 def test_the_law_sees_a_disc_that_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(painted, "paint", lambda *_: False)
     circle = cv2.circle
     monkeypatch.setattr(painted.cv2, "circle", lambda img, at, radius, *how: circle(img, at, radius - 1, *how))
     with pytest.raises(AssertionError):

@@ -13,10 +13,13 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import pixel
+from augrecipes.compiler.kernels.discs import paint
+from augrecipes.native.kernels import library
 
 _LEVELS = np.arange(256, dtype=np.uint8)
 _LIGHT = (255, 255, 255)
 _CHANNELS = 4
+_RADII = "get_fog_particle_radiuses"
 
 
 def add_fog(
@@ -33,7 +36,8 @@ def add_fog(
         return made
     height, width = img.shape[:2]
     out = img.copy()
-    for (x, y), radius in zip(fog_particle_positions, fog_particle_radiuses, strict=False):
+    painted = paint(out, alpha, fog_particle_positions, fog_particle_radiuses)
+    for (x, y), radius in () if painted else zip(fog_particle_positions, fog_particle_radiuses, strict=False):
         # Beyond the disc a level is blended with itself, which changes nothing.
         left, top = max(x - radius, 0), max(y - radius, 0)
         part = out[top : min(y + radius + 1, height), left : min(x + radius + 1, width)]
@@ -43,6 +47,14 @@ def add_fog(
     size = max(3, min(height, width) // 30)
     size += size % 2 == 0
     return cv2.GaussianBlur(out, (size, size), 0).reshape(img.shape)
+
+
+def get_fog_particle_radiuses(
+    img_shape: tuple[int, int], num_particles: int, fog_intensity: float, random_generator: np.random.Generator
+) -> list[int]:
+    """The radius of each particle, all drawn at once: the same numbers of the same stream."""
+    most = max(2, int(min(img_shape[:2]) * 0.1 * fog_intensity))
+    return list(random_generator.integers(max(1, most // 2), most, num_particles))
 
 
 def add_shadow(img: np.ndarray, vertices_list: Sequence[np.ndarray], intensities: np.ndarray) -> np.ndarray:
@@ -68,12 +80,16 @@ def add_shadow(img: np.ndarray, vertices_list: Sequence[np.ndarray], intensities
 
 def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions, with the OpenCV that is installed."""
-    return {name: made for name, (made, arguments) in _PROBED.items() if _agrees(name, made, arguments)}
+    found = {name: made for name, (made, arguments) in _PROBED.items() if _agrees(name, made, arguments, library())}
+    return found | ({_RADII: get_fog_particle_radiuses} if _draws_alike() else {})
 
 
 @cache
-def _agrees(name: str, made: Callable[..., Any], arguments: Callable[[Any, int, int], tuple[Any, ...]]) -> bool:
+def _agrees(
+    name: str, made: Callable[..., Any], arguments: Callable[[Any, int, int], tuple[Any, ...]], kernels: Any
+) -> bool:
     """Whether a function gives the bits of albumentations' own, probed with pictures of noise."""
+    del kernels  # those that `library` gives
     for seed, shape in enumerate([(61, 67, 3), (90, 50, 1), (33, 147, 3), (40, 41, 4)] * 2):
         rng = np.random.default_rng(seed)
         image = rng.integers(0, 256, shape, np.uint8)
@@ -83,6 +99,24 @@ def _agrees(name: str, made: Callable[..., Any], arguments: Callable[[Any, int, 
         except Exception:  # another release of albumentations, say
             return False
         if not np.array_equal(made(image, *given), expected):
+            return False
+    return True
+
+
+@cache
+def _draws_alike() -> bool:
+    """Whether radii that are drawn at once are those that are drawn one by one, and leave the generator alike."""
+    for count, shape, intensity in (
+        (0, (50, 60), 0.5),
+        (7, (300, 200), 0.9),
+        (40, (20, 900), 0.1),
+        (31, (999, 999), 1),
+    ):
+        ours, theirs = np.random.default_rng(count), np.random.default_rng(count)
+        given = shape, count, intensity
+        if get_fog_particle_radiuses(*given, ours) != getattr(pixel, _RADII)(*given, theirs):
+            return False
+        if ours.random() != theirs.random():
             return False
     return True
 

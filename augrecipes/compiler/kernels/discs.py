@@ -1,0 +1,66 @@
+"""Discs of light blended into a picture one after another: in one native pass, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.native.kernels import library
+
+_LEVELS = np.arange(256, dtype=np.uint8)
+_FAR = 1 << 15
+_LARGEST = 512  # radius of a disc
+_COLOURS = 3  # of which light has 255
+
+
+def paint(out: np.ndarray, alpha: float, positions: Sequence[tuple[int, int]], radii: Sequence[int]) -> bool:
+    """Blend discs into a picture; False where that is not done, and the picture is as it was.
+
+    Args:
+        out: H×W×C uint8, contiguous.
+        alpha: how much of the light comes through, 0..1.
+        positions: x and y of each disc.
+        radii: of each.
+    """
+    kernel = _kernel(library())
+    count = min(len(positions), len(radii))
+    if kernel is None or not count or out.shape[2] > _COLOURS:
+        return False
+    places = np.empty((count, 3), np.int64)
+    places[:, :2], places[:, 2] = positions[:count], radii[:count]
+    least, most = int(places[:, 2].min()), int(places[:, 2].max())
+    if np.abs(places).max() >= _FAR or least < 0 or most > _LARGEST:
+        return False
+    spans, starts = _spans(least, most)
+    table = cv2.addWeighted(np.full_like(_LEVELS, 255), alpha, _LEVELS, 1 - alpha, 0).reshape(-1)
+    held = places.astype(np.int32)
+    turns, ends = np.empty(1 << 16, np.uint8), np.empty(out.shape[0] * (out.shape[1] + 1), np.int32)
+    arrays = held.ctypes.data, count, spans.ctypes.data, starts.ctypes.data, least
+    memory = table.ctypes.data, turns.ctypes.data, ends.ctypes.data
+    return bool(kernel(out.ctypes.data, *out.shape, *arrays, *memory) == 0)
+
+
+@cache
+def _kernel(kernels: Any) -> Any:
+    return None if kernels is None else kernels.kernel("discs", "plllplppippp")
+
+
+@cache
+def _spans(least: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the rows of discs begin and stop, from their middles; and where those of each radius stand."""
+    each = [_span(radius) for radius in range(least, most + 1)]
+    starts = np.cumsum([0, *(span.size for span in each)]).astype(np.int32)
+    return np.concatenate(each).astype(np.int32), starts
+
+
+@cache
+def _span(radius: int) -> np.ndarray:
+    """2·radius + 1 pairs, as OpenCV draws them."""
+    side = 2 * radius + 1
+    drawn = cv2.circle(np.zeros((side, side), np.uint8), (radius, radius), radius, (1,), -1)
+    first = drawn.argmax(axis=1)
+    return np.stack([first, first + drawn.sum(axis=1, dtype=np.int64)], axis=1) - radius
