@@ -215,7 +215,7 @@ def explain(
     steps = steps_of(recipe, mode)
     check(recipe)
     planned = plan(recipe, steps, chosen, arrival)
-    rules = {rule.name: rule for rule in rules_for(recipe.kind, chosen)}
+    rules = {rule.name: rule for rule in rules_for(recipe, chosen)}
     fired = tuple(
         FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
         for f in planned.fired

@@ -175,6 +175,9 @@ def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
         yield "about: other words"
     if a.optimize != b.optimize:
         yield f"optimize: {a.optimize} → {b.optimize}: the same recipe and the same draws, planned differently"
+    if a.without_rules != b.without_rules:
+        rules = (", ".join(one.without_rules) or "none" for one in (a, b))
+        yield f"without_rules: {' → '.join(rules)}: the same recipe and the same draws, planned differently"
     if a.max_bytes != b.max_bytes:
         yield f"max_bytes: {a.max_bytes} → {b.max_bytes}: the same samples, where they are made"
     if same and a.digest != b.digest:

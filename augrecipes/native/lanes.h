@@ -106,6 +106,20 @@ static inline Ints truncated(Floats a) { return __builtin_convertvector(a, Ints)
 
 static inline Floats floats(Ints a) { return __builtin_convertvector(a, Floats); }
 
+/* In how many lanes a comparison holds. */
+static inline int32_t how_many(Ints a) {
+#if defined(__AVX512F__)
+    return __builtin_popcount(_mm512_test_epi32_mask((__m512i)a, (__m512i)a));
+#elif defined(__AVX2__)
+    return __builtin_popcount((unsigned)_mm256_movemask_ps((__m256)a));
+#else
+    int32_t found = 0;
+    for (int i = 0; i < LANES; i++)
+        found -= a[i];
+    return found;
+#endif
+}
+
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {
 #if defined(__AVX512F__)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from augrecipes.flow import Dtype
 from augrecipes.ops.colour_ops import Operations
 from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
@@ -99,6 +100,9 @@ class Capability:
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
         twin: what does the work of its `apply` quicker, with the same bits: module and name in compiler/kernels.
+        own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.
+        own_noise_when: from the arguments (defaults merged) and the picture's dtype, None where that is not known, to
+            whether it can.
     """
 
     name: str
@@ -142,6 +146,8 @@ class Capability:
     wide: tuple[str, ...] = ()
     instead: str = ""
     twin: str = ""
+    own_noise: str = ""
+    own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
 
     @property
     def moves(self) -> bool:
@@ -203,6 +209,14 @@ class Capability:
         (1.0, None)
         """
         return self.gain(arguments) if callable(self.gain) else self.gain
+
+    def own_noise_for(self, arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
+        """Whether a step with `arguments` (defaults merged) may take noise of our own, for pictures of this dtype.
+
+        >>> Capability("GaussNoise", own_noise="own_noise:added").own_noise_for({}, "uint8")
+        True
+        """
+        return bool(self.own_noise) and (self.own_noise_when is None or self.own_noise_when(arguments, dtype))
 
     def grids_for(self, arguments: Mapping[str, Any]) -> Grids:
         """`grids`, or `never` where `arguments` (defaults merged) do not allow it.

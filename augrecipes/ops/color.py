@@ -55,6 +55,8 @@ CAPABILITIES = (
         when=lambda a: not a.get("elementwise", False),
         grids_when=lambda a: not a.get("elementwise", False),
         gain=amplify.multiplied("multiplier"),
+        own_noise="own_noise:multiplied",
+        own_noise_when=lambda a, _: bool(a.get("elementwise", False)),
     ),
     _colour("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0, gain=1.0),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
+from augrecipes.flow import Dtype
 from augrecipes.ops.amplify import lit, sampled, sampled_twice
 from augrecipes.ops.capability import NOTHING, Capability
 
@@ -11,6 +14,13 @@ _RGB = (3,)
 _texture = partial(Capability, draws_from=NOTHING)
 _noise = partial(_texture, effect="noise")
 _noise_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
+
+
+def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
+    """Whether photons can be counted by tables: of levels."""
+    del arguments
+    return dtype == "uint8"
+
 
 CAPABILITIES = (
     # Blur and sharpening.
@@ -27,11 +37,18 @@ CAPABILITIES = (
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.
-    _noise("AdditiveNoise", grids="same", grids_when=lambda a: a.get("spatial_mode") == "constant", gain=1.0),
-    _noise("GaussNoise", gain=1.0),
-    _noise_by_pixels("ISONoise", channels=_RGB),
+    _noise(
+        "AdditiveNoise",
+        grids="same",
+        grids_when=lambda a: a.get("spatial_mode") == "constant",
+        gain=1.0,
+        own_noise="own_noise:added",
+        own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
+    ),
+    _noise("GaussNoise", gain=1.0, own_noise="own_noise:added"),
+    _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", own_noise_when=_of_levels),
     _noise("SaltAndPepper", gain=1.0),
-    _noise_by_pixels("ShotNoise"),
+    _noise_by_pixels("ShotNoise", own_noise="photons:shot", own_noise_when=_of_levels),
     _texture("ImageCompression", grids="alike", effect="compression", twin="jpeg_native:TWIN"),
     _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True, effect="compression"),
     _texture("Superpixels"),

@@ -56,6 +56,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         about=_value(context, top, "about", ""),
         kind=context.kind,
         optimize=_value(context, top, "optimize", "exact"),
+        without_rules=tuple(_value(context, top, "without_rules", ())),
         inputs=inputs.build_inputs(context, top.entries.get("inputs")),
         steps=steps or (),
         eval=evaluation,

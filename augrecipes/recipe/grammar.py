@@ -15,7 +15,7 @@ from typing import get_args
 
 from augrecipes.ops import groups
 from augrecipes.ops.catalog import Schema
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Kind, Optimize, Output, Presence, Recipe
+from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Kind, Optimize, Output, Presence, Recipe, RuleName
 
 WORD = "derived"  # of `eval:`
 
@@ -127,6 +127,10 @@ TOP = _mapping(
     about=_described(_TEXT, "One sentence for people."),
     kind={"enum": list(get_args(Kind))},
     optimize={"enum": list(get_args(Optimize))},
+    without_rules=_described(
+        _list({"enum": list(get_args(RuleName))}),
+        "Rules that the optimiser does without; `explain` names those that fire.",
+    ),
     inputs=_described(INPUTS, "What arrives, checked before the first sample."),
     steps=_described(_STEPS, "Training steps."),
     eval=_described(

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from augrecipes.device.stage import DeviceStage
 
 Optimize = Literal["none", "exact", "fast"]
+# Names of the optimiser's rules, each of which a recipe may do without.
+RuleName = Literal[
+    "crop_first", "defer_flips", "drop_noops", "fold_sink", "join_colours", "join_crops", "join_flips", "join_tables",
+    "join_warps", "own_noise", "read_scaled", "read_window", "read_windows", "reduce_first", "shrink_first",
+]  # fmt: skip
 Mode = Literal["train", "eval"]
 Presence = Literal["absent", "optional", "required"]
 
@@ -139,6 +144,7 @@ class Recipe:
         about: one sentence for people.
         kind: `image`, `pair` or `bag`.
         optimize: the recipe's own choice, `exact` unless it says otherwise.
+        without_rules: names of rules that the optimiser leaves out.
         inputs: what arrives.
         steps: training steps.
         eval: validation steps, or None where the recipe has none.
@@ -157,6 +163,7 @@ class Recipe:
     about: str = ""
     kind: Kind = "image"
     optimize: Optimize = "exact"
+    without_rules: tuple[RuleName, ...] = ()
     inputs: Inputs = field(default_factory=Inputs)
     steps: tuple[Step, ...] = ()
     eval: tuple[Step, ...] | None = None
@@ -178,9 +185,9 @@ class Recipe:
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
-        The name, `about`, `optimize` and `max_bytes` do not count: they change no sample.
+        The name, `about`, `optimize`, `without_rules` and `max_bytes` do not count: they say how, not what.
         """
-        meaning = {k: v for k, v in _plain(self).items() if k not in {"name", "about", "optimize", "max_bytes"}}
+        meaning = {k: v for k, v in _plain(self).items() if k not in _HOW}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
@@ -244,6 +251,9 @@ class Recipe:
         from augrecipes.device.stage import DeviceStage
 
         return DeviceStage(self)
+
+
+_HOW = frozenset({"name", "about", "optimize", "without_rules", "max_bytes"})
 
 
 def _plain(value: Any) -> Any:

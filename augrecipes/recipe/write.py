@@ -35,6 +35,8 @@ def to_yaml(recipe: Recipe) -> str:
         top.append(("kind", recipe.kind))
     if recipe.optimize != default.optimize:
         top.append(("optimize", recipe.optimize))
+    if recipe.without_rules:
+        top.append(("without_rules", flow(list(recipe.without_rules))))
     if recipe.max_bytes != default.max_bytes:
         top.append(("max_bytes", flow(recipe.max_bytes)))
     lines = [f"{key}: {value}" for key, value in top]

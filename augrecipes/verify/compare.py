@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,17 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
+from augrecipes.ops.capabilities import claims
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.verify import variants
 from augrecipes.verify.apart import compare
 from augrecipes.verify.contract import Promise, promise_of, rounding
 from augrecipes.verify.geometry import Geometry
 from augrecipes.verify.labels import fills, invented
-from augrecipes.verify.levels import difference
+from augrecipes.verify.levels import difference, levels_of
 from augrecipes.verify.maps import legs_of
 from augrecipes.verify.metrics import Metrics, SampleRef
+from augrecipes.verify.noise import MOST_ERRORS, NoiseComparison
 from augrecipes.verify.planned import PlanDiffersError, Planned, Two
 from augrecipes.verify.points import MOST_ASTRAY_PX, PointGrid, largest_difference
 from augrecipes.verify.probe import Probe
@@ -58,12 +60,22 @@ class Comparison:
     _built: dict[str, Two] = field(default_factory=dict)
     _geometry: Geometry | None = None
     _probes: tuple[Probe, Probe] | None = None
+    _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
+    _noise: dict[str, NoiseComparison] = field(default_factory=dict)
 
-    def two(self, name: str, make: Callable[[], Recipe]) -> Two:
-        """Both pipelines of a variant, built when they are first asked for."""
+    @property
+    def steady(self) -> Recipe:
+        """The recipe whose pictures can be compared by value: both draw the same noise."""
+        return self.promise.compared(self.recipe)
+
+    def two(self, name: str, make: Callable[[], Recipe], *, draws: bool = False) -> Two:
+        """Both pipelines of a variant, built when they are first asked for; `draws`: they tell what they drew."""
         if name not in self._built:
             recipe = make()
-            self._built[name] = Two(self.build(recipe, "none"), Planned(self.build(recipe, self.optimize)))
+            both = [self.build(recipe, optimize) for optimize in ("none", self.optimize)]
+            if draws:
+                both = [one.again(replace(one.compiled, save_applied_params=True)) for one in both]
+            self._built[name] = Two(both[0], Planned(both[1]))
         return self._built[name]
 
     def sample(self, given: Sample, place: SampleRef) -> DataError | None:
@@ -79,7 +91,7 @@ class Comparison:
         return None
 
     def _sample(self, given: Sample, place: SampleRef) -> None:
-        two = self.two("itself", lambda: self.recipe)
+        two = self.two("itself", lambda: self.steady)
         try:
             plain = given.run(two.plain, place.epoch)
         except DataError:
@@ -99,6 +111,8 @@ class Comparison:
         for name in ("boxes", "keypoints"):
             if name in plain:
                 self.metrics.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
+        if self.promise.random:
+            self._random(given, place)
         if not self.promise.geometry:
             return
         if self._geometry is None:
@@ -143,7 +157,7 @@ class Comparison:
 
     def _colours(self, given: Sample, place: SampleRef, picture: NDArray[Any]) -> None:
         """The colour steps alone, on the picture as the geometry leaves it."""
-        two = self.two("colours", lambda: variants.only_colours(self.recipe, self.mode))
+        two = self.two("colours", lambda: variants.only_colours(self.steady, self.mode))
         planned = two.fast.pipeline
         promise = promise_of(planned, self.dtype) if isinstance(planned, Pipeline) else self.promise
         if picture.dtype != np.uint8:
@@ -152,6 +166,27 @@ class Comparison:
         plain, fast = (alone.run(pipeline, place.epoch) for pipeline in two)
         limit = self._most(self.recipe.output, promise)
         self._levels("image", "colours", plain["image"], fast["image"], self.recipe.output, place, limit)
+
+    def _random(self, given: Sample, place: SampleRef) -> None:
+        """The steps that make noise alone: the same draws, and noise of the same distribution."""
+        two = self.two("noise", lambda: variants.only_noise(self.recipe, self.mode), draws=True)
+        bare = self.two("bare", lambda: variants.without_noise(variants.only_noise(self.recipe, self.mode), self.mode))
+        alone = Sample(given.index, given.tile, given.path, given.images)
+        without, plain, fast = (alone.run(one, place.epoch) for one in (bare.plain, *two))
+        differ = float(differing(plain.pop("applied", []), fast.pop("applied", [])))
+        self.metrics.add("sample", "draws", differ, place, limit=0.0)
+        if not _alike(plain, fast):
+            raise PlanDiffersError
+        for name in self.origins:
+            pictures = (levels_of(done[name], self.output_of(name)) for done in (without, plain, fast))
+            self._noise.setdefault(name, NoiseComparison()).add(*pictures)
+            self._last = place
+
+    def close(self) -> None:
+        """Judge what can be judged over all samples alone."""
+        for name, found in self._noise.items():
+            for law, errors in found.errors().items():
+                self.metrics.add(name, law, errors, self._last, limit=MOST_ERRORS)
 
     def _masks(self, plain: NDArray[Any], fast: NDArray[Any], source: NDArray[Any], place: SampleRef) -> None:
         """No label that was not there; in a plan that merges no resampling, the same labels everywhere."""
@@ -162,7 +197,7 @@ class Comparison:
     def _points(self, given: Sample, place: SampleRef) -> None:
         """Boxes and keypoints of our own, on ramps: do they lie where the picture shows them?"""
         inputs = self.recipe.inputs
-        two = self.two("points", lambda: variants.with_free_points(self.recipe))
+        two = self.two("points", lambda: variants.with_free_points(self.steady))
         if self._probes is None:
             self._probes = Probe(two.plain, self.dtype), Probe(two.fast, self.dtype)
         image = given.images["image"]
@@ -189,3 +224,20 @@ def _alike(plain: dict[str, Any], fast: dict[str, Any]) -> bool:
         for name, value in plain.items()
         if isinstance(value, np.ndarray) and name not in ("boxes", "keypoints") and value.ndim >= 2
     )
+
+
+def differing(plain: list[Any], fast: list[Any]) -> int:
+    """How many steps with noise acted in one of two plans alone, or drew other numbers (arrays are the noise itself).
+
+    >>> differing([("a", "GaussNoise", {"seed": 3})], [("a", "GaussNoise", {"seed": 5})])
+    1
+    """
+    drawn = [
+        {
+            site: {key: value for key, value in params.items() if isinstance(value, int | float | np.number)}
+            for site, name, params in part
+            if claims(name).own_noise
+        }
+        for part in (plain, fast)
+    ]
+    return sum(drawn[0].get(site) != drawn[1].get(site) for site in drawn[0].keys() | drawn[1].keys())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.flow import Dtype
-from augrecipes.recipe.model import Optimize
+from augrecipes.recipe.model import Optimize, Recipe, RuleName
 
 # What float32 and float16 outputs round off, in levels of 0..255: the sinks of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "float32": 1e-3, "float16": 0.15}
@@ -20,25 +21,31 @@ class Promise:
         geometry: merged resamplings took part: pictures are compared by where their pixels come from.
         levels: by how many levels of 0..255 colours may differ, the rules' levels added up; 0: not at all.
         rules: names of the rules that fired, in order.
+        random: of those, the ones whose contract is the distribution of random numbers.
 
     >>> str(Promise()), str(Promise(geometry=True)), str(Promise(levels=2)), str(Promise(True, 2))
     ('EXACT', 'GEOMETRY', 'LEVELS(2)', 'GEOMETRY + LEVELS(2)')
-    >>> str(Promise(levels=0.02))
-    'LEVELS(0.02)'
+    >>> str(Promise(levels=0.02)), str(Promise(random=("own_noise",)))
+    ('LEVELS(0.02)', 'DISTRIBUTION')
     """
 
     geometry: bool = False
     levels: float = 0
     rules: tuple[str, ...] = ()
+    random: tuple[RuleName, ...] = ()
 
     def __str__(self) -> str:
-        parts = [self.geometry and "GEOMETRY", self.levels and self.colours]
+        parts = [self.geometry and "GEOMETRY", self.levels and self.colours, self.random and "DISTRIBUTION"]
         return " + ".join(part for part in parts if part) or "EXACT"
 
     @property
     def colours(self) -> str:
         """The contract of the colours alone."""
         return f"LEVELS({self.levels:g})" if self.levels else "EXACT"
+
+    def compared(self, recipe: Recipe) -> Recipe:
+        """The recipe with the random numbers of `none`: what its pictures can be compared by, value by value."""
+        return replace(recipe, without_rules=(*recipe.without_rules, *self.random)) if self.random else recipe
 
 
 def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
@@ -48,6 +55,7 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
         geometry=any(firing.contract == "GEOMETRY" for firing in fired),
         levels=sum(firing.levels for firing in fired),
         rules=tuple(firing.rule for firing in fired),
+        random=tuple(dict.fromkeys(cast(RuleName, f.rule) for f in fired if f.contract == "DISTRIBUTION")),
     )
 
 

@@ -80,6 +80,12 @@ LAWS: dict[str, tuple[str, str]] = {
     "loss": ("×", "distance to the real picture integrated over each pixel's area: optimised over unoptimised"),
     "labels": ("labels", "labels that neither the mask nor a fill has"),
     "nearest": ("px", "from the pixel that a label is taken from to where the picture comes from, in px of the source"),
+    "draws": ("steps", "that acted in one only, or drew other numbers, beside the noise itself"),
+    "noise": ("errors", "how far the noise's moments and histogram are from the recipe's, in standard errors"),
+    "independence": (
+        "errors",
+        "the same for products of neighbours: pixels, channels, samples",
+    ),
     "equal": ("px", "largest difference of coordinates"),
     "follows": ("px", "distance from where the picture shows the point, in px of the output"),
 }

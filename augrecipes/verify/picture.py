@@ -55,7 +55,8 @@ def render_worst(
     """
     recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
     reader = open_data(recipe, make(recipe, "none").targets, data, masks)
-    two = Two(make(recipe, "none"), make(recipe, verification.optimize))
+    steady = verification.promise.compared(recipe)
+    two = Two(make(steady, "none"), make(steady, verification.optimize))
     shown = [one for worst in verification.worst if (one := _shown(verification, worst, reader, two)) is not None]
     if not shown:
         raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")

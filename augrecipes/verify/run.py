@@ -56,8 +56,11 @@ class Verification:
     def promise(self) -> Promise:
         """The contract of the plan, whatever the dtype."""
         every = self.promises.values()
-        rules = tuple(dict.fromkeys(rule for promise in every for rule in promise.rules))
-        return Promise(any(promise.geometry for promise in every), max(promise.levels for promise in every), rules)
+        rules, random = (
+            tuple(dict.fromkeys(name for promise in every for name in getattr(promise, names)))
+            for names in ("rules", "random")
+        )
+        return Promise(any(p.geometry for p in every), max(p.levels for p in every), rules, random)
 
     @property
     def broken(self) -> tuple[Figure, ...]:
@@ -149,6 +152,7 @@ def verify(
         )
         advance = progress and partial(_advance, progress, turn * len(keys), len(keys) * len(dtypes))
         compared, errors = _compare(comparison, reader, keys, advance)
+        comparison.close()
         done = max(done, compared)
         left_out |= {str(error): error for error in errors}  # a file that cannot be read is none for either
     if not done:

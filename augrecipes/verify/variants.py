@@ -6,9 +6,10 @@ other step draws as before. Rules see NoOps, not the steps they stand for: they 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.groups import NO_OP
 from augrecipes.ops.registry import chance, get_class
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Mode, Recipe, Step
@@ -30,10 +31,26 @@ def moves_pixels(step: Step) -> bool:
 
 def only_colours(recipe: Recipe, mode: Mode) -> Recipe:
     """The recipe without the steps that move pixels; its output stays as it is."""
-    steps = tuple(_without_moves(step) for step in recipe.section(mode) or ())
+    return _with(recipe, mode, lambda step: not moves_pixels(step))
+
+
+def _with(recipe: Recipe, mode: Mode, keeps: Callable[[Step], bool]) -> Recipe:
+    """The recipe with those single steps that are kept, for pictures alone."""
+    steps = tuple(_kept(step, keeps) for step in recipe.section(mode) or ())
     inputs = replace(recipe.inputs, min_size=None, mask="optional", boxes=None, keypoints=None)
     changed = replace(recipe, inputs=inputs)
     return replace(changed, steps=steps) if mode == "train" else replace(changed, eval=steps)
+
+
+def only_noise(recipe: Recipe, mode: Mode) -> Recipe:
+    """The recipe with the steps alone whose noise the optimiser may make itself; of a pair all steps, since no rule of
+    pairs changes a bit otherwise."""
+    return recipe if recipe.facts.scales else _with(recipe, mode, lambda step: bool(claims(step.name).own_noise))
+
+
+def without_noise(recipe: Recipe, mode: Mode) -> Recipe:
+    """The recipe without them."""
+    return _with(recipe, mode, lambda step: not claims(step.name).own_noise)
 
 
 def has_colours(recipe: Recipe, mode: Mode) -> bool:
@@ -50,9 +67,7 @@ def with_free_points(recipe: Recipe) -> Recipe:
     return replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=keypoints))
 
 
-def _without_moves(step: Step) -> Step:
+def _kept(step: Step, keeps: Callable[[Step], bool]) -> Step:
     if step.steps:
-        return replace(step, steps=tuple(_without_moves(child) for child in step.steps))
-    if not moves_pixels(step):
-        return step
-    return replace(step, name=NO_OP, args=Arguments(), places=Arguments(), p=chance(step))
+        return replace(step, steps=tuple(_kept(child, keeps) for child in step.steps))
+    return step if keeps(step) else replace(step, name=NO_OP, args=Arguments(), places=Arguments(), p=chance(step))

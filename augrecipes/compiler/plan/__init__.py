@@ -73,7 +73,7 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
     """The rewritten steps for samples that come as `arrival` says; together with other targets, as they are written."""
     if arrival == "together":
         return Plan(steps)
-    return Plan(*apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe.kind, optimize)))
+    return Plan(*apply_rules(steps, flow_of(recipe, arrival), rules_for(recipe, optimize)))
 
 
 def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:

@@ -13,8 +13,8 @@ from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
-Contract = Literal["EXACT", "LEVELS", "GEOMETRY"]
-INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY")
+Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
+INEXACT: tuple[Contract, ...] = ("LEVELS", "GEOMETRY", "DISTRIBUTION")
 
 ALL = 255  # levels: no two pictures are further apart
 FLOAT_LEVELS = 0.02  # of 255: what arithmetic in float32 rounds differently in one merge
@@ -29,7 +29,8 @@ def held(behind: Iterable[Node], flow: Flow, contract: Contract) -> str | None:
     resampling the mask as well.
 
     A merge that promises levels must come before no step that amplifies without bound, or more than twofold. A merged
-    resampling may: its promise is where pixels come from, it never was by how many levels they differ.
+    resampling may: its promise is where pixels come from, it never was by how many levels they differ. Other noise may
+    come before other noise: what goes by the picture there is no parameter, but noise.
 
     >>> held([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'
@@ -109,9 +110,9 @@ def _why(leaf: Step, flow: Flow, contract: Contract) -> str | None:
     if record is None or record.draws_from is None:
         return "may draw by what is in the image: nothing is known of its class"
     seen = record.draws_from if contract == "GEOMETRY" else record.draws_from & {"image"}
-    if seen:
+    if seen and not (contract == "DISTRIBUTION" and record.effect == "noise"):
         return f"draws by what is in the {' and the '.join(sorted(seen))}"
-    if contract == "GEOMETRY":
+    if contract != "LEVELS":
         return None
     if record.in_levels and flow.dtype != "uint8":
         return "rounds float32 to levels of 255: the last bit would become a level"

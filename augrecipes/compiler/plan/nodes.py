@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal, TypeAlias, TypeGuard
 
 from augrecipes.lint import sizes
@@ -47,6 +47,16 @@ class Fused:
     def site(self) -> str:
         """Its label."""
         return f"{self.kernel}({' + '.join(step.site for step in self.steps)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Renoised(Step):
+    """A step as it was written, whose noise comes from a generator of our own."""
+
+    @classmethod
+    def of(cls, step: Step) -> Renoised:
+        """The same step, with such noise."""
+        return cls(**{field.name: getattr(step, field.name) for field in fields(step)})
 
 
 @dataclass(frozen=True, slots=True)

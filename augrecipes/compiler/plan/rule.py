@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from augrecipes.compiler.plan.contracts import FLOAT_LEVELS, Contract, before, before_each, enlarged
-from augrecipes.compiler.plan.nodes import Fused, Fusion, Node, Nodes, Steps, action_of, is_single, singles, with_inside
+from augrecipes.compiler.plan.nodes import (
+    Fused,
+    Fusion,
+    Node,
+    Nodes,
+    Steps,
+    action_of,
+    is_open,
+    is_single,
+    singles,
+    with_inside,
+)
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
@@ -25,11 +36,14 @@ class Rule:
         contract: `EXACT`: the same bits. `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
             merged resampling: places agree to 0.01 px wherever both are inside the source, and the result is never
             further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
+            `DISTRIBUTION`: other random numbers of the same distribution, under the same parameters.
         fires: YAML steps that it fires on.
         leaves: YAML steps that it must leave alone.
         rewrite: from a straight run of steps to its edits, in order and apart, after which the rule finds no more. It
             looks at each step a fixed number of times. One that changes a bit asks `contracts.held_from` whether what
             comes behind bears it.
+        singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
+            inside Degrade.
         outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
     """
 
@@ -40,6 +54,7 @@ class Rule:
     leaves: str
     rewrite: Callable[[Nodes, Flow], Iterable[Edit]]
     outermost: bool = False
+    singly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +173,18 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
 
 
 def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
-    if isinstance(node, Fused) or not node.is_group:
+    if isinstance(node, Fused) or not is_open(node):
         return node
     flow = replace(flow, encoded=False)  # here a picture is decoded already
-    if node.name == groups.SEQUENTIAL:
+    singly = tuple(rule for rule in rules if rule.singly)
+    if node.name == groups.DEGRADE:
+        inside = _straight(node.steps, flow, singly, fired, outermost=False)
+    elif node.name == groups.SEQUENTIAL:
         inside = _straight(node.steps, flow, rules, fired, outermost=False)
     else:
         if node.name != groups.ONE_OF:
             flow = before(node.steps, flow)  # any of them may come after any other
         inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
+        for rule in singly:
+            inside = tuple(made for child in inside for made in _edited(rule, (child,), flow, fired))
     return node if inside == node.steps else with_inside(node, inside)

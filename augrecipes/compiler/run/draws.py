@@ -163,7 +163,12 @@ class KeyedGenerator(np.random.Generator):
         self._at = sample.hash
         self._weights: tuple[float, ...] = ()
         self._ends: list[float] = []
+        self._base = mix(*key)
         self._sample = sample  # last: without it there is nothing to follow
+
+    def here(self) -> int:
+        """64 bits that are this step's and this sample's alone. Nothing moves."""
+        return finalise(self._base ^ self._sample.hash)
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *more: Any, **named: Any) -> Any:
         """As numpy's. A OneOf asks for one of so many by weights that never change: what numpy adds up is kept."""

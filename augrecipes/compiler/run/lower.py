@@ -7,10 +7,11 @@ from typing import Any
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.samplers import with_quick_matrix
+from augrecipes.compiler.kernels import own_noise
 from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.plan.nodes import Fused, Group, Node, action_of
+from augrecipes.compiler.plan.nodes import Fused, Group, Node, Renoised, action_of
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct
@@ -49,9 +50,17 @@ def lower_step(node: Node, sites: Sites, share: str = "tile", wrap: Wrap | None 
     step = node.written if isinstance(node, Group) else node
     share = step.share or share
     children = [lower_step(child, sites, share, wrap) for child in node.steps]
-    made = group(step, children) if step.is_group else construct(step)
+    made = group(step, children) if step.is_group else transform(step)
     sites.append((made, step.site, share == "bag"))
     return made if wrap is None or step.is_group else wrap(step, made)
+
+
+def transform(step: Step) -> Any:
+    """The transform of a single step, with the noise that the plan wants."""
+    made = construct(step)
+    if isinstance(step, Renoised):
+        own_noise.attach(made)
+    return made
 
 
 def _fused(node: Fused, sites: Sites, share: str) -> Any:

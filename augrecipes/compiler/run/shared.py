@@ -11,6 +11,7 @@ from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compiler.kernels import resize_native, twins
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
+from augrecipes.compiler.run.lower import transform
 from augrecipes.compiler.run.resampled import Resize, resample
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.sharing import How, how_to_share, refusal
@@ -44,7 +45,7 @@ class Shared(A.BaseCompose):  # type: ignore[misc]
         at = step.at or min(targets, key=units.__getitem__)
         # One transform draws, in cells. Those that resample know their size, so each target has one of its own.
         cell = step if self.how == "plain" else _scaled(step, 1, units[at])
-        self.step: Any = construct(cell)
+        self.step: Any = transform(cell)
         self.by_target: dict[str, Any] = {}
         if self.how == "resampled":
             self.by_target = {name: construct(_scaled(step, units[name], units[at])) for name in targets}

@@ -13,14 +13,15 @@ from augrecipes.compiler.plan.rules import (
     join_flips,
     join_tables,
     join_warps,
+    own_noise,
     read_scaled,
     read_window,
     read_windows,
     reduce_first,
     shrink_first,
 )
-from augrecipes.kinds import Kind, facts
-from augrecipes.recipe.model import Optimize
+from augrecipes.kinds import facts
+from augrecipes.recipe.model import Optimize, Recipe
 
 # Rules that change no bit.
 EXACT: tuple[Rule, ...] = (
@@ -47,9 +48,10 @@ FAST: tuple[Rule, ...] = (
     fold_sink.RULE,
     read_scaled.RULE,
     read_window.RULE,
+    own_noise.RULE,  # whatever stands beside it
 )
 
-# Rules of pairs, whose steps act on several targets. They change no bit, and are those of `fast` too.
+# Rules of pairs, whose steps act on several targets. They change no bit; `fast` has its own noise beside them.
 PAIR: tuple[Rule, ...] = (
     drop_noops.RULE,
     crop_first.RULE,
@@ -60,10 +62,13 @@ PAIR: tuple[Rule, ...] = (
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": FAST}
 
 
-def rules_for(kind: Kind, optimize: Optimize) -> tuple[Rule, ...]:
-    """The rules that a recipe of a kind is rewritten by, in order.
+def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
+    """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
 
-    >>> rules_for("pair", "none"), [rule.name for rule in rules_for("pair", "exact")][0]
-    ((), 'drop_noops')
+    >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
+    ['crop_first', 'defer_flips', 'read_windows']
     """
-    return PAIR if facts(kind).scales and optimize != "none" else RULES[optimize]
+    rules = RULES[optimize]
+    if facts(recipe.kind).scales and optimize != "none":
+        rules = (*PAIR, own_noise.RULE) if optimize == "fast" else PAIR
+    return tuple(rule for rule in rules if rule.name not in recipe.without_rules)

@@ -1,0 +1,60 @@
+/* Random words by counting: word i of a key is a hash of both, so that any of them can be made, in any order. */
+
+#ifndef AUGRECIPES_COUNTED_H
+#define AUGRECIPES_COUNTED_H
+
+#include "lanes.h"
+
+/* 64 bits that are a sample's and a step's alone, in two halves. */
+typedef struct {
+    uint32_t one, two;
+} Key;
+
+/* A number is start + slope * size, where size = (word / 2) + 1/2 says how far out it is: from 2^31, in the middle, to
+   nothing. The pieces are 64 to a doubling of size. */
+typedef struct {
+    float start, slope;
+} Piece;
+
+enum { SOME = 512 }; /* numbers that are made at once: a multiple of LANES */
+
+static inline Key key_of(int64_t key) { return (Key){(uint32_t)key, (uint32_t)((uint64_t)key >> 32)}; }
+
+/* The words from number `first` on: three rounds of shift and multiply (Ettinger's triple32), with the key put in at
+   three places. */
+static inline Words words_from(Key key, uint32_t first) {
+    Words at;
+    for (int i = 0; i < LANES; i++)
+        at[i] = (uint32_t)i;
+    at += first + key.one;
+    at ^= key.two >> 16 | key.two << 16;
+    at ^= at >> 17;
+    at *= 0xed5ad4bbu;
+    at ^= at >> 11;
+    at += key.two;
+    at *= 0xac4c1b51u;
+    at ^= at >> 15;
+    at *= 0x31848babu;
+    return at ^ at >> 14;
+}
+
+/* Numbers of the distribution that the pieces tell; the last bit of a word is their sign. */
+static inline Floats numbers_from(Key key, uint32_t first, const Piece *pieces) {
+    Words word = words_from(key, first), start, slope;
+    Floats size = __builtin_convertvector((Ints)(word >> 1), Floats) + 0.5f;
+    Words piece = ((Words)size >> 17) - (0x3f000000u >> 17);
+    start = gather((const uint8_t *)pieces, (Ints)(piece * 8));
+    slope = gather((const uint8_t *)pieces, (Ints)(piece * 8 + 4));
+    Floats number = (Floats)start + (Floats)slope * size;
+    return (Floats)((Words)number ^ word << 31);
+}
+
+/* Makes SOME of them. */
+static inline void some_numbers(Key key, uint32_t first, const Piece *pieces, float *out) {
+    for (int i = 0; i < SOME; i += LANES) {
+        Floats made = numbers_from(key, first + (uint32_t)i, pieces);
+        memcpy(out + i, &made, sizeof made);
+    }
+}
+
+#endif

@@ -1,0 +1,399 @@
+"""Noise of our own: the bits that numpy defines, of the distribution that is asked for, and of nothing but the key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_last
+
+from augrecipes.compat.albumentations import pixel
+from augrecipes.compiler.kernels import own_numbers, photons
+from augrecipes.compiler.kernels.own_noise import Noise
+from augrecipes.compiler.kernels.own_numbers import DISTRIBUTIONS, Distribution, numbers, numbers_by, quantile, words
+from augrecipes.compiler.plan.nodes import Renoised, opened
+from augrecipes.native.kernels import Library, using
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import parse_text
+
+KERNELS = [level for level in KERNEL_SETS if level is not None]
+EVERY = pytest.mark.parametrize("kernels", KERNELS, ids=lambda kernels: kernels.isa)
+KEYS = st.integers(0, 2**64 - 1)
+SHAPES = st.one_of(
+    st.tuples(st.integers(1, 70), st.integers(1, 70), st.integers(1, 6)),
+    st.tuples(st.integers(1, 70), st.integers(1, 70)),
+    st.just((33, 512, 3)),
+)
+
+
+def picture(shape: tuple[int, ...], seed: int, dtype: str = "uint8", view: bool = False) -> np.ndarray:
+    """A picture, read-only; as a view: every second column of a larger one, from the right."""
+    rng = np.random.default_rng(seed)
+    wide = (shape[0], 2 * shape[1], *shape[2:]) if view else shape
+    image = rng.choice(np.array([0, 1, 127, 255], np.uint8), wide) if seed % 3 else rng.integers(0, 256, wide, np.uint8)
+    made = image.astype(np.float32) / np.float32(255) if dtype == "float32" else image
+    made = made[:, ::-2] if view else made
+    made.setflags(write=False)
+    return made
+
+
+def alike(noise: Noise, image: np.ndarray, kernels: Any) -> None:
+    """Holds kernels to numpy: the numbers, and pictures with them."""
+    made = []
+    for level in (kernels, None):
+        with using(level):
+            made.append((np.asarray(noise), noise.added_to(image), noise.times(image)))
+    for ours, numpys in zip(*made, strict=True):
+        assert ours.shape == numpys.shape == image.shape
+        assert ours.dtype == numpys.dtype
+        np.testing.assert_array_equal(ours, numpys)
+
+
+@EVERY
+def test_kernels_give_the_bits_of_numpy(kernels: Library) -> None:
+    @given(
+        shape=SHAPES, key=KEYS, distribution=st.sampled_from(DISTRIBUTIONS), shared=st.booleans(),
+        dtype=st.sampled_from(["uint8", "float32"]), mean=st.floats(-300, 300, width=32),
+        deviation=st.floats(0, 1000, width=32), seed=st.integers(0, 99), view=st.booleans(),
+    )  # fmt: skip
+    def law(
+        shape: Any, key: int, distribution: Any, shared: bool, dtype: str, mean: float, deviation: float, seed: int,
+        view: bool,
+    ) -> None:  # fmt: skip
+        alike(Noise(distribution, shape, shared, mean, deviation, key), picture(shape, seed, dtype, view), kernels)
+
+    law()
+
+
+@EVERY
+def test_photons_have_the_bits_of_numpy(kernels: Library) -> None:
+    @given(
+        size=st.tuples(st.integers(1, 70), st.integers(1, 70)), channels=st.integers(1, 5), key=KEYS,
+        shift=st.floats(0, 1), intensity=st.floats(0, 4), scale=st.floats(0.001, 3), seed=st.integers(0, 99),
+    )  # fmt: skip
+    def law(size: Any, channels: int, key: int, shift: float, intensity: float, scale: float, seed: int) -> None:
+        image = np.ascontiguousarray(picture((*size, channels), seed))
+        compare(photons.shot_noise(image, scale, key, kernels), photons.shot_noise(image, scale, key, None))
+        image = np.ascontiguousarray(picture((*size, 3), seed))
+        assert photons.sums(image, kernels) == photons.sums(image, None)
+        made = (photons.iso_noise(image, shift, intensity, key, level) for level in (kernels, None))
+        compare(*made)
+
+    law()
+
+
+def compare(one: Any, other: Any) -> None:
+    assert (one is None) == (other is None)
+    if one is not None:
+        np.testing.assert_array_equal(one, other)
+
+
+@EVERY
+def test_the_law_sees_kernels_that_are_one_bit_off(kernels: Library) -> None:
+    own_numbers.kernel.cache_clear()
+    image = picture((20, 30, 3), 0)
+    noise = Noise("gaussian", image.shape, False, 0.0, 20.0, 5)
+    for target, name in ((4, "own_numbers"), (7, "own_noise"), (7, "iso_noise"), (5, "shot_noise")):
+        spoilt: Any = OneSpoilt(kernels, target, spoil_last, name)
+        with pytest.raises(AssertionError):
+            if name in ("own_numbers", "own_noise"):
+                alike(noise, image, spoilt)
+            compare(photons.iso_noise(image, 0.5, 0.5, 9, spoilt), photons.iso_noise(image, 0.5, 0.5, 9, None))
+            compare(photons.shot_noise(image, 0.2, 9, spoilt), photons.shot_noise(image, 0.2, 9, None))
+    own_numbers.kernel.cache_clear()
+
+
+class OneSpoilt(Spoilt):
+    """Of all kernels one is spoilt."""
+
+    def __init__(self, kernels: Library, target: int, spoil: Callable[[int], None], name: str) -> None:
+        super().__init__(kernels, target, spoil)
+        self.name = name
+
+    __hash__ = object.__hash__
+
+    def kernel(self, name: str, arguments: str) -> Callable[..., int]:
+        return super().kernel(name, arguments) if name == self.name else self.kernels.kernel(name, arguments)
+
+
+@EVERY
+@pytest.mark.parametrize("at_end", [False, True])
+def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: bool) -> None:
+    table = guarded(own_numbers.pieces("gaussian"), at_end)
+    made = photons._photons(0.1)
+    assert made is not None
+    bounds, levels = (guarded(part, at_end) for part in made)
+    few = guarded(np.full(8, 2**30, np.int32), at_end)
+    add, numbered = kernels.kernel("own_noise", "lpffiipplii"), kernels.kernel("own_numbers", "lpffpl")
+    iso, shot = kernels.kernel("iso_noise", "llppffppl"), kernels.kernel("shot_noise", "lpipppl")
+    light = kernels.kernel("lightness", "plp")
+    for pixels in (1, 2, 15, 16, 17, 511, 512, 513, 1500):
+        for dtype, code in ((np.uint8, 0), (np.float32, 1)):
+            image, out = (guarded(np.ones((pixels, 3), dtype), at_end) for _ in range(2))
+            for multiplies, shared in ((0, 0), (1, 1)):
+                where = (image.ctypes.data, out.ctypes.data, pixels, 3, shared)
+                assert add(5, table.ctypes.data, 0.0, 9.0, multiplies, code, *where) == 0
+        noise, sums = guarded(np.zeros(pixels, np.float32), at_end), guarded(np.zeros(2, np.int64), at_end)
+        assert numbered(5, table.ctypes.data, 0.0, 1.0, noise.ctypes.data, pixels) == 0
+        image, out = (guarded(np.full((pixels, 3), 99, np.uint8), at_end) for _ in range(2))
+        where = (image.ctypes.data, out.ctypes.data)
+        assert iso(5, 6, few.ctypes.data, table.ctypes.data, 0.3, 0.1, *where, pixels) == 0
+        assert shot(5, bounds.ctypes.data, bounds.shape[1] // 16, levels.ctypes.data, *where, 3 * pixels) == 0
+        assert light(image.ctypes.data, pixels, sums.ctypes.data) == 0
+        assert sums.tolist() == [198 * pixels, 198**2 * pixels]
+
+
+# Quality: what is measured is 0 but for chance, in standard errors.
+
+LIMIT, FOUND = 5.5, 8.0
+N, OF_KEYS = 1 << 16, 12
+
+
+def drawn(make: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Numbers of keys as samples have them, keys × 256 × 64 × 4: rows, columns and channels of pictures."""
+    keys = (int.from_bytes(hashlib.sha256(bytes([k])).digest()[:8], "little") for k in range(OF_KEYS))
+    return np.array([make(key) for key in keys]).reshape(OF_KEYS, 256, 64, 4).astype(np.float64)
+
+
+def shares(x: np.ndarray, distribution: Distribution) -> np.ndarray:
+    """The distribution function, by its table."""
+    outer = np.concatenate([2.0 ** -np.arange(30, 5, -0.25), np.linspace(0.02, 1, 2000)])
+    levels = np.array([quantile(distribution, share) for share in outer])
+    share = np.interp(np.abs(x), levels[::-1], outer[::-1]) / 2
+    return np.where(x < 0, share, 1 - share)
+
+
+def judged(x: np.ndarray, distribution: Distribution) -> dict[str, float]:
+    """How far numbers are from being independent, and from the distribution."""
+    u = shares(x, distribution).ravel()
+    n = u.size
+    centred = np.sqrt(12) * (u.reshape(x.shape) - 0.5)
+    found = {"mean": centred.mean() * np.sqrt(n), "power": ((centred**2).mean() - 1) * np.sqrt(n / 0.8)}
+    counts = np.bincount((u * 256).astype(int).clip(0, 255), minlength=256)
+    found["histogram"] = (((counts - n / 256) ** 2).sum() / (n / 256) - 255) / np.sqrt(510)
+    ordered = np.sort(u)
+    ks = np.sqrt(n) * np.abs(ordered - np.arange(n) / n).max()
+    found["KS"] = np.sqrt(2) * max(ks, 0.5)  # exp(-2 ks²): as a normal distribution's tail, nearly
+    for name, axis in (("sample", 0), ("row", 1), ("column", 2), ("channel", 3)):
+        for by in (1, 2, 3):
+            found[f"{name} {by}"] = (centred * np.roll(centred, by, axis)).mean() * np.sqrt(n)
+            sizes = centred**2 - 1
+            found[f"{name} {by}, sizes"] = (sizes * np.roll(sizes, by, axis)).mean() / 0.8 * np.sqrt(n)
+    return {name: abs(value) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_numbers_are_of_their_distribution_and_independent(distribution: Distribution) -> None:
+    found = judged(drawn(lambda key: numbers(key, N, distribution)), distribution)
+    assert max(found.values()) < LIMIT, found
+    made = numbers(3, 1 << 20, distribution)
+    if distribution == "gaussian":
+        assert abs(float((made.astype(np.float64) ** 4).mean()) - 3) < 0.06
+        assert 4.5 < np.abs(made).max() < 6.4
+
+
+def leaking(x: np.ndarray) -> np.ndarray:
+    """A twenty-fifth of the first channel shows in the second."""
+    return np.stack([x[..., 0], 0.999 * x[..., 1] + 0.04 * x[..., 0], x[..., 2], x[..., 3]], -1)
+
+
+FAULTS: dict[str, Callable[[int], np.ndarray]] = {
+    "deviation": lambda key: numbers(key, N, "gaussian") * np.float32(1.02),
+    "mean": lambda key: numbers(key, N, "gaussian") + np.float32(0.02),
+    "channels": lambda key: np.repeat(numbers(key, N // 4, "gaussian"), 4),
+    "some of a channel": lambda key: leaking(numbers(key, N, "gaussian").reshape(-1, 4)),
+    "counter": lambda key: np.tile(numbers(key, 64 * 4, "gaussian"), 256),
+    "key": lambda key: numbers(1, N, "gaussian"),
+    "tails": lambda key: numbers(key, N, "uniform") * np.float32(np.sqrt(3)),
+    "bits": lambda key: np.round(numbers(key, N, "gaussian") * 8) / 8,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(fault: str) -> None:
+    assert max(judged(drawn(FAULTS[fault]), "gaussian").values()) > FOUND
+
+
+def test_every_bit_of_key_and_counter_reaches_every_bit_of_a_word() -> None:
+    """A half of the bits change, within what chance allows."""
+    at = words(0x0123456789ABCDEF, 0, 4096)
+    for bit in range(64):
+        changed = np.unpackbits((at ^ words(0x0123456789ABCDEF ^ 1 << bit, 0, 4096)).view(np.uint8)).reshape(-1, 32)
+        assert np.abs(changed.mean(axis=0) - 0.5).max() < 0.05, bit
+    for bit in range(12):
+        changed = np.unpackbits((at ^ at[np.arange(4096) ^ 1 << bit]).view(np.uint8)).reshape(-1, 32)
+        assert np.abs(changed.mean(axis=0) - 0.5).max() < 0.05, bit
+
+
+def test_the_tables_are_what_they_were() -> None:
+    """Their logarithms come from Python and the C library: another one's last bit would be another sample."""
+    found = {name: hashlib.sha256(own_numbers.pieces(name).tobytes()).hexdigest()[:16] for name in DISTRIBUTIONS}
+    assert found == TABLES
+
+
+TABLES = {"gaussian": "2d5d22920df0ec02", "uniform": "3905006463ef225d", "laplace": "f7f5c2cca35d6d6d"}
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_pieces_are_near_the_distribution_everywhere(distribution: Distribution) -> None:
+    table = own_numbers.pieces(distribution).astype(np.float64)
+    for size in [*range(200), *(2.0**e * f for e in range(8, 31) for f in (1, 1.003, 1.4142, 1.99))]:
+        at = np.float32(size + 0.5)
+        start, slope = table[(int(at.view(np.uint32)) >> 17) - (0x3F000000 >> 17)]
+        assert abs(start + slope * float(at) - quantile(distribution, float(at) / 2**31)) < 5e-5
+
+
+# Through recipes.
+
+STEPS = """
+  - GaussNoise: {mean_range: [-0.1, 0.2], p: 0.9}
+  - OneOf: {steps: [GaussNoise: {per_channel: false, p: 1}, GaussNoise: {noise_scale_factor: 0.5, p: 1}, ISONoise]}
+  - SomeOf: {n: 2, replace: true, steps: [ShotNoise, AdditiveNoise: {spatial_mode: per_pixel, p: 1}]}
+  - Sequential:
+      steps:
+        - AdditiveNoise:
+            noise_type: gaussian
+            spatial_mode: per_pixel
+            noise_params: {mean_range: [0, 0.1], std_range: [0.1, 0.2]}
+        - AdditiveNoise: {noise_type: laplace, spatial_mode: shared}
+  - MultiplicativeNoise: {elementwise: true}
+  - MultiplicativeNoise: {elementwise: true, per_channel: true}
+"""
+IMAGE = picture((60, 80, 3), 0)
+
+
+def recipe(steps: str = STEPS, more: str = "") -> Recipe:
+    return parse_text(
+        f"version: 1\nrecipe: test\n{more}\nsteps:{steps}\neval: []\noutput: {{dtype: uint8, layout: hwc}}\n"
+    )
+
+
+def samples(pipeline: Any, count: int = 12) -> list[Any]:
+    return [pipeline.at(k)(image=IMAGE) for k in range(count)]
+
+
+def test_all_steps_with_noise_have_it_also_in_groups() -> None:
+    plans = recipe().compile(optimize="fast").compiled.plans
+    for arrival, left in (("uint8", []), ("float32", ["ISONoise", "ShotNoise"])):
+        singles = [step for top in plans[arrival].steps for step in opened(top) if not step.steps]  # type: ignore[index]
+        assert [step.name for step in singles if not isinstance(step, Renoised)] == left  # type: ignore[union-attr]
+    for optimize in ("none", "exact"):
+        steps = recipe().compile(optimize=optimize).compiled.plans["uint8"].steps  # type: ignore[arg-type]
+        assert not any(isinstance(step, Renoised) for top in steps for step in opened(top))
+
+
+def test_without_the_rule_samples_are_those_of_none() -> None:
+    plain = samples(recipe().compile(optimize="none"))
+    own = samples(recipe().compile(optimize="fast"))
+    for one, other, noisy in zip(
+        samples(recipe(more="without_rules: [own_noise]").compile(optimize="fast")), plain, own, strict=True
+    ):
+        np.testing.assert_array_equal(one["image"], other["image"])
+        assert not np.array_equal(noisy["image"], other["image"])
+
+
+def test_samples_are_the_same_with_all_kernels_and_without() -> None:
+    made = []
+    for level in KERNEL_SETS:
+        with using(level):
+            made.append([one["image"] for one in samples(recipe().compile(optimize="fast", seed=3))])
+    for other in made[1:]:
+        np.testing.assert_array_equal(other, made[0])
+
+
+def test_noise_is_of_seed_epoch_index_and_site_alone() -> None:
+    steps = "\n  - GaussNoise: {std_range: [0.3, 0.3], p: 1}\n"
+
+    def noise(at: tuple[int, int] = (0, 0), seed: int = 0, name: str = "") -> np.ndarray:
+        named = steps.replace("p: 1", f"p: 1, id: {name}") if name else steps
+        grey = np.full((64, 64, 3), 128, np.uint8)
+        done = recipe(named).compile(optimize="fast", seed=seed).at(*at)(image=grey)["image"]
+        return (done.astype(float) - 128).ravel()
+
+    first = noise()
+    np.testing.assert_array_equal(first, noise())
+    for other in (noise((1, 0)), noise((0, 1)), noise(seed=1), noise(name="other")):
+        assert abs(np.corrcoef(first, other)[0, 1]) < 0.05
+
+
+def test_parameters_are_those_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What albumentations' functions are called with, and what steps tell of their draws."""
+    asked: list[tuple[float, float]] = []
+    sample_gaussian = pixel.sample_gaussian
+
+    def spied(size: Any, params: Any, rng: Any) -> Any:
+        made = sample_gaussian(size, params, rng)
+        if params["mean_range"][0] == params["mean_range"][1]:
+            asked.append((params["mean_range"][0], params["std_range"][0]))
+        return made
+
+    monkeypatch.setattr(pixel, "sample_gaussian", spied)
+    steps = "\n  - GaussNoise: {mean_range: [-0.1, 0.2], p: 0.7}\n  - ISONoise\n  - ShotNoise\n"
+    none, fast = (recipe(steps).compile(optimize=o, save_applied_params=True) for o in ("none", "fast"))  # type: ignore[arg-type]
+    for expected, made in zip(samples(none), samples(fast), strict=True):
+        assert [site for site, _, _ in expected["applied"]] == [site for site, _, _ in made["applied"]]
+        for (_, _, theirs), (_, _, ours) in zip(expected["applied"], made["applied"], strict=True):
+            assert theirs.keys() == ours.keys()
+            if isinstance(noise := ours.get("noise_map"), Noise):
+                mean, deviation = asked.pop(0)
+                assert (noise.mean, noise.deviation) == (mean * 255, deviation * 255)
+            else:
+                assert theirs == ours
+    assert not asked
+
+
+def test_a_step_that_a_group_runs_twice_has_the_parameters_of_none_both_times() -> None:
+    steps = (
+        "\n  - SomeOf: {n: 4, replace: true, steps: [AdditiveNoise: {noise_type: gaussian, spatial_mode: per_pixel, "
+        "noise_params: {mean_range: [-0.5, 0.5], std_range: [0, 0.001]}, p: 1}, NoOp: {p: 1}]}\n"
+    )
+    image = np.full((40, 40, 3), 128, np.uint8)
+    none, fast = (recipe(steps).compile(optimize=o) for o in ("none", "fast"))  # type: ignore[arg-type]
+    for index in range(12):
+        expected, made = (one.at(index)(image=image)["image"].astype(float) for one in (none, fast))
+        np.testing.assert_allclose(made.mean(axis=(0, 1)), expected.mean(axis=(0, 1)), atol=1.0)
+
+
+def test_tiles_share_the_noise_of_their_bag_and_no_other() -> None:
+    steps = "\n  - GaussNoise: {p: 1, share: bag}\n  - MultiplicativeNoise: {elementwise: true, p: 0}\n"
+    text = f"version: 1\nrecipe: test\nkind: bag\nsteps:{steps}\neval: []\noutput: {{dtype: uint8, layout: hwc}}\n"
+    for shared in (True, False):
+        pipeline = parse_text(text if shared else text.replace(", share: bag", "")).compile(optimize="fast")
+        tiles = pipeline.at(4)(images=[IMAGE] * 3)["image"]
+        assert np.array_equal(tiles[0], tiles[1]) == np.array_equal(tiles[0], tiles[2]) == shared
+
+
+def test_a_pair_takes_it_on_one_target_and_inside_degrade() -> None:
+    text = """
+version: 1
+recipe: test
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - Degrade:
+      source: hr
+      target: lr
+      steps: [{ResizeToTarget: {method: area}}, {OneOf: {steps: [GaussNoise: {p: 1}, ISONoise: {p: 1}]}}]
+  - GaussNoise: {target: hr, p: 1}
+eval: []
+"""
+    pipelines = [parse_text(text).compile(optimize=o) for o in ("exact", "fast")]  # type: ignore[arg-type]
+    assert [f.rule for f in pipelines[1].compiled.plans["uint8"].fired] == ["own_noise"] * 3
+    for index in range(4):
+        exact, fast = (one.at(index)(hr=IMAGE) for one in pipelines)
+        for name in ("lr", "hr"):
+            assert not np.array_equal(exact[name], fast[name])
+            assert abs(float(exact[name].mean() - fast[name].mean())) < 0.1
+
+
+def test_numbers_go_on_where_others_end() -> None:
+    np.testing.assert_array_equal(
+        numbers_by(None, 9, 40000, "gaussian", 0.0, 1.0),
+        np.concatenate([numbers(9, 10000, "gaussian", first) for first in range(0, 40000, 10000)]),
+    )
