@@ -28,7 +28,7 @@ CAPABILITIES = (
     _texture("Blur", grids="alike", gain=1.0),
     _texture("Defocus", grids="alike", gain=1.0),
     _texture("GaussianBlur", grids="alike", gain=1.0),
-    _texture("GlassBlur", gain=1.0),
+    _texture("GlassBlur", gain=1.0, twin="glass:TWIN"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True),
     _texture("MotionBlur", grids="alike", gain=1.0),
     _texture("ZoomBlur", grids="alike", gain=1.0),

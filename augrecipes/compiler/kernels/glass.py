@@ -1,0 +1,82 @@
+"""Glass blur, whose pixels change places in a native pass instead of one by one in Python: the same bits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.compat.albumentations import A
+from augrecipes.compiler.kernels.twins import Apply, Twin
+from augrecipes.native.kernels import Library, library
+
+
+class NativeGlass:
+    """What GlassBlur makes of a picture.
+
+    Args:
+        kernels: of this machine.
+    """
+
+    def __init__(self, kernels: Library) -> None:
+        self._all, self._each = kernels.kernel("swap_all", "ppplllll"), kernels.kernel("swap_each", "ppllllli")
+
+    def __call__(self, step: Any, img: NDArray[Any], dxy: NDArray[np.int64]) -> NDArray[Any] | None:
+        """The picture, of any dtype that OpenCV blurs; None where that is albumentations' to do.
+
+        Args:
+            step: the transform.
+            img: H×W or H×W×C.
+            dxy: for each pixel that moves, and each time, how many rows and columns it goes.
+        """
+        far, (height, width) = step.max_delta, img.shape[:2]
+        inner = (height - 2 * far) * (width - 2 * far)
+        plain = dxy.dtype == np.int64 and dxy.flags.c_contiguous and step.mode in ("fast", "exact")
+        if min(height, width) <= 2 * far or dxy.shape != (inner, step.iterations, 2) or not plain or step.sigma <= 0:
+            return None
+        blurred = cv2.GaussianBlur(np.array(img), sigmaX=step.sigma, ksize=(0, 0))
+        size = blurred.itemsize * (blurred.shape[2] if blurred.ndim == 3 else 1)
+        where = (2 * step.iterations, height, width, size, far)
+        for turn in range(step.iterations):
+            steps = dxy[:, turn].ctypes.data
+            if step.mode == "fast":
+                before = blurred.copy()
+                done = self._all(blurred.ctypes.data, before.ctypes.data, steps, *where)
+            else:
+                # Where pixels have channels, albumentations swaps views of them: both become the other one.
+                done = self._each(blurred.ctypes.data, steps, *where, int(blurred.ndim == 2))
+            if done != 0:
+                return None
+        made = cv2.GaussianBlur(blurred, sigmaX=step.sigma, ksize=(0, 0))
+        return np.asarray(made).reshape(img.shape)
+
+
+def _make(step: Any) -> Apply | None:
+    kernels = library()
+    if kernels is None or not agrees(kernels):
+        return None
+    native = NativeGlass(kernels)
+    return lambda img, dxy, **_: native(step, img, dxy)
+
+
+@cache
+def agrees(kernels: Library) -> bool:
+    """Whether it gives the bits of albumentations on the OpenCV and numpy that are installed."""
+    native = NativeGlass(kernels)
+    for number, shape in enumerate([(31, 37, 3), (24, 19, 1), (40, 22, 3), (23, 35, 4)]):
+        rng = np.random.default_rng(number)
+        image = rng.integers(0, 256, shape, np.uint8)
+        for mode in ("fast", "exact"):
+            step = A.GlassBlur(sigma=0.4, max_delta=2 + number, iterations=2, mode=mode)
+            inner = (shape[0] - 2 * step.max_delta) * (shape[1] - 2 * step.max_delta)
+            dxy = rng.integers(-step.max_delta, step.max_delta, (inner, 2, 2))
+            made = native(step, image, dxy)
+            if made is None or not np.array_equal(made, step.apply(image, dxy=dxy)):
+                return False
+    return True
+
+
+TWIN = Twin(_make, lambda _: ())
