@@ -73,6 +73,6 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # Built again when a source changes; where they cannot be built everything runs without them.
-$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/codec/*.c augrecipes/native/build.py)
+$(KERNELS): $(READY) $(wildcard augrecipes/native/*.c augrecipes/native/*.h augrecipes/native/codec/*.[ch] augrecipes/native/build.py)
 	@$(BIN)/python augrecipes/native/build.py > /dev/null || true
 	@touch $@

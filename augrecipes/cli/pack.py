@@ -31,7 +31,10 @@ def pack(
     format_: Annotated[
         str, typer.Option("--format", metavar="raw|jpeg|hdf5", help="raw: mapped; jpeg: small; hdf5: for others.")
     ] = "raw",
-    quality: Annotated[int, typer.Option("--quality", min=1, max=100, help="Of --format jpeg.")] = 95,
+    quality: Annotated[
+        int | None,
+        typer.Option("--quality", min=1, max=100, help="Of --format jpeg; else JPEGs stay as they are where they can."),
+    ] = None,
     mode: Annotated[
         str | None,
         typer.Option("--mode", metavar="train|eval", help="For one section alone; without it the store serves both."),

@@ -34,9 +34,10 @@ class Packed(SampleDataset):
 
     The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
     PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
-    `raw` or `hdf5`. (`fast` merges steps that resample: it does so only behind what is baked.) Where steps that draw
-    were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e after them begins with the pictures of
-    epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample begin with those of later epochs.
+    `raw` or `hdf5`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
+    behind what is baked.) Where steps that draw were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e
+    after them begins with the pictures of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
+    begin with those of later epochs.
 
     Inputs that could not be read when the store was packed are DataErrors, as their files are.
 

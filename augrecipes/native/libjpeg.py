@@ -20,6 +20,7 @@ from augrecipes.native import build
 from augrecipes.native.kernels import SWITCH, where
 
 _log = logging.getLogger("augrecipes")
+_HEADERS = 1 << 16  # bytes, at most, of tables
 _TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
 SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as, by simplejpeg's names
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
@@ -59,6 +60,18 @@ class Codec:
             raise ValueError(said.value.decode("latin-1"))
         return out
 
+    def transcoded(self, data: bytes) -> bytes:
+        """A JPEG of the same coefficients: one scan of Huffman codes, restart markers, no metadata.
+
+        Raises:
+            ValueError: libjpeg has something to say; the text is its own.
+        """
+        out, said = np.empty(2 * len(data) + _HEADERS, np.uint8), ctypes.create_string_buffer(_TEXT)
+        size = self.handle.ar_jpeg_transcode(data, len(data), out.ctypes.data, out.size, said)
+        if size < 0:
+            raise ValueError(said.value.decode("latin-1"))
+        return out[:size].tobytes()
+
 
 @cache
 def codec() -> Codec | None:
@@ -79,5 +92,8 @@ def _opened(handle: Any) -> Codec:
         raise ValueError("it was built from other sources; to build it again: python -m augrecipes.native.build")
     handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
     handle.ar_jpeg_window.restype = ctypes.c_int32
+    number_of = ctypes.c_int64
+    handle.ar_jpeg_transcode.argtypes = [ctypes.c_char_p, number_of, ctypes.c_void_p, number_of, ctypes.c_char_p]
+    handle.ar_jpeg_transcode.restype = number_of
     number = handle.ar_libjpeg()
     return Codec(f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}", handle)

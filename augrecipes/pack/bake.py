@@ -14,8 +14,10 @@ from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.file_bytes import stamp_of
-from augrecipes.sources.store import Item, make_item
+from augrecipes.sources.formats.jpeg_kept import kept
+from augrecipes.sources.store import Item, decodes_to, encoded_item, make_item
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Baker:
         roles: of the targets, `image` or `mask`.
         format: of the store.
         quality: of formats that lose something.
+        keeps: JPEGs, which no step changes, are kept as they are.
     """
 
     pipeline: Pipeline
@@ -51,6 +54,7 @@ class Baker:
     roles: dict[str, Any]
     format: str
     quality: int
+    keeps: bool = False
 
     def row(self, row: int) -> Baked:
         """Row `row`: of each baked epoch one row a picture, scene or tile, one epoch after another."""
@@ -61,11 +65,17 @@ class Baker:
         except DataError as error:
             lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
             return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": lost.reason_in_step}))
-        made = {
-            name: [make_item(done[name], format=self.format, role=role, quality=self.quality)]
-            for name, role in self.roles.items()
-        }
+        made = {name: [self._item(unit, name, role, done[name])] for name, role in self.roles.items()}
         return Baked(made, _dump({"stamp": stamp, **self._points(done)}))
+
+    def _item(self, unit: int, name: str, role: Any, array: npt.NDArray[Any]) -> Item:
+        """A picture or mask: the file's own coefficients where they are kept, and are the picture."""
+        if self.keeps and role == "image":
+            found = open_encoded(self.table.sources()[name][unit], **self.decode)
+            data = kept(found.data, found.header, found.turn)
+            if data is not None and decodes_to(array, data):
+                return encoded_item(data, array)
+        return make_item(array, format=self.format, role=role, quality=self.quality)
 
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""

@@ -28,6 +28,8 @@ from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.store import StoreWriter
 from augrecipes.versions import made_with
 
+_QUALITY = 95  # of JPEGs that have to be made
+
 
 @dataclass(frozen=True)
 class Packing:
@@ -65,7 +67,7 @@ def prepare(
     masks: Any = None,
     split: str | None = None,
     on_error: str = "skip",
-    quality: int = 95,
+    quality: int | None = None,
     channels: int | None = None,
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
@@ -92,7 +94,8 @@ def prepare(
     roles = dict.fromkeys(pipeline.outputs, "image")
     if given.table.masks is not None:
         roles["mask"] = "mask"
-    baker = Baker(pipeline, given.table, given.decode, roles, format, quality)
+    keeps = format == "jpeg" and quality is None and plan.count == 0
+    baker = Baker(pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps)
     rows = given.table.units * plan.times
     return Packing(plan, given, Path(out), rows, baker, size_of(baker, rows))
 
@@ -121,7 +124,8 @@ def pack(
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
         advance: called with how many rows are done, and of how many.
-        options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg, `mode` (`train` or `eval`: for this section
+        options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes are kept as they
+            are, others written at 95), `mode` (`train` or `eval`: for this section
             alone), `epochs` (bake so many epochs of steps that draw), `through` (the last step to bake), `seed` of the
             draws; of the data `masks`, `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
 
@@ -191,6 +195,7 @@ def _about(packing: Packing) -> dict[str, Any]:
         "units": table.units,
         "data": table.digest(),
         "decode": decode,
+        "keeps_files": packing.baker.keeps,
         "inputs": declared(packing.plan.recipe.inputs),
         "channels": packing.size.channels,
         "classes": None if table.classes is None else list(table.classes),

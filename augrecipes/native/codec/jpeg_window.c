@@ -5,26 +5,7 @@
    says what becomes of such a file. No global is written, all memory is libjpeg's own and given back on every way out,
    and nothing is printed. */
 
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <jpeglib.h>
-#include <jerror.h>
-
-#if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER < 1005000 || BITS_IN_JSAMPLE != 8
-#error "jpeg_crop_scanline and jpeg_skip_scanlines came with libjpeg-turbo 1.5"
-#endif
-
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
-
-enum { DONE = 0, SAID = 1 };
+#include "said.h"
 
 /* What is asked for; jpeg_window.py has the same fields. Rows and columns are those of the band at its scale. */
 struct window {
@@ -51,35 +32,14 @@ struct piece {
 /* A decoder, the pieces of file that it reads one after another, and what it had to say first. */
 struct decoder {
     struct jpeg_decompress_struct jpeg;
-    struct jpeg_error_mgr errors;
+    struct said said;
     struct jpeg_source_mgr source;
     struct piece pieces[5];
-    int next, count, strict;
+    int next, count;
     uint8_t height[2];
-    jmp_buf out;
-    char *said;
 };
 
 static const uint8_t END[2] = {0xff, JPEG_EOI};
-
-static void say(j_common_ptr jpeg) {
-    struct decoder *d = (struct decoder *)jpeg;
-    if (!d->said[0])
-        d->errors.format_message(jpeg, d->said);
-}
-
-static void on_error(j_common_ptr jpeg) {
-    say(jpeg);
-    longjmp(((struct decoder *)jpeg)->out, 1);
-}
-
-static void on_message(j_common_ptr jpeg, int level) {
-    if (level >= 0)
-        return;
-    jpeg->err->num_warnings++;
-    if (((struct decoder *)jpeg)->strict)
-        on_error(jpeg);
-}
 
 static void nothing(j_decompress_ptr jpeg) { (void)jpeg; }
 
@@ -222,19 +182,15 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
 }
 
 /* Writes rows y0 to y1 of columns x0 to x1 to `out`, one after another. Answers 0, or 1 where libjpeg had something to
-   say: then `said`, of JMSG_LENGTH_MAX bytes, has the text, and `out` may be written in part. */
-EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, uint8_t *out, char *said) {
+   say: then `text`, of JMSG_LENGTH_MAX bytes, has it, and `out` may be written in part. */
+EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, uint8_t *out, char *text) {
     struct decoder d;
     memset(&d, 0, sizeof d);
-    d.said = said;
-    said[0] = 0;
-    d.strict = w->strict;
-    d.jpeg.err = jpeg_std_error(&d.errors);
-    d.errors.error_exit = on_error;
-    d.errors.emit_message = on_message;
+    listen(&d.said, text, w->strict);
+    d.jpeg.err = &d.said.errors;
     d.source = (struct jpeg_source_mgr){NULL, 0, nothing, next_piece, skip, jpeg_resync_to_restart, nothing};
     int32_t answer = SAID;
-    if (!setjmp(d.out)) {
+    if (!setjmp(d.said.out)) {
         jpeg_create_decompress(&d.jpeg);
         d.jpeg.src = &d.source;
         decode(&d, data, w, out);

@@ -18,6 +18,8 @@ A row is one sample: it has one item (a picture or a mask) a target, many (bags)
 
 from augrecipes.sources.store.formats import FORMATS as FORMATS
 from augrecipes.sources.store.item import Item as Item
+from augrecipes.sources.store.item import decodes_to as decodes_to
+from augrecipes.sources.store.item import encoded_item as encoded_item
 from augrecipes.sources.store.item import make_item as make_item
 from augrecipes.sources.store.items import Verify as Verify
 from augrecipes.sources.store.store import Store as Store

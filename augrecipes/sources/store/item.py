@@ -69,6 +69,21 @@ def item_of(array: NDArray[Any], kept: StoreFormat, role: Role, quality: int) ->
     return Item(data, shape, sample, size, checksum)
 
 
+def encoded_item(data: bytes, array: NDArray[Any]) -> Item:
+    """An item of the bytes of a JPEG that decodes to a picture, `array`."""
+    shape, sample = _checked(array, "image")
+    return Item(data, shape, sample, len(data), zlib.crc32(data))
+
+
+def decodes_to(array: NDArray[Any], data: bytes) -> bool:
+    """Whether a store gives these pixels for these bytes of a JPEG."""
+    decode = FORMATS["jpeg"].decode
+    try:
+        return decode is not None and np.array_equal(decode(memoryview(data), array.shape[2]), array)
+    except ValueError:
+        return False
+
+
 def bytes_item(data: bytes) -> Item:
     """An item that is no picture."""
     return Item(data, (0, 0, 0), 0, len(data), zlib.crc32(data))

@@ -99,7 +99,7 @@ class Store:
         height, width, channels = table.shape(item)
         name = f"{table.path}: item {item}"
         data = bytes(table.whole_data(item))
-        return encoded(data, name=name, channels=channels, exif="ignore", max_pixels=height * width)
+        return encoded(data, name=name, channels=channels, max_pixels=height * width)
 
     def _open(self, name: str, about: dict[str, Any], found: dict[str, Any]) -> Items:
         kept = FORMATS[self.format].of(about["role"])

@@ -1,7 +1,9 @@
 """JPEG files one after another: small, slower to read, and not exactly what was given. Masks are kept raw.
 
-Chroma is kept at full resolution (4:4:4), so that nothing but the quality decides what is lost. A restart marker after
-each row of blocks lets a reader of a window skip what lies above it, for a sixth of a percent more bytes.
+A picture that is a JPEG already may be kept with its own coefficients (`augrecipes.sources.formats.jpeg_kept`): they
+are exactly what was given. Of others chroma is kept at full resolution (4:4:4), so that nothing but the quality decides
+what is lost. A restart marker after each row of blocks lets a reader of a window skip what lies above it, for a sixth
+of a percent more bytes.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError
+from augrecipes.errors import DataError, StoreError
 from augrecipes.sources.store.format import StoreFormat
 from augrecipes.sources.store.formats import raw
 
 _SPACES = {1: "GRAY", 3: "RGB"}
 _LONGEST = 65_500  # libjpeg's limit
 _BLOCK = 8  # px
+_JFIF = b"\xff\xe0"  # how plain files go on behind the first marker
 
 
 def _encode(array: NDArray[Any], quality: int) -> bytes:
@@ -40,7 +43,15 @@ def _encode(array: NDArray[Any], quality: int) -> bytes:
 
 
 def _decode(data: memoryview, channels: int) -> NDArray[np.uint8]:
-    return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
+    if data[2:4] == _JFIF and channels in _SPACES:
+        return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
+    # A file that is kept as it is may be turned, CMYK, or what simplejpeg does not know.
+    from augrecipes.sources.encoded import encoded
+
+    try:
+        return encoded(bytes(data), name="it", channels=channels).array()
+    except DataError as error:
+        raise ValueError(error.reason) from None
 
 
 FORMAT = StoreFormat(name="jpeg", suffix=".jpgs", alignment=1, encode=_encode, decode=_decode, masks=raw.FORMAT)

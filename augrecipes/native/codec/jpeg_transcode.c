@@ -1,0 +1,47 @@
+/* A JPEG written anew with the very coefficients that it has: one scan of Huffman codes, a restart marker after every
+   row of units, and nothing that decoding does not need. */
+
+#include "said.h"
+
+struct writer {
+    struct said said;
+    struct jpeg_decompress_struct from;
+    struct jpeg_compress_struct to;
+    struct jpeg_destination_mgr target;
+};
+
+static void nothing(j_compress_ptr jpeg) { (void)jpeg; }
+
+static boolean full(j_compress_ptr jpeg) {
+    ERREXIT(jpeg, JERR_BUFFER_SIZE);
+    return FALSE;
+}
+
+/* Writes to `out`, of `room` bytes; answers how many it took, or -1 where libjpeg had something to say, be it of the
+   file or that there is too little room: then `text` has it. */
+EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t room, char *text) {
+    struct writer w;
+    memset(&w, 0, sizeof w);
+    listen(&w.said, text, 1);
+    w.from.err = w.to.err = &w.said.errors;
+    w.target = (struct jpeg_destination_mgr){out, (size_t)room, nothing, full, nothing};
+    volatile int64_t answer = -1;
+    if (!setjmp(w.said.out)) {
+        jpeg_create_decompress(&w.from);
+        jpeg_create_compress(&w.to);
+        jpeg_mem_src(&w.from, (unsigned char *)data, (unsigned long)size);
+        jpeg_read_header(&w.from, TRUE);
+        jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&w.from);
+        w.to.dest = &w.target;
+        jpeg_copy_critical_parameters(&w.from, &w.to);
+        w.to.optimize_coding = TRUE;
+        w.to.restart_in_rows = 1;
+        jpeg_write_coefficients(&w.to, coefficients);
+        jpeg_finish_compress(&w.to);
+        jpeg_finish_decompress(&w.from);
+        answer = room - (int64_t)w.target.free_in_buffer;
+    }
+    jpeg_destroy_compress(&w.to);
+    jpeg_destroy_decompress(&w.from);
+    return answer;
+}

@@ -1,0 +1,58 @@
+/* What libjpeg has to say, caught: its first warning or error as text, and a way out of it. */
+
+#ifndef AUGRECIPES_SAID_H
+#define AUGRECIPES_SAID_H
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+#if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER < 1005000 || BITS_IN_JSAMPLE != 8
+#error "jpeg_crop_scanline and jpeg_skip_scanlines came with libjpeg-turbo 1.5"
+#endif
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+enum { DONE = 0, SAID = 1 };
+
+struct said {
+    struct jpeg_error_mgr errors; /* the first field: libjpeg hands out its address */
+    jmp_buf out;
+    char *text; /* of JMSG_LENGTH_MAX bytes */
+    int strict; /* whether a warning ends the work, too */
+};
+
+static void on_error(j_common_ptr jpeg) {
+    struct said *said = (struct said *)jpeg->err;
+    if (!said->text[0])
+        said->errors.format_message(jpeg, said->text);
+    longjmp(said->out, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level) {
+    if (level >= 0)
+        return;
+    jpeg->err->num_warnings++;
+    if (((struct said *)jpeg->err)->strict)
+        on_error(jpeg);
+}
+
+static void listen(struct said *said, char *text, int strict) {
+    jpeg_std_error(&said->errors);
+    said->errors.error_exit = on_error;
+    said->errors.emit_message = on_message;
+    said->text = text;
+    said->strict = strict;
+    text[0] = 0;
+}
+
+#endif
