@@ -74,10 +74,12 @@ def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: 
         inner = (height - 2 * far) * (width - 2 * far)
         for steps in (rng.integers(-far, far, (inner, 2)), np.full((inner, 2), -far), np.full((inner, 2), far - 1)):
             pixels, were = (guarded(rng.integers(0, 256, (height, width, size), np.uint8), at_end) for _ in range(2))
-            at = guarded(steps.astype(np.int64), at_end).ctypes.data
+            kept = guarded(steps.astype(np.int64), at_end)
+            at = kept.ctypes.data
             assert swap_all(pixels.ctypes.data, were.ctypes.data, at, 2, height, width, size, far) == 0
             assert swap_each(pixels.ctypes.data, at, 2, height, width, size, far, 1) == 0
         steps[inner // 2, 1] = far  # further than any draw goes: refused, not followed
-        at = guarded(steps.astype(np.int64), at_end).ctypes.data
+        kept = guarded(steps.astype(np.int64), at_end)
+        at = kept.ctypes.data
         assert swap_all(pixels.ctypes.data, were.ctypes.data, at, 2, height, width, size, far) != 0
         assert swap_each(pixels.ctypes.data, at, 2, height, width, size, far, 0) != 0
