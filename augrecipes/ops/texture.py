@@ -47,7 +47,7 @@ CAPABILITIES = (
     ),
     _noise("GaussNoise", gain=1.0, own_noise="own_noise:added"),
     _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", own_noise_when=_of_levels),
-    _noise("SaltAndPepper", gain=1.0),
+    _noise("SaltAndPepper", gain=1.0, twin="salt:TWIN"),
     _noise_by_pixels("ShotNoise", own_noise="photons:shot", own_noise_when=_of_levels),
     _texture("ImageCompression", grids="alike", effect="compression", twin="jpeg_native:TWIN"),
     _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True, effect="compression"),
