@@ -37,6 +37,7 @@ SHAPES: dict[str, str] = {
 
 # Each has as many firings of its rule as it has steps of one name, far apart or as one.
 FIRINGS: dict[str, str] = {
+    "open_groups": "{Sequential: {steps: [Blur]}}, Blur",
     "drop_noops": "NoOp, Blur",
     "crop_first": "RandomGamma, {RandomCrop: {height: 9, width: 9}}",
     "join_crops": "{RandomCrop: {height: 9, width: 9}}, {CenterCrop: {height: 9, width: 9}}, CLAHE",

@@ -45,6 +45,7 @@ class Rule:
         singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
             inside Degrade.
         outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
+        opens: groups; it comes before all others, which then do not look into those groups by themselves.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Rule:
     rewrite: Callable[[Nodes, Flow], Iterable[Edit]]
     outermost: bool = False
     singly: bool = False
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,14 @@ def apply_rules(steps: Nodes, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Node
 def _straight(steps: Nodes, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Nodes:
     if any((record := capability(s.name)) and record.changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
+    for rule in rules:
+        if rule.opens:
+            steps = _edited(rule, steps, flow, fired)
     flows = before_each(steps, flow)
     steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
-        if rule.outermost and not outermost:
-            continue
-        steps = _edited(rule, steps, flow, fired)
+        if not rule.opens and (outermost or not rule.outermost):
+            steps = _edited(rule, steps, flow, fired)
     return steps
 
 

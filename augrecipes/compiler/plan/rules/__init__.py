@@ -13,6 +13,7 @@ from augrecipes.compiler.plan.rules import (
     join_flips,
     join_tables,
     join_warps,
+    open_groups,
     own_noise,
     read_scaled,
     read_window,
@@ -25,7 +26,8 @@ from augrecipes.recipe.model import Optimize, Recipe
 
 # Rules that change no bit.
 EXACT: tuple[Rule, ...] = (
-    drop_noops.RULE,  # first: what it removes may stand between two neighbours
+    open_groups.RULE,  # first: what it brings out has neighbours there
+    drop_noops.RULE,  # before the others: what it removes may stand between two neighbours
     crop_first.RULE,  # before join_crops and join_tables: it makes crops neighbours, and tables too
     join_crops.RULE,
     join_flips.RULE,
@@ -36,6 +38,7 @@ EXACT: tuple[Rule, ...] = (
 
 # Rules that keep within a bound.
 FAST: tuple[Rule, ...] = (
+    open_groups.RULE,
     drop_noops.RULE,
     crop_first.RULE,  # before join_warps: a table between two warps parts them no more
     shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
