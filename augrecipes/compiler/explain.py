@@ -30,6 +30,7 @@ _WHY = {
     "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
     "window": "has no crop beside it to join",
     "dihedral": "has no flip or turn beside it to join",
+    "padding": "has no crop, turn or resize beside it to join",
     "lookup": "has no table beside it to join",
     "matrix": "rounds; joining it would change the last bit",
     "pointwise": "rounds by position in the row; moving it would change the last bit",

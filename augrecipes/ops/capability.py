@@ -12,7 +12,7 @@ from augrecipes.ops.made import Made
 from augrecipes.ops.sizes import Bounds, to_sides
 from augrecipes.ops.warps import Warp
 
-Action = Literal["identity", "window", "dihedral", "warp", "lookup", "matrix", "pointwise", "opaque"]
+Action = Literal["identity", "window", "dihedral", "padding", "warp", "lookup", "matrix", "pointwise", "opaque"]
 
 # How one draw serves images of one scene on several grids.
 Grids = Literal["same", "alike", "never"]
@@ -36,9 +36,10 @@ class Capability:
     Attributes:
         name: the class's name.
         action: `identity`: changes nothing. `window`: keeps a sub-rectangle, pixels unchanged. `dihedral`: a flip,
-            quarter turn or transposition. `warp`: one 3×3 matrix, resampled. `lookup`: uint8 → uint8 through one
-            table a channel, the same everywhere in the image. `matrix`: one 3×4 colour matrix. `pointwise`: each
-            output pixel from its own input pixel. `opaque`: anything else; never moved, never joined.
+            quarter turn or transposition. `padding`: adds a border, pixels unchanged. `warp`: one 3×3 matrix,
+            resampled. `lookup`: uint8 → uint8 through one table a channel, the same everywhere in the image. `matrix`:
+            one 3×4 colour matrix. `pointwise`: each output pixel from its own input pixel. `opaque`: anything else;
+            never moved, never joined.
         random: makes draws beyond the one behind `p`.
         steady_when: the arguments (defaults merged) under which a step that is not `random` draws nothing indeed; None:
             any.

@@ -87,10 +87,12 @@ CAPABILITIES = (
         makes=made.padded_or_cut,
         effect="padding",
     ),
-    _geometric("Pad", random=False, size=sizes.pad, makes=made.padded, effect="padding"),
+    _geometric("Pad", "padding", random=False, grids="never", size=sizes.pad, makes=made.padded, effect="padding"),
     _geometric(
         "PadIfNeeded",
+        "padding",
         random=False,
+        grids="never",
         steady_when=_pads_in_place,
         size=sizes.pad_to,
         makes=made.padded,

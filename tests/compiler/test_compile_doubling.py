@@ -40,6 +40,7 @@ FIRINGS: dict[str, str] = {
     "open_groups": "{Sequential: {steps: [Blur]}}, Blur",
     "drop_noops": "NoOp, Blur",
     "crop_first": "RandomGamma, {RandomCrop: {height: 9, width: 9}}",
+    "resize_window": "{Resize: {height: 20, width: 20}}, {RandomCrop: {height: 9, width: 9}}, CLAHE",
     "join_crops": "{RandomCrop: {height: 9, width: 9}}, {CenterCrop: {height: 9, width: 9}}, CLAHE",
     "join_flips": "HorizontalFlip, VerticalFlip, Blur",
     "join_tables": "RandomGamma, Solarize, Blur",

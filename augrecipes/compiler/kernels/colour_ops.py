@@ -12,7 +12,7 @@ from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.pending_colours import PendingColours
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.step_draws import draw
-from augrecipes.compiler.kernels.undecoded import decoded
+from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.ops.colour_ops import Operations
 
 _RGB = 3
@@ -67,7 +67,7 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
         image = data["image"]
         if isinstance(image, ToMake):
             return self._left_pending(image, data)
-        array = decoded(image.base) if isinstance(image, Moved) else image
+        array = realised(image.base) if isinstance(image, Moved) else image
         picture = None
         if array.ndim == _RGB and array.shape[2] == _RGB and array.dtype in (np.uint8, np.float32):
             picture = data[_PENDING] = PendingColours(np.ascontiguousarray(array), self._scratch)

@@ -9,17 +9,19 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.albumentations import A, through_table
+from augrecipes.compat.instead import with_functions
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry, symmetry_of
 from augrecipes.compiler.kernels.step_draws import is_plain_window, stand_in, with_channels
-from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.kernels.unmade import FUNCTIONS, Pixels, realised
 from augrecipes.ops.capabilities import claims
 
-_CUTS = ("window", "warp")
+_MAKES = ("warp", "padding")
+_METHODS = ("apply", "apply_to_mask")
 
 
 class Joined(A.BaseCompose):  # type: ignore[misc]
-    """Runs windows, flips, quarter turns and tables with one pass over the pixels, bit for bit as one by one.
+    """Runs windows, turns, resizes, paddings and tables with one pass over the pixels, bit for bit as one by one.
 
     Boxes and keypoints go through the steps themselves, one after another; what else may travel with an image is never
     brought here (`augrecipes.flow.Arrival`). A step whose drawn parameters say more
@@ -27,13 +29,16 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
 
     Args:
         transforms: the steps, in order.
-        actions: the capability of each: `window`, `dihedral`, `lookup`, or `warp`, of a window that is scaled.
+        actions: the capability of each: `window`, `dihedral`, `lookup`, `padding`, or `warp`, of one that resizes.
         to_sink: leave the last moves to the sink, as a `Moved`.
     """
 
     def __init__(self, transforms: list[Any], actions: tuple[str, ...], *, to_sink: bool = False) -> None:
         super().__init__(transforms, p=1.0)
         self.actions = actions
+        self._defers = frozenset(
+            id(step) for step, action in zip(transforms, actions, strict=True) if _makes_later(step, action)
+        )
         self.to_sink = to_sink
         self._ready: list[_Ready] | None = None  # what draws is given its generators, and its guard, later
 
@@ -59,7 +64,7 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         if mask is not None:
             # What leaves is copied out of the caller's array anyway: a window of it will do.
             upright = self.to_sink and mask.symmetry is IDENTITY
-            data["mask"] = mask.base if upright else mask.array()
+            data["mask"] = realised(mask.base) if upright else mask.array()
         return data
 
     def _take(self, ready: _Ready, image: _Pending, mask: _Pending | None, data: dict[str, Any]) -> None:
@@ -75,11 +80,10 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         for pending in (image,) if mask is None else (image, mask):
             if action == "dihedral":
                 pending.turn(ready.symmetry or symmetry_of(type(step).__name__, params))
-            elif action in _CUTS and is_plain_window(params) and (action == "window" or pending is image):
+            elif action == "window" and is_plain_window(params):
                 pending.cut(*(int(v) for v in params["crop_coords"]))
-                if action == "warp":
-                    window = decoded(pending.base) if pending.symmetry is IDENTITY else pending.array()
-                    pending.put(_scaled(step, params, window))
+            elif id(step) in self._defers:
+                pending.put((step.apply if pending is image else step.apply_to_mask)(pending.pixels(), **params))
             else:
                 key = "image" if pending is image else "mask"
                 pending.put(step.apply_with_params(params, **{key: pending.array()})[key])
@@ -110,7 +114,7 @@ class _Pending:
 
     __slots__ = ("base", "symmetry", "table_steps")
 
-    def __init__(self, array: np.ndarray | Undecoded) -> None:
+    def __init__(self, array: Pixels) -> None:
         self.base, self.symmetry = array, IDENTITY
         self.table_steps: list[tuple[Any, dict[str, Any]]] = []
 
@@ -135,11 +139,20 @@ class _Pending:
         """Cut it to a window of the turned array, ends exclusive, after any tables have been carried out."""
         if self.table_steps:
             self.array()
-        self.base = self.moved().cut(x_min, y_min, x_max, y_max).base
+        self.put(self.moved().cut(x_min, y_min, x_max, y_max))
 
-    def put(self, array: np.ndarray) -> None:
-        """Another array instead."""
-        self.base, self.symmetry = array, IDENTITY
+    def pixels(self) -> Pixels:
+        """What a step may resize or pad, after any tables have been carried out: nothing else is."""
+        if self.table_steps:
+            self.array()
+        return self.base if self.symmetry is IDENTITY else self.moved()
+
+    def put(self, pixels: Pixels) -> None:
+        """Another picture instead."""
+        if isinstance(pixels, Moved):
+            self.base, self.symmetry = pixels.base, IDENTITY if pixels.symmetry == IDENTITY else pixels.symmetry
+        else:
+            self.base, self.symmetry = pixels, IDENTITY
 
     def array(self) -> np.ndarray:
         """Everything carried out."""
@@ -151,11 +164,9 @@ class _Pending:
         return out
 
 
-def _scaled(step: Any, params: dict[str, Any], window: np.ndarray) -> np.ndarray:
-    """A step that scales a window, on the window alone."""
-    height, width = window.shape[:2]
-    own = {**params, "crop_coords": (0, 0, width, height), "shape": window.shape}
-    return with_channels(step.apply_with_params(own, image=window)["image"])
+def _makes_later(step: Any, action: str) -> bool:
+    """Whether a step's own methods now leave what they make to be made later."""
+    return action in _MAKES and vars(with_functions(step, _METHODS, FUNCTIONS)).keys() >= set(_METHODS)
 
 
 def _through_tables(image: np.ndarray, steps: list[tuple[Any, dict[str, Any]]]) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.kernels.unmade import Pixels, realised
 from augrecipes.ops.capabilities import claims
 
 # What cv2.flip and cv2.transpose take in every OpenCV from 4.10 on; other arrays are moved by numpy.
@@ -91,16 +91,16 @@ def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
     return _QUARTERS[params["factor"] % 4] if "factor" in params else _D4[params["group_element"]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make
 class Moved:
     """An array that is to be cut and then turned, and has not been yet.
 
     Attributes:
-        base: the array, H×W or H×W×C; or a picture that is decoded when it is asked for.
+        base: the array, H×W or H×W×C; or a picture that is decoded, resized or padded when it is asked for.
         symmetry: applied to `base`.
     """
 
-    base: np.ndarray | Undecoded
+    base: Pixels
     symmetry: Symmetry = IDENTITY
 
     @property
@@ -125,11 +125,20 @@ class Moved:
     def cut(self, x_min: int, y_min: int, x_max: int, y_max: int) -> Moved:
         """Cut to a window of the turned array, ends exclusive. A view: nothing is copied."""
         x_min, y_min, x_max, y_max = self.symmetry.before((x_min, y_min, x_max, y_max), *self.shape[:2])
-        return Moved(self.base[y_min:y_max, x_min:x_max], self.symmetry)
+        part = self.base[y_min:y_max, x_min:x_max]
+        if isinstance(part, Moved):
+            return Moved(part.base, part.symmetry.then(self.symmetry))
+        return Moved(part, self.symmetry)
+
+    def __getitem__(self, cut: tuple[slice, slice]) -> Moved:
+        """A window of the turned array."""
+        height, width = self.shape[:2]
+        (y_min, y_max, _), (x_min, x_max, _) = cut[0].indices(height), cut[1].indices(width)
+        return self.cut(x_min, y_min, max(x_min, x_max), max(y_min, y_max))
 
     def view(self, scratch: Scratch) -> np.ndarray:
         """The moved array, flips as a view; transposed in `scratch`, because columns are slow to read."""
-        base, symmetry = decoded(self.base), self.symmetry
+        base, symmetry = realised(self.base, scratch), self.symmetry
         if symmetry.transpose:
             base = Symmetry(transpose=True).apply(base, scratch)
             symmetry = Symmetry(False, symmetry.flip_y, symmetry.flip_x)
@@ -137,4 +146,4 @@ class Moved:
 
     def array(self, scratch: Scratch | None = None) -> np.ndarray:
         """The moves carried out: a C-contiguous array, in `scratch` where given, possibly the one that came in."""
-        return np.ascontiguousarray(self.symmetry.apply(decoded(self.base), scratch))
+        return np.ascontiguousarray(self.symmetry.apply(realised(self.base, scratch), scratch))

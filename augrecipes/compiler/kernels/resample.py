@@ -12,7 +12,8 @@ import numpy as np
 from augrecipes.compiler.kernels import resize_native, warp_native
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.scratch import Scratch
-from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.kernels.unmade import Pixels, realised
 from augrecipes.ops.warps import LINEAR, Matrix, multiply, scaling
 
 Box: TypeAlias = tuple[int, int, int, int]  # y0, x0, y1, x1, ends exclusive
@@ -51,7 +52,7 @@ def resize(window: Moved, height: int, width: int, interpolation: int, scratch: 
     """A window scaled to `height` × `width` px; its turns are still pending."""
     if window.symmetry.transpose:
         height, width = width, height
-    base = decoded(window.base)
+    base = realised(window.base)
     out = scratch.array("resized", (height, width, base.shape[2]), base.dtype, beside=base)
     native = resize_native.here()
     if native is not None and native.resized(base, (height, width), interpolation, out) is not None:
@@ -122,7 +123,7 @@ def _values(fill: Any) -> list[float]:
 
 
 def read_part(
-    base: np.ndarray | Undecoded, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
+    base: Pixels, matrix: Matrix, height: int, width: int, how: Sampling, scratch: Scratch
 ) -> tuple[np.ndarray, Matrix]:
     """What is read of the picture, reduced where the output is much smaller."""
     read = box(matrix, height, width)
@@ -133,12 +134,12 @@ def read_part(
         matrix = multiply(scaling(1 / k, 1 / k), multiply(_shift(-x0, -y0), matrix))
     else:
         near, y0, x0 = _part(base, read, how)
-        part = decoded(near)
+        part = realised(near)
         matrix = multiply(_shift(-x0, -y0), matrix) if y0 or x0 else matrix
     return part, matrix
 
 
-def _part(base: np.ndarray | Undecoded, box: Box, how: Sampling) -> tuple[np.ndarray | Undecoded, int, int]:
+def _part(base: Pixels, box: Box, how: Sampling) -> tuple[Pixels, int, int]:
     """What is read of the picture, and where it begins."""
     rows, columns = base.shape[:2]
     y0, x0, y1, x1 = box
@@ -151,9 +152,7 @@ def _part(base: np.ndarray | Undecoded, box: Box, how: Sampling) -> tuple[np.nda
     return base[y0:y1, x0:x1], y0, x0
 
 
-def _reduced(
-    base: np.ndarray | Undecoded, box: Box, k: int, how: Sampling, scratch: Scratch
-) -> tuple[np.ndarray, int, int] | None:
+def _reduced(base: Pixels, box: Box, k: int, how: Sampling, scratch: Scratch) -> tuple[np.ndarray, int, int] | None:
     """What is read, k × k pixels as one, and where it begins; None where it reads too far beyond the picture.
 
     What lies beyond is put there first: a border of the reduced picture would stand elsewhere.
@@ -171,7 +170,7 @@ def _reduced(
     beyond = max(top, bottom) >= y1 - y0 or max(left, right) >= x1 - x0
     if beyond or (border == cv2.BORDER_WRAP and (top or bottom or left or right)):
         return None  # it would reflect, or go round, within the part and not within the picture
-    part = decoded(base[y0:y1, x0:x1])
+    part = realised(base[y0:y1, x0:x1])
     if top or bottom or left or right:
         size = (y1 - y0 + top + bottom, x1 - x0 + left + right, base.shape[2])
         room = scratch.array("bordered", size, base.dtype)

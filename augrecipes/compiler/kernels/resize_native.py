@@ -1,4 +1,4 @@
-"""Resizing in one native pass, or of a window alone, for steps as they are written: with the installed OpenCV's bits."""
+"""Resizing, or a window of what is resized, in one native pass, with the bits of the installed OpenCV."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
 from augrecipes.compiler.kernels.scratch import Scratch, is_free
 from augrecipes.compiler.kernels.sink_native import NativeSink
-from augrecipes.compiler.kernels.undecoded import decoded
+from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.recipe.model import Output
 
 _UINT8, _FLOAT16, _FLOAT32, _FLOAT64 = (np.dtype(t) for t in (np.uint8, np.float16, np.float32, np.float64))
@@ -92,7 +92,7 @@ class Sink:
         if isinstance(image, Moved):
             # Reading rows backwards, or columns, is slower than letting cv2 move the pixels first.
             room = self._scratch if copies or not self._as_it_is else None
-            image = image.array(room) if image.symmetry != IDENTITY else decoded(image.base)
+            image = image.array(room) if image.symmetry != IDENTITY else realised(image.base, room)
         if self._as_it_is and image.dtype == _UINT8:
             if not copies and is_free(image, held or ()):
                 return image

@@ -104,8 +104,3 @@ def is_encoded(picture: Any) -> TypeGuard[Decodable]:
 def undecoded(picture: Decodable) -> Undecoded:
     """All of a picture."""
     return Undecoded(picture, 0, 0, *picture.shape[:2])
-
-
-def decoded(pixels: np.ndarray | Undecoded) -> np.ndarray:
-    """The pixels, decoded where they are not."""
-    return pixels.array() if isinstance(pixels, Undecoded) else pixels

@@ -15,7 +15,8 @@ from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 Fusion = Literal[
-    "JoinedFlips", "JoinedCrops", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours", "WindowRead",
+    "JoinedFlips", "JoinedCrops", "JoinedResize", "JoinedTable", "IntoSink", "JoinedWarps", "JoinedColours",
+    "WindowRead",
     "DeferredMoves",  # of a pair
 ]  # fmt: skip
 

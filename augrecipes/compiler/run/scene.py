@@ -9,7 +9,8 @@ import numpy as np
 
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.compiler.run.grid import Region, cells
 
 
@@ -43,7 +44,7 @@ class Scene:
         if isinstance(array, Moved) and array.symmetry != IDENTITY:
             array = array.array()
         elif isinstance(array, Moved | Undecoded):
-            array = decoded(array.base if isinstance(array, Moved) else array)
+            array = realised(array.base if isinstance(array, Moved) else array)
         self.arrays[name] = array
         return array
 

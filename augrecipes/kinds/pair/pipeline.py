@@ -11,7 +11,8 @@ import numpy as np
 from augrecipes.compiler.kernels.gathering import Views
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.kernels.undecoded import Undecoded, decoded
+from augrecipes.compiler.kernels.undecoded import Undecoded
+from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import Fused, Group, Node
 from augrecipes.compiler.run.beside import is_array
@@ -208,7 +209,7 @@ def _check_alike(arrays: Mapping[str, np.ndarray | Undecoded]) -> None:
 
 def _as_view(image: np.ndarray | Moved) -> np.ndarray:
     """The pixels of an image whose moves may be pending: nothing is copied unless it has to be decoded."""
-    return image.symmetry.view(decoded(image.base)) if isinstance(image, Moved) else image
+    return image.symmetry.view(realised(image.base)) if isinstance(image, Moved) else image
 
 
 def _named(out: Any) -> str:

@@ -19,6 +19,7 @@ from augrecipes.compiler.plan.rules import (
     read_window,
     read_windows,
     reduce_first,
+    resize_window,
     shrink_first,
 )
 from augrecipes.kinds import facts
@@ -29,6 +30,7 @@ EXACT: tuple[Rule, ...] = (
     open_groups.RULE,  # first: what it brings out has neighbours there
     drop_noops.RULE,  # before the others: what it removes may stand between two neighbours
     crop_first.RULE,  # before join_crops and join_tables: it makes crops neighbours, and tables too
+    resize_window.RULE,  # before the other joins: it takes crops and flips with it
     join_crops.RULE,
     join_flips.RULE,
     join_tables.RULE,
@@ -44,12 +46,13 @@ FAST: tuple[Rule, ...] = (
     shrink_first.RULE,  # the same for colours; after crop_first, which keeps every bit
     join_warps.RULE,  # before the other joins: it takes crops and flips with it
     reduce_first.RULE,  # of what join_warps has made
+    read_scaled.RULE,  # the same, and of a resize that begins
+    resize_window.RULE,  # of what they have left, and before the other joins
     join_crops.RULE,
     join_flips.RULE,
     join_colours.RULE,  # before join_tables: some tables are matrices as well
     join_tables.RULE,
     fold_sink.RULE,
-    read_scaled.RULE,
     read_window.RULE,
     own_noise.RULE,  # whatever stands beside it
 )

@@ -14,17 +14,17 @@ from augrecipes.recipe.model import Step
 def _moves(node: Node) -> Steps:
     """The steps of a node that only moves pixels, or nothing."""
     if isinstance(node, Fused):
-        return node.steps if node.kernel in ("JoinedCrops", "JoinedFlips") else ()
+        return node.steps if node.kernel in ("JoinedCrops", "JoinedFlips", "JoinedResize") else ()
     return (node,) if isinstance(node, Step) and action_of(node) in ("window", "dihedral") else ()
 
 
 def _rewrite(steps: Nodes, flow: Flow) -> Iterable[Edit]:
     del flow
     last = list(takewhile(bool, map(_moves, reversed(steps))))
-    moves = tuple(chain(*reversed(last)))
+    run = tuple(chain(*reversed(last)))
     # A flip alone costs the sink as much as it costs cv2, and deferring it costs a little more (benchmarks/basics.py).
-    if len(moves) > 1 or (moves and action_of(moves[0]) == "window"):
-        return [Edit(len(steps) - len(last), len(steps), (Fused("IntoSink", moves),))]
+    if len(run) > 1 or (run and action_of(run[0]) != "dihedral"):
+        return [Edit(len(steps) - len(last), len(steps), (Fused("IntoSink", run),))]
     return []
 
 

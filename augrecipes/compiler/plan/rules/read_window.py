@@ -37,7 +37,7 @@ def _rewrite(nodes: Nodes, flow: Flow) -> Iterable[Edit]:
         return []
     first = nodes[0]
     if isinstance(first, Fused):
-        moves = first.kernel == "IntoSink" and any(map(_cuts, first.steps))
+        moves = first.kernel in ("IntoSink", "JoinedResize") and _leading(first.steps)
         cuts = moves or first.kernel in ("JoinedWarps", "JoinedCrops")
         return [Edit(0, 1, (replace(first, reads=True),))] if cuts and not first.reads else []
     leading = _leading(nodes)
