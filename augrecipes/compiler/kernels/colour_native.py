@@ -31,9 +31,14 @@ class Colours:
         self._lanes, self._fused = _lanes(), int(_hsv_is_fused())
         self._sums_fused = int(_sums_are_fused())
 
-    def shifted(self, img: np.ndarray, hue: int, saturation: int, value: int) -> np.ndarray:
-        """Through HSV: hue turned by 0..179 steps of two degrees, saturation (not of grey) and value shifted."""
-        out = np.empty_like(img)
+    def shifted(
+        self, img: np.ndarray, hue: int, saturation: int, value: int, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Through HSV: hue turned by 0..179 steps of two degrees, saturation (not of grey) and value shifted.
+
+        `out` may be the picture itself.
+        """
+        out = np.empty_like(img) if out is None else out
         rows, columns, _ = img.shape
         self._hsv(
             img.ctypes.data, rows, columns, hue, saturation, value, self._lanes, self._fused, out.ctypes.data

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.colour_native import colours, takes
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.stain_native import jittered
 from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Stain, gain
@@ -15,6 +16,7 @@ from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear,
 _RGB = 3
 SMALL = 0.03  # of the circle: turns of the hue that a matrix may stand for
 _GRID = 32  # pixels along each side of what the matrix is fitted to and judged by
+_LEAST = 192  # pixels along each side, below which turning all of them is as quick
 _FIT = 6  # levels that it may be off there
 _RIDGE = np.eye(4) * 1e-3  # pictures of one colour have no one fit
 _WRAPS = 75  # the largest step after which a hue still fits in uint8, and OpenCV takes it round
@@ -79,7 +81,7 @@ class PendingColours:
 
         Two conversions of a whole picture take longer than all else that is done to its colours (benchmarks/fast.py).
         """
-        if abs(shift) > SMALL or self.full == 1.0 or min(self.array.shape[:2]) < 2 * _GRID:
+        if abs(shift) > SMALL or self.full == 1.0 or min(self.array.shape[:2]) < _LEAST:
             return None
         if self.rows is not None and self._may_clip():
             self.settle()
@@ -158,6 +160,8 @@ def turn_hue(image: np.ndarray, shift: float, out: np.ndarray, scratch: Scratch)
         np.mod(hue + np.float32(shift * 360), 360, out=hue)
         return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=out)
     steps = math.floor(180 * shift) % 180  # OpenCV's uint8 hue counts steps of two degrees
+    if (native := colours()) is not None and takes(image):
+        return native.shifted(image, steps, 0, 0, out)
     if _WRAPS < steps < 180 - _WRAPS:
         image, steps = turn_hue(image, 0.25, out, scratch), steps - 45
     # cv2 cannot wrap below 0, but exchanging red and blue turns the circle over: then back is forth.
