@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from augrecipes.native.kernels import Library, instruction_sets, load, where
 
@@ -52,3 +53,18 @@ def spoil_first(address: int) -> None:
 def spoil_last(address: int) -> None:
     """One bit of the hundredth byte."""
     np.ctypeslib.as_array((ctypes.c_uint8 * 1).from_address(address + 99))[0] ^= 1
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tuple[int, ...]]:
+    """The shapes of whatever this method makes."""
+    found: list[tuple[int, ...]] = []
+    own = getattr(owner, name)
+
+    def counting(*given: Any, **named: Any) -> Any:
+        done = own(*given, **named)
+        if done is not None:
+            found.append(done.shape)
+        return done
+
+    monkeypatch.setattr(owner, name, counting)
+    return found

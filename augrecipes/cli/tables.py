@@ -86,10 +86,9 @@ def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
     shown = []
     for row in rows:
         said = [f"= {row['stands_for']}"] if row["stands_for"] else []
-        if row["twins"]:
-            said.append(
-                "by a quicker twin" + ("" if [row["step"]] == list(row["twins"]) else f": {', '.join(row['twins'])}")
-            )
+        for what, sites in (("by a quicker twin", row["twins"]), ("draws by a quicker twin", row["drawn"])):
+            if sites:
+                said.append(what if [row["step"]] == list(sites) else f"{what}: {', '.join(sites)}")
         shown.append((str(row["step"]), "; ".join(said)))
     return TextTable("Plan", (), shown)
 

@@ -18,7 +18,7 @@ from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.ops import groups
-from augrecipes.ops.capabilities import capability, claims
+from augrecipes.ops.capabilities import capability
 from augrecipes.ops.registry import construct, effective
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
@@ -87,12 +87,14 @@ class FiredRule:
 class PlannedStep:
     """One step of the plan and, for a joined one, what it stands for; and its time, ms, where it was measured.
 
-    `twins` are the steps, it or inside it, whose work a quicker twin does: see `augrecipes.compiler.kernels.twins`.
+    `twins` are the steps, it or inside it, whose work a quicker twin does, wherever it can, and `drawn` those whose
+    draws one makes: see `augrecipes.compiler.kernels.twins`.
     """
 
     step: str
     stands_for: str
     twins: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     ms: float | None = None
 
     @property
@@ -235,7 +237,7 @@ def explain(
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=tuple(PlannedStep(*_planned(step), () if chosen == "none" else _twins(step)) for step in planned.steps),
+        plan=tuple(PlannedStep(*_planned(step), *_twins(step, chosen)) for step in planned.steps),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
             for root in steps
@@ -265,14 +267,14 @@ def _planned(node: Node) -> tuple[str, str]:
     return (node.kernel, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
 
 
-def _twins(node: Node) -> tuple[str, ...]:
-    """The steps of a plan's node that run by a twin, groups opened; those that are fused are another kernel's."""
-    named = [step for step in opened(node) if is_single(step) and claims(step.name).twin]
-    if not named:
-        return ()
-    from augrecipes.compiler.kernels.twins import quicker  # late: it brings albumentations with it
+def _twins(node: Node, optimize: Optimize) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The steps of a plan's node whose work twins do, and those whose draws; groups opened, but not what is fused."""
+    if optimize == "none":
+        return (), ()
+    from augrecipes.compiler.kernels.twins import quick_parts  # late: it brings albumentations with it
 
-    return tuple(step.site for step in named if quicker(construct(step)) is not None)
+    found = [(step.site, *quick_parts(construct(step))) for step in opened(node) if is_single(step)]
+    return tuple(site for site, works, _ in found if works), tuple(site for site, _, draws in found if draws)
 
 
 def _kept(steps: Steps, flow: Flow) -> dict[str, str]:

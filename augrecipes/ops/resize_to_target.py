@@ -46,6 +46,7 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
     ) -> None:
         super().__init__(p=p)
         self.method, self.round_between = method, round_between
+        self.interpolation = _OPENCV.get(method)
         self.size: tuple[int, int] | None = None
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
@@ -58,7 +59,7 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         height, width = self.size
         if img.shape[:2] == (height, width):
             return img.copy()
-        if self.method == "matlab_bicubic":
+        if self.interpolation is None:
             return imresize(img, height, width, round_between=self.round_between)
-        out = fgeometric.resize(img, (height, width), _OPENCV[self.method])
+        out = fgeometric.resize(img, (height, width), self.interpolation)
         return np.clip(out, 0, 1) if out.dtype == np.float32 else out

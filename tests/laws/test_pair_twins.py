@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, counted
 from random_pairs import SCALES, Scales, pair, unit_of
 
 from augrecipes.compiler.kernels.jpeg_native import JpegRoundTrip
@@ -98,21 +98,6 @@ def degrading(steps: list[Step], method: str) -> Recipe:
 )  # fmt: skip
 def test_what_degrades(steps: list[Step], method: str, level: Any, seed: int) -> None:
     check(degrading(steps, method), level, seed)
-
-
-def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tuple[int, ...]]:
-    """The shapes of whatever this method makes."""
-    found: list[tuple[int, ...]] = []
-    own = getattr(owner, name)
-
-    def counting(*given: Any, **named: Any) -> Any:
-        done = own(*given, **named)
-        if done is not None:
-            found.append(done.shape)
-        return done
-
-    monkeypatch.setattr(owner, name, counting)
-    return found
 
 
 QUICK = [level for level in KERNEL_SETS if level is not None and level.isa != "base"]

@@ -69,9 +69,11 @@ class NativeResize:
             window: what is made of the result; None: all of it.
         """
         name = kernel_for(image, size, interpolation)
-        if name is None or self._isa not in _QUICK.get(name, (self._isa,)) or not same_bits(self._isa, name, self):
-            return None
-        return self.forced(name, image, size, out, window)
+        return self.forced(name, image, size, out, window) if name is not None and self.has(name) else None
+
+    def has(self, name: str) -> bool:
+        """Whether a kernel is quick here, and has OpenCV's bits."""
+        return self._isa in _QUICK.get(name, (self._isa,)) and same_bits(self._isa, name, self)
 
     def forced(
         self,
@@ -126,6 +128,15 @@ def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions on this machine."""
     found = here()
     return {} if found is None else found.functions()
+
+
+def acts(name: str, step: Any) -> bool:
+    """Whether kernels do on this machine what a step asks of the function of this name."""
+    found, asked = here(), {getattr(step, "interpolation", None)}
+    if getattr(step, "area_for_downscale", None):
+        asked.add(AREA)
+    kernels = [kernel for kernel, known in _INTERPOLATIONS.items() if not asked.isdisjoint(known)]
+    return found is not None and name in found.functions() and any(map(found.has, kernels))
 
 
 def here() -> NativeResize | None:

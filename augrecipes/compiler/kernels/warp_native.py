@@ -20,6 +20,7 @@ from augrecipes.ops.warps import LINEAR, NEAREST
 
 Kind = Literal["affine", "perspective", "maps"]
 _NUMBERS: dict[Kind, int] = {"affine": 0, "perspective": 1, "maps": 2}  # as warp.c numbers them
+_KINDS: dict[str, Kind] = {"warp_affine": "affine", "perspective": "perspective", "remap": "maps"}
 _ARGUMENTS = "plllii" + "ip" + "pll" * 2 + "iil" + "plll"
 # Interpolation, dtype and channels of pictures that the kernel takes.
 _SORTS = frozenset([*product((NEAREST, LINEAR), "B", (1, 3, 4)), (NEAREST, "H", 1), (NEAREST, "f", 1)])
@@ -98,6 +99,10 @@ class NativeWarp:
             made = self.sampled("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
         return geometric.remap(img, map_x, map_y, interpolation, border_mode, value) if made is None else made
 
+    def has(self, kind: Kind, interpolation: int) -> bool:
+        """Whether the kernel gives OpenCV's bits, of places that are told so."""
+        return _body(self._kernels.isa, kind, interpolation == LINEAR, self) > 0
+
     def sampled(
         self,
         kind: Kind,
@@ -152,6 +157,12 @@ def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions on this machine."""
     found = here()
     return {} if found is None else found.functions()
+
+
+def acts(name: str, step: Any) -> bool:
+    """Whether the kernel does on this machine what a step asks of the function of this name."""
+    found, kind, sampling = here(), _KINDS.get(name), getattr(step, "interpolation", None)
+    return found is not None and kind is not None and sampling in (NEAREST, LINEAR) and found.has(kind, sampling)
 
 
 def here() -> NativeWarp | None:
