@@ -6,6 +6,8 @@ few boxes that took longer than most steps. Labels were analysed and encoded ane
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from augrecipes.compat.albumentations import BboxProcessor, LabelManager, LabelM
 
 _EPSILON = 1e-7  # albumentations' own
 _NUMBERS = (int, float)
+_FLOATS = (np.float32, np.float64)
+_FORMATS = ("coco", "pascal_voc", "yolo")
 
 
 def quicken(processor: Any, rows: str) -> None:
@@ -38,6 +42,7 @@ def quicken(processor: Any, rows: str) -> None:
         return settled.filter(data, shape, processor.params)
 
     processor.check, processor.filter = quick_check, quick_filter
+    processor.check_and_convert = _converting(processor)
 
 
 def forget_labels(processor: Any) -> None:
@@ -77,12 +82,10 @@ class Settled:
 
 def filtered(boxes: np.ndarray, height: int, width: int, params: Any) -> np.ndarray:
     """Boxes clipped to the picture, without those of which too little is left; as albumentations works it out."""
+    scale = _scale(height, width, boxes.shape[1])
     sides = boxes[:, 2:4] - boxes[:, :2]
-    sides *= np.array((width, height), sides.dtype)
+    sides *= scale[:2].astype(sides.dtype)
     areas = sides[:, 0] * sides[:, 1]
-    scale = np.ones(boxes.shape[1])
-    scale[0] = scale[2] = width
-    scale[1] = scale[3] = height
     clipped = boxes * scale
     for across, most in ((clipped[:, 0:4:2], width), (clipped[:, 1:4:2], height)):
         across.clip(0, most, out=across)  # bounds that are arrays make 0 of -0
@@ -101,6 +104,59 @@ def filtered(boxes: np.ndarray, height: int, width: int, params: Any) -> np.ndar
         return clipped
     kept: np.ndarray = clipped[mask]
     return kept if len(kept) else np.empty((0, 4), np.float32)
+
+
+def _converting(processor: Any) -> Callable[..., np.ndarray]:
+    """Boxes from their format to albumentations' terms, or `from` these, and checked there."""
+    params, as_it_does = processor.params, processor.check_and_convert
+
+    def convert(data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
+        rare = params.format not in _FORMATS or params.clip or params.filter_invalid_bboxes
+        if rare or data.ndim != 2 or not len(data) or data.dtype not in _FLOATS:
+            done: np.ndarray = as_it_does(data, shape, direction)
+            return done
+        height, width = shape["height"], shape["width"]
+        sides = _scale(height, width, 4)
+        if direction == "from":
+            processor.check(data, shape)
+            return _outward(data, params.format, sides)
+        made = _inward(data, params.format, sides)
+        processor.check(made, shape)
+        return made
+
+    return convert
+
+
+def _inward(boxes: np.ndarray, form: str, sides: np.ndarray) -> np.ndarray:
+    made = np.array(boxes, np.float32)
+    if form == "yolo":
+        half = made[:, 2:4] / 2
+        made[:, 2:4] = made[:, :2] + half
+        made[:, :2] -= half
+        return made
+    if form == "coco":
+        made[:, 2:4] += made[:, :2]
+    made[:, :4] = made[:, :4] / sides
+    return made
+
+
+def _outward(boxes: np.ndarray, form: str, sides: np.ndarray) -> np.ndarray:
+    made = np.array(boxes)
+    corners = boxes[:, :4] if form == "yolo" else boxes[:, :4] * sides
+    low, high = corners[:, :2], corners[:, 2:]
+    made[:, :2] = (low + high) / 2 if form == "yolo" else low
+    made[:, 2:4] = high if form == "pascal_voc" else high - low
+    return made
+
+
+@lru_cache(maxsize=256)
+def _scale(height: int, width: int, columns: int) -> np.ndarray:
+    """What boxes of so many columns are multiplied by to count pixels; what is no corner by 1."""
+    scale = np.ones(columns)
+    scale[0] = scale[2] = width
+    scale[1] = scale[3] = height
+    scale.flags.writeable = False
+    return scale
 
 
 def _plainly_valid(boxes: np.ndarray) -> bool:
