@@ -30,6 +30,15 @@ def figure(value: float, spread: float | None = None) -> str:
     return f"{value:,.{digits_for(value, spread)}f}"
 
 
+def percent(share: float, digits: int = 1) -> str:
+    """A share of 1.
+
+    >>> percent(0.1234), percent(1.0), percent(0.0), percent(0.0002), percent(0.1234, 0)
+    ('12.3 %', '100.0 %', '0.0 %', '< 0.1 %', '12 %')
+    """
+    return "< 0.1 %" if digits and 0 < share < 0.0005 else f"{100 * share:.{digits}f} %"
+
+
 def varied(value: float, spread: float) -> str:
     """A figure and what it varies by, with as many digits both.
 

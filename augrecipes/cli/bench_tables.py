@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from augrecipes.bench.figures import figure, varied
+from augrecipes.bench.figures import figure, percent, varied
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.bench_sweep import tell_sweep
 from augrecipes.cli.bench_training import tell_training
@@ -129,15 +129,15 @@ def _effects(name: str, seen: Effects) -> Iterator[str]:
         applied = seen.applied.get(effect.step)
         rows.append([
             f"{effect.step} · {effect.target}" if several else effect.step,
-            "" if applied is None else _percent(applied),
-            "" if effect.filled is None or applied is None else _percent(effect.filled),
-            _percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations),
+            "" if applied is None else percent(applied),
+            "" if effect.filled is None or applied is None else percent(effect.filled),
+            percent(effect.clipped), _numbers(effect.means), _numbers(effect.deviations),
         ])  # fmt: skip
     left = f", {seen.left_out} left out" if seen.left_out else ""
     headings = ["after", "acts on", "fills", "clipped", "means", "deviations"]
     yield from table(f"{name}: what the steps do, {seen.samples} samples{left}, levels 0 to 255", headings, rows)
     inside = [(site, share) for site, share in seen.applied.items() if site not in {e.step for e in seen.steps}]
-    yield from (f"  {site} acts on {_percent(share)}" for site, share in inside)
+    yield from (f"  {site} acts on {percent(share)}" for site, share in inside)
     for target in seen.means:
         out = f"means {_numbers(seen.means[target], 3)}, deviations {_numbers(seen.deviations[target], 3)}"
         yield f"  comes out with {out}" + (f" ({target})" if len(seen.means) > 1 else "")
@@ -153,8 +153,8 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> Iterator[str]:
         seen, target = one.effects, next(iter(one.effects.means))
         last = seen.last(target)
         rows.append([
-            one.step, _ratio(one.ratio), "" if seen.filled is None else _percent(seen.filled),
-            _percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
+            one.step, _ratio(one.ratio), "" if seen.filled is None else percent(seen.filled),
+            percent(last.clipped), _numbers(last.means), _numbers(last.deviations),
         ])  # fmt: skip
     headings = ["without", "time / whole", "filled", "clipped", "means", "deviations"]
     yield from table(f"{name}: without each step, in turns with the whole", headings, rows)
@@ -176,10 +176,6 @@ def tell_gate(judgement: Judgement) -> Iterator[str]:
     title = f"Against {held.path} of {held.date[:10]}, slower than {100 * judgement.limit:g} % fails"
     yield from table(title, headings, rows, left=(0, 1, 7, 9))
     yield from (f"  {paint('warning:', 'warning', sys.stdout)} {text}" for text in judgement.warnings)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _numbers(values: Sequence[float], digits: int = 0) -> str:

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from augrecipes.bench.figures import figure, varied
+from augrecipes.bench.figures import figure, percent, varied
 from augrecipes.cli.aligned import bar, table
 from augrecipes.cli.terminal import paint
+from augrecipes.errors import counted
 
 if TYPE_CHECKING:
     from augrecipes.bench.training import Training
@@ -32,22 +33,18 @@ def _steps(one: Training) -> Iterator[str]:
     rows = []
     for part in one.parts:
         ms, _, spread = varied(part.ms, part.mad).partition(" ")
-        rows.append([part.name, ms, spread, _percent(part.share), bar(part.ms / longest)])
+        rows.append([part.name, ms, spread, percent(part.share, 0), bar(part.ms / longest)])
     together = figure(sum(part.ms for part in one.parts), max(part.mad for part in one.parts))
     rows.append(["together", together, "", "", ""])
     yield from table(f"{one.name}, {_readers(one)}: ms of a training step", None, rows, left=(0, 4))
-    yield f"  {_percent(one.waiting)} of a step is waiting for samples"
+    yield f"  {percent(one.waiting, 0)} of a step is waiting for samples"
 
 
 def _readers(one: Training) -> str:
     if one.backend == "batches":
         return "read in this process when asked for"
     what = "thread" if one.backend == "threads" else "worker process"
-    return f"read ahead by {one.workers} {what}{_plural(what, one.workers)}"
-
-
-def _plural(what: str, count: int) -> str:
-    return "" if count == 1 else "es" if what.endswith("s") else "s"
+    return f"read ahead by {counted(one.workers, what)}"
 
 
 def _about(found: Sequence[Training]) -> Iterator[str]:
@@ -61,11 +58,7 @@ def _about(found: Sequence[Training]) -> Iterator[str]:
 def _where(one: Training) -> str:
     if any(part.name == "training step" for part in one.parts):
         return "this thread sleeps meanwhile, as it would while a GPU works"
-    threads = f"torch's own {one.threads} thread{'' if one.threads == 1 else 's'}"
+    threads = f"torch's own {counted(one.threads, 'thread')}"
     if one.device == "cpu":
         return f"on the CPU, {threads}"
     return f"on {one.device}, which is waited for after every part; {threads}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

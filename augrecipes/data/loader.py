@@ -15,9 +15,8 @@ from augrecipes.data.loading.arguments import choose_collate, choose_pinned, cho
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
-from augrecipes.data.loading.ledger import Ledger
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler, divided_twice
-from augrecipes.data.loading.passes import Pass
+from augrecipes.data.loading.passes import Ledger, Pass
 from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.ranks import Ranks
 from augrecipes.data.loading.sampler import BatchSchedule, orders

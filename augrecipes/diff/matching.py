@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 from augrecipes.diff.meaning import Meaning, word
 
@@ -47,12 +48,9 @@ def match(a: Sequence[Meaning], b: Sequence[Meaning]) -> Matched:
     shifted = [(i + head, j + head) for i, j in kept]
     ends = [(len(a) - tail + k, len(b) - tail + k) for k in range(tail)]
     return Matched(
-        [*((k, k) for k in range(head)), *shifted, *ends], sorted(((i + head, j + head) for i, j in moved), key=_second)
+        [*((k, k) for k in range(head)), *shifted, *ends],
+        sorted(((i + head, j + head) for i, j in moved), key=itemgetter(1)),
     )
-
-
-def _second(pair: tuple[int, int]) -> int:
-    return pair[1]
 
 
 def _identical(a: Meaning, b: Meaning) -> bool:
@@ -138,23 +136,11 @@ def _left_over(a: Sequence[Meaning], b: Sequence[Meaning], kept: list[tuple[int,
 def pair_off(a: Sequence[tuple[int, Meaning]], b: Sequence[tuple[int, Meaning]]) -> list[tuple[int, int]]:
     """Pairs of numbered steps of one class with one site, or else with one meaning; each step is in one at most."""
     pairs: list[tuple[int, int]] = []
-    for key in (_site_and_key, _site, _meaning):
-        open_b: dict[str, list[int]] = {}
+    for key in (attrgetter("step.site", "key"), attrgetter("step.site", "step.name"), attrgetter("key")):
+        open_b: dict[Any, list[int]] = {}
         done_a, done_b = {i for i, _ in pairs}, {j for _, j in pairs}
         for j, other in reversed(b):
             if j not in done_b:
                 open_b.setdefault(key(other), []).append(j)
         pairs += [(i, open_b[key(one)].pop()) for i, one in a if i not in done_a and open_b.get(key(one))]
     return pairs
-
-
-def _site_and_key(meaning: Meaning) -> str:
-    return f"{meaning.step.site} {meaning.key}"
-
-
-def _site(meaning: Meaning) -> str:
-    return f"{meaning.step.site} {meaning.step.name}"
-
-
-def _meaning(meaning: Meaning) -> str:
-    return meaning.key

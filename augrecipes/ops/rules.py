@@ -42,7 +42,7 @@ def _additive_noise(a: Mapping[str, Any]) -> Fault:
         if not isinstance(ranges, list) or not ranges:
             return "noise_params", f"{name} must be a list of pairs of numbers, one a channel"
         for pair in ranges:
-            if not isinstance(pair, list) or len(pair) != 2 or not all(_is_number(item) for item in pair):
+            if not isinstance(pair, list) or len(pair) != 2 or not all(is_number(item) for item in pair):
                 return "noise_params", f"{name} must be {'pairs' if name == 'ranges' else 'a pair'} of numbers"
             if not low <= min(pair) <= max(pair) <= high or pair[0] > pair[1]:
                 bound = f"at least {low}" if high > 1 else f"between {low} and {high}"
@@ -50,7 +50,8 @@ def _additive_noise(a: Mapping[str, Any]) -> Fault:
     return None
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number: `true` is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -259,7 +260,7 @@ def _safe_rotate(a: Mapping[str, Any]) -> Fault:
 
 def _stain_jitter(a: Mapping[str, Any]) -> Fault:
     for name in ("sigma", "bias"):
-        if _is_number(a[name]) and a[name] < 0:
+        if is_number(a[name]) and a[name] < 0:
             return name, f"a single number s means [-s, s], so it must be at least 0, got {a[name]}"
     return None
 

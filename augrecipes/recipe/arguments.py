@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from augrecipes.ops.rules import is_number
 from augrecipes.recipe import spelling
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
 
@@ -60,14 +61,10 @@ def _is(kind: str, node: Node) -> bool:
         case "string":
             return isinstance(value, str)
         case "integer":
-            return _number(value) and float(value).is_integer()
+            return is_number(value) and float(value).is_integer()
         case "number":
-            return _number(value)
+            return is_number(value)
     return False
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
@@ -120,7 +117,7 @@ def _check_enum(schema: Schema, node: Node) -> list[ArgumentProblem]:
     if isinstance(node, Scalar) and isinstance(node.value, str) and texts:
         hint = spelling.hint(node.value, texts)
         return [ArgumentProblem("E307", node.place, f"must be {expected(schema)}, got {describe(node)}{hint}")]
-    code = "E307" if isinstance(node, Scalar) and any(_number(choice) for choice in choices) else "E306"
+    code = "E307" if isinstance(node, Scalar) and any(map(is_number, choices)) else "E306"
     return [ArgumentProblem(code, node.place, f"must be {expected(schema)}, got {describe(node)}")]
 
 
@@ -139,7 +136,7 @@ def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
     if found or not schema.get("x-nondecreasing"):
         return found
     values = plain(node)
-    if len(values) == 2 and all(_number(value) for value in values) and values[0] > values[1]:
+    if len(values) == 2 and all(is_number(value) for value in values) and values[0] > values[1]:
         return [ArgumentProblem("E307", node.place, f"the first value may not exceed the second, got {values}")]
     return []
 
@@ -160,7 +157,7 @@ def _check_table(schema: Schema, node: MappingNode) -> list[ArgumentProblem]:
 
 def _check_bounds(schema: Schema, node: Scalar) -> list[ArgumentProblem]:
     value = node.value
-    if not _number(value):
+    if not is_number(value):
         return []
     low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
     high, below = schema.get("maximum"), schema.get("exclusiveMaximum")

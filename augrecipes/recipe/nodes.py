@@ -103,7 +103,7 @@ def describe_value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f"text {_short(value)!r}"
+            return f"text {short(value)!r}"
         case int() | float():
             return f"{value!r}"
         case list() | tuple():
@@ -112,5 +112,6 @@ def describe_value(value: Any) -> str:
             return "a mapping"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
+def short(text: str, most: int = 40) -> str:
+    """The beginning of a text that is longer than `most`."""
+    return text if len(text) <= most else text[: most - 3] + "..."

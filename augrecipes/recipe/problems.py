@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from augrecipes.errors import Diagnostic, RecipeError, Severity
 from augrecipes.recipe.model import Position
-from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.nodes import Place, short
 
 MOST = 100
 
 
 class Stop(Exception):  # noqa: N818 - control flow, never seen outside
     """Nothing more can be found: the file cannot be read further."""
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def noted(file: str, place: Position, message: str, code: str, name: str, severity: Severity) -> Diagnostic:
@@ -39,7 +35,7 @@ class Problems:
             Stop: there are too many; nobody reads on, and looking for likely names takes time.
         """
         line, col = place.line or 1, place.col or 1
-        found = Diagnostic(_short(message, 400), line, col, code, _short(name, 80), place.file)
+        found = Diagnostic(short(message, 400), line, col, code, short(name, 80), place.file)
         if found in self._found:
             return
         if any(f.code == "E115" and (f.file, f.line, f.col) == (place.file, line, col) for f in self._found):

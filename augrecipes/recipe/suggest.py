@@ -7,6 +7,7 @@ from typing import Any
 
 from augrecipes.ops import registry
 from augrecipes.ops.judge import verdict
+from augrecipes.ops.rules import is_number
 from augrecipes.recipe import history, synonyms
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
@@ -104,7 +105,7 @@ def value(cls: str, name: str, code: str, given: Any) -> str:
     if text:
         return f"; {text}"
     pair = {name: [given, given]}
-    one = code == "E306" and isinstance(given, int | float) and not isinstance(given, bool)
+    one = code == "E306" and is_number(given)
     return f"; write `{_inline(pair)}`" if one and _accepted(cls, pair) else ""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 class PathTable:
     """An immutable sequence of paths: roots, and names below them.
 
-    ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive), slices and index arrays give tables, ``+``
-    joins. Pickles to little more than the names' bytes.
+    ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
+    Pickles to little more than the names' bytes.
 
     Attributes:
         roots: the folders that names are relative to, as bytes; may be one empty root.
@@ -33,8 +33,8 @@ class PathTable:
     >>> table = PathTable.from_paths(["cat/1.jpg", "cat/2.jpg", "dog/1.jpg"], root="pets")
     >>> len(table), table[2].replace(os.sep, "/"), table.name(0)
     (3, 'pets/dog/1.jpg', 'cat/1.jpg')
-    >>> [len(t) for t in (table[1:], table.take([0, 0]), table + table)]
-    [2, 2, 6]
+    >>> len(table.take([0, 0])), len(PathTable.concat([table, table]))
+    (2, 6)
     """
 
     roots: tuple[bytes, ...]
@@ -78,27 +78,11 @@ class PathTable:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> PathTable: ...
-    def __getitem__(self, index: int | slice) -> str | PathTable:
-        if isinstance(index, slice):
-            return self.take(range(*index.indices(len(self))))
+    def __getitem__(self, index: int) -> str:
         return os.fsdecode(self.encoded(index))
 
     def __iter__(self) -> Iterator[str]:
         return (self[i] for i in range(len(self)))
-
-    def __add__(self, other: PathTable) -> PathTable:
-        return PathTable.concat([self, other])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PathTable):
-            return NotImplemented
-        return len(self) == len(other) and all(self.encoded(i) == other.encoded(i) for i in range(len(self)))
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"PathTable({len(self):,} paths below {[os.fsdecode(root) for root in self.roots]})"

@@ -14,7 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from augrecipes.bench.advice import rate
 from augrecipes.bench.compare import ASTRAY, MARGIN, how_sure
-from augrecipes.bench.figures import digits_for, figure
+from augrecipes.bench.figures import digits_for, figure, percent
 from augrecipes.bench.gate import Judgement, RatioChange
 from augrecipes.bench.report import Report, bars, curve
 from augrecipes.bench.report.headline import advised, headline, last_sides, name_of, readers, starves
@@ -134,15 +134,6 @@ def _like(spread: float, value: float) -> str:
     return f"{spread:,.{digits_for(value, spread)}f}"
 
 
-def _percent(share: float) -> str:
-    """A share of 1.
-
-    >>> _percent(0.1234), _percent(1.0), _percent(0.0), _percent(0.0002)
-    ('12.3 %', '100.0 %', '0.0 %', '< 0.1 %')
-    """
-    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
-
-
 def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0) -> str:
     return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
 
@@ -195,7 +186,7 @@ def _differs(ratio: Report) -> bool:
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
-    "ms": figure, "like": _like, "percent": _percent, "levels": _levels, "words": _words, "plain": _plain,
+    "ms": figure, "like": _like, "percent": percent, "levels": _levels, "words": _words, "plain": _plain,
     "shares": _shares, "filled": _filled, "ratio": _ratio, "speed": _speed, "differs": _differs, "figures": in_figures,
     "rate": rate, "readers": readers,
     "count": lambda value: f"{value:,.0f}", "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),

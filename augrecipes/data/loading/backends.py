@@ -13,12 +13,11 @@ from augrecipes.data.batches.pool import Pool
 from augrecipes.data.loading import allocator
 from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.choice import Choice
-from augrecipes.data.loading.fetch import FetchDataset, as_it_is
-from augrecipes.data.loading.in_process import InProcess
-from augrecipes.data.loading.passes import Deliveries
+from augrecipes.data.loading.fetch import Deliveries, FetchDataset, as_it_is
 from augrecipes.data.loading.processes import Orders, Processes
 from augrecipes.data.loading.sampler import BatchSchedule, Order
 from augrecipes.data.loading.threads import Threads
+from augrecipes.data.loading.worker import one_thread
 from augrecipes.seeds import mix
 
 
@@ -79,7 +78,8 @@ class Readers:
             allocator.tune()
         if self._choice.backend == "threads":
             return Threads(self._reader, wanted, self._budget, in_order=self._in_order, timeout=self._timeout)
-        return InProcess(self._reader, wanted)
+        read = one_thread()(self._reader.__getitems__)
+        return (read(order) for order in wanted)
 
     def give_up(self) -> None:
         """Leave a broken set of processes; the next pass starts new ones."""

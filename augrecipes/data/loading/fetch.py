@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
@@ -43,6 +43,16 @@ class Delivery(NamedTuple):
     skipped: tuple[Skipped, ...]
     error: AugrecipesError | None
     seconds: float
+
+
+class Deliveries(Protocol):
+    """What a backend makes of a pass."""
+
+    def __next__(self) -> Delivery:
+        """The next batch; StopIteration after the last."""
+
+    def close(self) -> None:
+        """End what still reads."""
 
 
 class FetchDataset(Dataset[Any]):

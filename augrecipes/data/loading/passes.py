@@ -1,47 +1,63 @@
-"""A pass: one run over the batches of an epoch, which keeps count of what was handed out."""
+"""A pass: one run over the batches of an epoch; and the ledger, which keeps count of what passes hand out."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from augrecipes.data.batches.profiled import span
-from augrecipes.data.batches.skips import Skipped
-from augrecipes.data.loading.fetch import Delivery
+from augrecipes.data.batches.skips import Skipped, report
+from augrecipes.data.loading.backends import Readers
+from augrecipes.data.loading.fetch import Deliveries
+from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.state import EpochProgress
 
-
-class Deliveries(Protocol):
-    """What a backend makes of a pass."""
-
-    def __next__(self) -> Delivery:
-        """The next batch; StopIteration after the last."""
-
-    def close(self) -> None:
-        """End what still reads."""
+_log = logging.getLogger("augrecipes")
 
 
-class Listener(Protocol):
-    """What a pass tells of itself."""
+class Ledger:
+    """What the passes of one loader leave behind.
+
+    Args:
+        place: moves on with the pass under way.
+        readers: are told when a pass is over, or broken.
+
+    Attributes:
+        skipped: records of the pass under way, or of the last one.
+    """
+
+    def __init__(self, place: LoaderPosition, readers: Readers) -> None:
+        self.skipped: list[Skipped] = []
+        self._place, self._readers = place, readers
 
     def begun(self, progress: EpochProgress) -> None:
-        """Its first batch is asked for."""
+        """A pass hands out its first batch."""
+        self.skipped = []
+        self._place.begun(progress)
 
     def handed_out(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
-        """A batch is handed out, in which some samples were replaced."""
+        """A batch is handed out."""
+        if self._place.advanced(before, now):
+            self.skipped.extend(skipped)
 
     def finished(self, progress: EpochProgress) -> None:
-        """There are no more."""
+        """A pass has handed out its last batch."""
+        self._place.finished(progress)
+        self._readers.rest()
+        if self.skipped:
+            _log.warning("epoch %d: %s", progress.epoch, report(self.skipped))
 
     def broken(self) -> None:
-        """The pass has ended in an error."""
+        """A pass has ended in an error."""
+        self._readers.give_up()
 
 
 class Pass(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error."""
 
-    def __init__(self, listener: Listener, inner: Deliveries, start: EpochProgress) -> None:
-        self._listener, self._progress = listener, start
+    def __init__(self, ledger: Ledger, inner: Deliveries, start: EpochProgress) -> None:
+        self._ledger, self._progress = ledger, start
         self._inner: Deliveries | None = inner
         self._begun = False
 
@@ -50,7 +66,7 @@ class Pass(Iterator[Any]):
             raise StopIteration
         if not self._begun:
             self._begun = True
-            self._listener.begun(self._progress)
+            self._ledger.begun(self._progress)
         try:
             with span("next batch"):
                 delivery = self._inner.__next__()
@@ -62,17 +78,17 @@ class Pass(Iterator[Any]):
                     del error, delivery
         except StopIteration:
             self._inner = None
-            self._listener.finished(self._progress)
+            self._ledger.finished(self._progress)
             raise
         except BaseException:
             self._stop()
             raise
         before, self._progress = self._progress, self._progress.with_batch(delivery.number)
-        self._listener.handed_out(before, self._progress, delivery.skipped)
+        self._ledger.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
     def _stop(self) -> None:
         inner, self._inner = self._inner, None
-        self._listener.broken()
+        self._ledger.broken()
         if inner is not None:
             inner.close()

@@ -142,11 +142,11 @@ def choose_split(rows: CsvRows, split: str | None) -> list[int]:
     if split is None:
         return list(range(len(rows)))
     if "split" not in rows.columns:
-        raise DataError(f"split={split!r} needs a column `split`; the file has {_listed(rows.columns)}", rows.path)
+        raise DataError(f"split={split!r} needs a column `split`; the file has {', '.join(rows.columns)}", rows.path)
     keep = [i for i, value in enumerate(rows.columns["split"]) if value == split]
     if not keep:
         raise DataError(
-            f"no row of split {split!r}; the file has {_listed(sorted(set(rows.columns['split'])))}", rows.path
+            f"no row of split {split!r}; the file has {', '.join(sorted(set(rows.columns['split'])))}", rows.path
         )
     return keep
 
@@ -198,20 +198,16 @@ def _header(name: str, line: int, fields: list[str], known: Sequence[str], requi
         near = [] if column in known else get_close_matches(column, known, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
             hint = f"did you mean {near[0]!r}?"
-            raise DataError(f"unknown column {column!r}; {hint} (columns: {_listed(known)})", where)
+            raise DataError(f"unknown column {column!r}; {hint} (columns: {', '.join(known)})", where)
         if column in known and columns.count(column) > 1:
             raise DataError(f"column {column!r} occurs twice", where)
     missing = [column for column in required if column not in columns]
     if missing:
-        raise DataError(f"no column {_marked(missing)}; the file has {_listed(columns)}", where)
+        raise DataError(f"no column {_marked(missing)}; the file has {', '.join(columns)}", where)
     unread = [column for column in columns if column and column not in known]
     if unread:
-        _log.warning("%s: columns that are not read: %s (known: %s)", name, _listed(unread), _listed(known))
+        _log.warning("%s: columns that are not read: %s (known: %s)", name, ", ".join(unread), ", ".join(known))
     return columns
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 def _marked(names: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import columns_of, match_masks
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.file_headers import MaybeHeader
@@ -107,7 +107,7 @@ def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Audit:
 def _classes(counts: Any) -> str:
     least, most = int(counts.min()), int(counts.max())
     several = f"{least} images each" if least == most else f"{least} to {most} images"
-    return f"{len(counts)} class{'' if len(counts) == 1 else 'es'}, of {several}"
+    return f"{counted(len(counts), 'class')}, of {several}"
 
 
 def _of_csv(recipe: Recipe, data: str, split: str | None) -> Audit:
