@@ -148,7 +148,7 @@ class ToMake:
             return self.warped.moved.base
         height, width, channels = self.shape
         out = self._scratch.array("made", (height, width, channels), _UINT8, beside=self.warped.moved.base)  # type: ignore[arg-type]
-        if not self.into(out, (0, 0, width * channels, channels, 1), _ONES, _ZEROS):
+        if not self.write(out, (0, 0, width * channels, channels, 1), _ONES, _ZEROS):
             image = self.warped.realise(self._scratch, self._shrinks).array()
             if self.operations:
                 colours = PendingColours(np.ascontiguousarray(image), self._scratch)
@@ -161,7 +161,7 @@ class ToMake:
 
     settle = array  # as colour steps ask
 
-    def into(self, out: np.ndarray, strides: Sequence[int], scales: Sequence[float], shifts: Sequence[float]) -> bool:
+    def write(self, out: np.ndarray, strides: Sequence[int], scales: Sequence[float], shifts: Sequence[float]) -> bool:
         """Write it as an output asks; False where that is not the kernel's to do, and nothing has been written.
 
         Args:

@@ -81,7 +81,7 @@ class Sink:
         native, chw = self._numbers(channels), self.output.layout == "chw"
         out = allocate((channels, height, width) if chw else (height, width, channels), self._dtype)
         strides = native.strides(out[None], channels) if out.flags.aligned else None
-        if strides is None or not picture.into(out, strides, *native.values):
+        if strides is None or not picture.write(out, strides, *native.values):
             self(picture.array(), lambda *_: out)
         return out
 
