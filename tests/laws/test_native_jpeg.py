@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import albumentations as A
@@ -94,6 +95,29 @@ def test_every_quality(kernels: Library) -> None:
         for quality in (1, 2, 5):
             check(kernels, shown, quality)
             check(kernels, 255 - shown, quality)
+
+
+@cache
+def on_edges() -> np.ndarray:
+    """Squares of 16 px, each of a colour one of whose sums, in 65536ths, is just at the edge of rounding."""
+    some, every = np.arange(0, 256, 17, dtype=np.int32), np.arange(256, dtype=np.int32)
+    blue, green, red = np.meshgrid(some, every, every, indexing="ij")
+    weights = ((7471, 38470, 19595), (32768, -21709, -11059), (-5329, -27439, 32768))
+    colours = []
+    for of_blue, of_green, of_red in weights:
+        part = (of_blue * blue + of_green * green + of_red * red) % 65536
+        for edge in range(32766, 32771):
+            found = np.argwhere(part == edge) * (17, 1, 1)
+            colours.append(found[:: max(1, len(found) // 12)][:12])
+    flat = np.concatenate(colours).astype(np.uint8)
+    flat = flat[: len(flat) // 6 * 6].reshape(6, -1, 3)
+    return flat.repeat(16, axis=0).repeat(16, axis=1)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_colours_at_the_edge_of_rounding(kernels: Library) -> None:
+    for quality in (99, 100):
+        check(kernels, on_edges(), quality)
 
 
 @pytest.mark.soak
