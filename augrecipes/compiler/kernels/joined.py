@@ -139,7 +139,8 @@ class _Pending:
         """Cut it to a window of the turned array, ends exclusive, after any tables have been carried out."""
         if self.table_steps:
             self.array()
-        self.put(self.moved().cut(x_min, y_min, x_max, y_max))
+        if (y_min, x_min, y_max, x_max) != (0, 0, *self.shape()[:2]):
+            self.put(self.moved().cut(x_min, y_min, x_max, y_max))
 
     def pixels(self) -> Pixels:
         """What a step may resize or pad, after any tables have been carried out: nothing else is."""
