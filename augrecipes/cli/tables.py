@@ -89,6 +89,8 @@ def _plan(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
         for what, sites in (("by a quicker twin", row["twins"]), ("draws by a quicker twin", row["drawn"])):
             if sites:
                 said.append(what if [row["step"]] == list(sites) else f"{what}: {', '.join(sites)}")
+        if row["to_output"]:
+            said.append("in one native pass with the output")
         shown.append((str(row["step"]), "; ".join(said)))
     return TextTable("Plan", (), shown)
 

@@ -11,15 +11,16 @@ from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
 from augrecipes.compiler.plan.contracts import Contract, before_each, held_from
-from augrecipes.compiler.plan.nodes import Fused, Node, Steps, action_of, is_single, opened
+from augrecipes.compiler.plan.nodes import Steps, action_of
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
+from augrecipes.compiler.planned_steps import PlannedStep, planned_steps
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.ops import groups
 from augrecipes.ops.capabilities import capability
-from augrecipes.ops.registry import construct, effective
+from augrecipes.ops.registry import effective
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
@@ -81,26 +82,6 @@ class FiredRule:
     equation: str
     before: str
     after: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """One step of the plan and, for a joined one, what it stands for; and its time, ms, where it was measured.
-
-    `twins` are the steps, it or inside it, whose work a quicker twin does, wherever it can, and `drawn` those whose
-    draws one makes: see `augrecipes.compiler.kernels.twins`.
-    """
-
-    step: str
-    stands_for: str
-    twins: tuple[str, ...] = ()
-    drawn: tuple[str, ...] = ()
-    ms: float | None = None
-
-    @property
-    def label(self) -> str:
-        """As the compiler labels it."""
-        return f"{self.step}({self.stands_for})" if self.stands_for else self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +218,7 @@ def explain(
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
-        plan=tuple(PlannedStep(*_planned(step), *_twins(step, chosen)) for step in planned.steps),
+        plan=planned_steps(planned.steps, chosen, arrival),
         stayed=tuple(
             Stayed(step.site, barred.get(step.site) or _why(recipe, step, chosen))
             for root in steps
@@ -261,20 +242,6 @@ def _source(step: Step, depth: int) -> SourceStep:
         arguments = effective(step)
     p = float(arguments.pop("p"))
     return SourceStep(step.site, depth, step.name, p, arguments)
-
-
-def _planned(node: Node) -> tuple[str, str]:
-    return (node.kernel, " + ".join(step.site for step in node.steps)) if isinstance(node, Fused) else (node.site, "")
-
-
-def _twins(node: Node, optimize: Optimize) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The steps of a plan's node whose work twins do, and those whose draws; groups opened, but not what is fused."""
-    if optimize == "none":
-        return (), ()
-    from augrecipes.compiler.kernels.twins import quick_parts  # late: it brings albumentations with it
-
-    found = [(step.site, *quick_parts(construct(step))) for step in opened(node) if is_single(step)]
-    return tuple(site for site, works, _ in found if works), tuple(site for site, _, draws in found if draws)
 
 
 def _kept(steps: Steps, flow: Flow) -> dict[str, str]:
