@@ -14,6 +14,19 @@ ORDER = [
     *(54, 47, 55, 62, 63),
 ]  # fmt: skip
 Layout = tuple[tuple[int, int], ...]
+# What libjpeg reads, and TurboJPEG has no name for: of each component its blocks across and down.
+LAYOUTS: list[Layout] = [
+    ((3, 1), (1, 1), (1, 1)),
+    ((1, 3), (1, 1), (1, 1)),
+    ((4, 2), (1, 1), (1, 1)),
+    ((3, 2), (1, 1), (1, 1)),
+    ((2, 2), (2, 1), (1, 2)),
+    ((2, 1), (1, 1), (2, 1)),
+    ((4, 1), (2, 1), (1, 1)),
+    ((1, 1), (2, 1), (2, 1)),
+    ((2, 1), (2, 1), (1, 1)),
+    ((3, 1), (3, 1), (1, 1)),
+]
 
 
 class _Bits:

@@ -18,7 +18,7 @@ from drawn_jpegs import JPEGS, SAMPLINGS, Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from odd_jpegs import Layout, odd_jpeg
+from odd_jpegs import LAYOUTS, Layout, odd_jpeg
 from PIL import Image
 from test_encoded import FRACTIONS, corners_in
 from test_fuzz import damaged
@@ -30,18 +30,6 @@ from augrecipes.sources.formats import jpeg, jpeg_window
 
 pytestmark = pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
 Corners = tuple[int, int, int, int]
-LAYOUTS: list[Layout] = [
-    ((3, 1), (1, 1), (1, 1)),
-    ((1, 3), (1, 1), (1, 1)),
-    ((4, 2), (1, 1), (1, 1)),
-    ((3, 2), (1, 1), (1, 1)),
-    ((2, 2), (2, 1), (1, 2)),
-    ((2, 1), (1, 1), (2, 1)),
-    ((4, 1), (2, 1), (1, 1)),
-    ((1, 1), (2, 1), (2, 1)),
-    ((2, 1), (2, 1), (1, 1)),
-    ((3, 1), (3, 1), (1, 1)),
-]
 KNOWN: list[Layout] = [
     ((1, 1),),
     ((2, 2),),

@@ -8,6 +8,7 @@ of a percent more bytes.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import cv2
@@ -44,8 +45,9 @@ def _encode(array: NDArray[Any], quality: int) -> bytes:
 
 def _decode(data: memoryview, channels: int) -> NDArray[np.uint8]:
     if data[2:4] == _JFIF and channels in _SPACES:
-        return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
-    # A file that is kept as it is may be turned, CMYK, or what simplejpeg does not know.
+        with suppress(ValueError):
+            return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
+    # A file that is kept as it is may be turned, CMYK, or in a layout that simplejpeg does not know.
     from augrecipes.sources.encoded import encoded
 
     try:
