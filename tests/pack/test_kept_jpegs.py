@@ -10,7 +10,7 @@ import pytest
 from drawn_jpegs import Jpeg
 
 import augrecipes as ar
-from augrecipes.native.libjpeg import codec
+from augrecipes.native import libjpeg
 from augrecipes.pack.run import pack
 from augrecipes.sources.formats import jpeg_kept
 from augrecipes.sources.store import open_store
@@ -80,7 +80,7 @@ def test_a_library_that_writes_another_picture_is_not_believed(
         assert 0 < np.abs(store.array("image", item) - whole).mean() < 6  # encoded anew
 
 
-@pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
+@pytest.mark.skipif(libjpeg.codec() is None, reason="built without libjpeg-turbo")
 def test_processes_write_the_same_bytes(photos: Path, tmp_path: Path) -> None:
     for workers in (0, 2):
         pack(CROP, photos, tmp_path / str(workers), format="jpeg", workers=workers)

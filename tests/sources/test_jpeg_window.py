@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +26,7 @@ from test_encoded import FRACTIONS, corners_in
 from test_fuzz import damaged
 
 from augrecipes.errors import DataError
+from augrecipes.native import build
 from augrecipes.native.libjpeg import Window, codec
 from augrecipes.sources.encoded import Encoded, encoded
 from augrecipes.sources.formats import jpeg, jpeg_window
@@ -216,6 +219,17 @@ def test_what_does_not_lie_in_the_file_is_refused() -> None:
         except (ValueError, KeyError):
             wrong += 1
     assert wrong > 1000
+
+
+def test_both_sides_name_the_same_fields() -> None:
+    text = (build.CODEC / "jpeg_window.c").read_text(encoding="utf-8")
+    body = text[text.index("struct window {") : text.index("};")]
+    fields = [
+        (name.strip(), getattr(ctypes, f"c_int{size}"))
+        for size, names in re.findall(r"int(\d+)_t ([\w, ]+);", body)
+        for name in names.split(",")
+    ]
+    assert fields == list(Window._fields_)
 
 
 # -- processes and threads --------------------------------------------------------------------------------------------
