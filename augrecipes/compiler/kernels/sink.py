@@ -40,6 +40,8 @@ class Sink:
         self._color = "rgb" if output.where == "device" else output.color
         self._dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
         self._as_it_is = self._dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
+        # OpenCV parts channels of uint8 in half of the native kernel's time.
+        self._parts = self._dtype == _UINT8 and output.layout == "chw" and self._color == "rgb"
         self._affine_by: dict[tuple[int, float], list[Affine]] = {}
         self._turns: dict[tuple[int, float], Turns] = {}
         self._native: dict[int, NativeSink] = {}
@@ -62,7 +64,8 @@ class Sink:
         if isinstance(image, ToMake):
             return self._made(image, allocate)
         copies = held is None or allocate is not np.empty
-        if not self._as_it_is and (native := self._natively(image.dtype, image.shape[2])) is not None:
+        by_cv = self._as_it_is or (self._parts and image.shape[2] > 1)
+        if not by_cv and (native := self._natively(image.dtype, image.shape[2])) is not None:
             view = image.view(self._scratch) if isinstance(image, Moved) else image
             height, width, channels = view.shape
             chw = self.output.layout == "chw"
