@@ -29,6 +29,9 @@ static inline int64_t numbers_of(int64_t first, int64_t pixels, int32_t channels
         made[k] = made[k] * deviation + mean;
     if (channels == 1)
         memcpy(out, made, (size_t)some * sizeof *out);
+    else if (channels == 3)
+        for (int64_t k = 0; k < some; k++)
+            out[3 * k] = out[3 * k + 1] = out[3 * k + 2] = made[k];
     else
         for (int64_t k = 0; k < some; k++)
             for (int32_t c = 0; c < channels; c++)
