@@ -76,6 +76,7 @@ CAPABILITIES = (
         colour_ops=probed,
         gain=amplify.greyed,
         chroma="drops",
+        twin="grey:TWIN",
     ),
     _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, colour_ops=probed, gain=1.36),
     _colour(
