@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from itertools import product
 from typing import Any
 
@@ -186,7 +187,7 @@ def spoilt(kernels: Library, spoil: Any) -> Any:
             def wrong(at: int) -> int:
                 answer = works(at)
                 if answer == 0:
-                    spoil(int(np.ctypeslib.as_array((np.ctypeslib.ctypes.c_int64 * 20).from_address(at))[19]))
+                    spoil(int((ctypes.c_int64 * 20).from_address(at)[19]))
                 return answer
 
             return wrong
