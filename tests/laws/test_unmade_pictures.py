@@ -22,6 +22,16 @@ from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Recipe,
 from augrecipes.recipe.parse import parse_text
 
 SIDE = st.integers(1, 40)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _whatever_its_size():
+    """No picture is too small to be left unmade: the laws' pictures are small ones."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(unmade, "SMALL", 0)
+        yield
+
+
 INTERPOLATIONS = ["nearest", "linear", "linear", "linear", "cubic", "area", "area", "lanczos4", "nearest_exact"]
 SAMPLED = {
     "interpolation": st.sampled_from(INTERPOLATIONS),

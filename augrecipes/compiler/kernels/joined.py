@@ -55,9 +55,10 @@ class Joined(A.BaseCompose):  # type: ignore[misc]
         mask = None if data.get("mask") is None else _Pending(data.pop("mask"))
         for ready in self._ready:
             step = ready.step
-            step.params = {}
             if step.should_apply():
                 self._take(ready, image, mask, data)
+            else:
+                step.params = {}
             if self.check_each_transform:
                 data = self._filtered(data, image)
         data["image"] = image.moved() if self.to_sink and not image.table_steps else image.array()

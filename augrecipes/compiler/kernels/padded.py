@@ -11,6 +11,7 @@ import numpy as np
 from augrecipes.compat.albumentations import geometric
 
 _PICTURE = 3  # dimensions
+_LABELS = 2
 _FEW = (2, 3, 4)  # channels that OpenCV takes at once, and leaves on an axis of their own
 
 
@@ -28,12 +29,13 @@ def pad_with_params(
     >>> pad_with_params(np.zeros((2, 2, 3), np.uint8), 1, 0, 0, 1, cv2.BORDER_CONSTANT, 7)[:, :, 0].tolist()
     [[7, 7, 7], [0, 0, 7], [0, 0, 7]]
     """
-    if img.ndim != _PICTURE or img.shape[2] not in _FEW or not img.size:
+    channels = img.shape[2] if img.ndim == _PICTURE else 1
+    if not (img.ndim == _LABELS or channels in _FEW) or not img.size:
         made: np.ndarray = geometric.pad_with_params(
             img, h_pad_top, h_pad_bottom, w_pad_left, w_pad_right, border_mode, value
         )
         return made
-    filled = geometric.extend_value(value, img.shape[2])
+    filled = geometric.extend_value(value, channels)
     return cv2.copyMakeBorder(
         img, h_pad_top, h_pad_bottom, w_pad_left, w_pad_right, borderType=border_mode, value=filled
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.compat.instead import Functions
-from augrecipes.compiler.kernels import resize_native
+from augrecipes.compiler.kernels import padded, resize_native
 from augrecipes.compiler.kernels.resize_native import Window
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded
@@ -22,6 +22,7 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 _DTYPES = tuple(np.dtype(t) for t in (np.uint8, np.float32, np.uint16))  # of which any resize and any padding succeeds
 _CHANNELS = 4  # that OpenCV pads at once
 _FLAT = 2  # axes of labels
+SMALL = 1 << 14  # px of a padded picture, up to which padding it costs less than not yet doing so
 
 
 class Unmade(Protocol):
@@ -189,10 +190,10 @@ def pad_with_params(
     channels = img.shape[2] if len(img.shape) > _FLAT else 1
     alike = isinstance(value, int | float) or (isinstance(value, tuple | list) and len(value) == channels)
     simple = border_mode == cv2.BORDER_CONSTANT and alike and channels <= _CHANNELS and img.dtype in _DTYPES
-    if not simple or min(sides) < 0 or 0 in img.shape:
-        padded: np.ndarray = geometric.pad_with_params(realised(img), *sides, border_mode, value)
-        return padded
     height, width = img.shape[0] + h_pad_top + h_pad_bottom, img.shape[1] + w_pad_left + w_pad_right
+    small = isinstance(img, np.ndarray) and height * width <= SMALL
+    if small or not simple or min(sides) < 0 or 0 in img.shape:
+        return padded.pad_with_params(realised(img), *sides, border_mode, value)
     value = value if isinstance(value, int | float) else tuple(value)
     return Padding(img, int(h_pad_top), int(w_pad_left), value, (0, 0, int(height), int(width)))
 
