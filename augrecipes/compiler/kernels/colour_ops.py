@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compat.steps import Drawn, Sample, sampler_of
 from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.pending_colours import PendingColours
 from augrecipes.compiler.kernels.scratch import Scratch
-from augrecipes.compiler.kernels.step_draws import draw
 from augrecipes.compiler.kernels.unmade import realised
 from augrecipes.ops.colour_ops import Operations
 
@@ -30,6 +31,7 @@ class ColourStep(A.BaseCompose):  # type: ignore[misc]
     def __init__(self, step: Any, operations: Operations | None) -> None:
         super().__init__([step], p=step.p)
         self.step, self.operations = step, operations
+        self._draw: Callable[[Sample], Drawn] | None = None  # the step is given its generators, and its guard, later
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample; where nothing can be deferred, the step simply runs."""
@@ -39,7 +41,9 @@ class ColourStep(A.BaseCompose):  # type: ignore[misc]
             return done
         step.params = {}
         if step.should_apply(force_apply=force_apply):
-            params = draw(step, data)
+            if self._draw is None:
+                self._draw = sampler_of(step)
+            params = step.params = self._draw(data)
             operations = self.operations(step, params, picture.full) if self.operations else None
             if operations is None:
                 picture.replace(np.ascontiguousarray(step.apply(picture.settle(), **params)))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compat.steps import Drawn, Sample, sampler_of
 from augrecipes.compiler.kernels import jobs
 from augrecipes.compiler.kernels.grids import enlarges
 from augrecipes.compiler.kernels.moves import Moved, symmetry_of
 from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
-from augrecipes.compiler.kernels.step_draws import draw, is_plain_window, with_channels
+from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.capability import Action
 from augrecipes.ops.warps import Warp
@@ -99,6 +100,7 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
     def __init__(self, step: Any, action: Action, warp_of: WarpOf | None) -> None:
         super().__init__([step], p=step.p)
         self.step, self.action, self.warp_of = step, action, warp_of
+        self._draw: Callable[[Sample], Drawn] | None = None  # the step is given its generators, and its guard, later
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample, with the step's effect added to what is pending."""
@@ -106,7 +108,9 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         step.params = {}
         if not step.should_apply(force_apply=force_apply):
             return data
-        params = draw(step, data)
+        if self._draw is None:
+            self._draw = sampler_of(step)
+        params = step.params = self._draw(data)
         if len(data) > _BARE:
             rest = {key: value for key, value in data.items() if key not in ("image", _PENDING)}
             data.update(step.apply_with_params(params, **rest))
