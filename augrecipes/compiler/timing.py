@@ -92,8 +92,10 @@ def measure(
 
     >>> import numpy as np, augrecipes as ar
     >>> found = measure(ar.load("folder-128"), {"image": np.zeros((200, 300, 3), np.uint8)}, seconds=0.05)
-    >>> list(found.before.steps), list(found.after.steps)[-1]
-    (['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1'], 'IntoSink(RandomCrop#1 + HorizontalFlip#1)')
+    >>> list(found.before.steps)
+    ['SmallestMaxSize#1', 'RandomCrop#1', 'HorizontalFlip#1']
+    >>> list(found.after.steps)
+    ['IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)']
     """
     plain, planned = (
         _TimedPipeline(recipe.compile(mode, one, seed, threads=1), targets)

@@ -31,7 +31,7 @@ TURNED = (sure("Rotate", limit=20), sure("RandomResizedCrop", size=[60, 64], sca
 # What the rule merges, by its name.
 MERGES: dict[str, tuple[Step, ...]] = {
     "join_colours": (JITTER, sure("ToSepia")),
-    "join_colours in a group": (Step("Sequential", steps=(JITTER, sure("ToSepia"))),),
+    "join_colours in a group": (Step("Sequential", p=0.9, steps=(JITTER, sure("ToSepia"))),),  # p = 1: it is opened
     "shrink_first": (sure("InvertImg"), sure("ToGray"), RESIZED),
     "join_tables": (sure("RandomGamma"), sure("RandomBrightnessContrast")),
     "crop_first": (sure("RandomGamma"), sure("RandomCrop", height=61, width=64)),

@@ -68,7 +68,7 @@ def quick_parts(step: Any) -> tuple[bool, bool]:
     """Whether twins do a transform's work, and whether they make its draws; from now on they do where they can."""
     own = dict(vars(step))
     attach([step])
-    always = noise_native.functions().keys() | painted.functions().keys() | padded.functions().keys()
+    always = noise_native.functions().keys() | painted.functions().keys()  # a border in one call is no other work
     work = any(
         name in always or warp_native.acts(name, step) or resize_native.acts(name, step)
         for name in called_instead(step.apply)

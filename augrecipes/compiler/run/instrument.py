@@ -46,7 +46,7 @@ def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
     ...     seen.append(label), step(*args, **kwargs))[1])
     >>> _ = pipeline.again().at(0)(image=np.zeros((200, 300, 3), np.uint8))
     >>> seen[0]
-    'SmallestMaxSize#1'
+    'IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)'
     """
     made = pipeline.again()
     made.dress(lambda copy: instrument(copy, call))
