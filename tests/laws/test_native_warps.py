@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels import warp_native
-from augrecipes.compiler.kernels.warp_native import NativeWarp, is_identity
+from augrecipes.compiler.kernels.resize_native import NativeResize
+from augrecipes.compiler.kernels.warp_native import NEAREST, NativeWarp, is_identity
 from augrecipes.native.kernels import Library
 
 KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
@@ -189,3 +190,20 @@ def test_no_kernel_no_work() -> None:
 def test_an_identity_is_what_albumentations_takes_for_one(off: list[float]) -> None:
     matrix = np.eye(3) + np.array(off).reshape(3, 3)
     assert is_identity(matrix.ravel().tolist()) == geometric.is_identity_matrix(matrix)
+
+
+@pytest.mark.parametrize("kind", ["warp", "nearest"])
+def test_labels_on_an_axis_of_one_are_the_kernels_too(kind: str) -> None:
+    """numpy gives that axis a step of no bytes."""
+    labels = np.random.default_rng(0).integers(0, 9, (40, 50), np.uint8)
+    for kernels in NATIVE:
+        if kind == "warp":
+            turn = (0.9, 0.2, 1.0, -0.2, 0.9, 3.0, 0.0, 0.0, 1.0)
+            made = [
+                NativeWarp(kernels).sampled("affine", one, NEAREST, cv2.BORDER_CONSTANT, [3], (30, 20), turn, body=1)
+                for one in (labels, labels[..., None])
+            ]
+        else:
+            made = [NativeResize(kernels).resized(one, (30, 20), NEAREST) for one in (labels, labels[..., None])]
+        assert made[1] is not None
+        assert np.array_equal(made[0], made[1][..., 0])

@@ -177,7 +177,7 @@ class ToMake:
             return False
         height, width = w.shape[:2]
         part, matrix, k = self._picture(height, width)
-        if not isinstance(part, np.ndarray) or part.strides[2] != 1 or part.strides[1] != channels:
+        if not isinstance(part, np.ndarray) or (channels > 1 and part.strides[2] != 1) or part.strides[1] != channels:
             return False
         rows, columns = part.shape[:2]
         start, _, *steps = strides
@@ -208,10 +208,10 @@ _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 def takes(picture: Warped) -> bool:
     """Whether a picture is what the kernel makes: uint8, grey or RGB, between whose pixels it goes straight."""
     return (
-        picture.matrix is not None
-        and picture.interpolation == LINEAR
+        picture.interpolation == LINEAR
         and picture.moved.dtype == _UINT8
         and picture.moved.shape[2] in _CHANNELS
+        and picture.is_one_warp()
     )
 
 

@@ -105,7 +105,11 @@ def kernel_for(image: np.ndarray, size: tuple[int, int], interpolation: int) -> 
     (rows, columns, *more), (height, width) = image.shape, size
     channels: int = more[0] if more else 1
     bytes_of = channels * image.itemsize
-    if image.strides[1] != bytes_of or (more and image.strides[2] != image.itemsize) or min(height, width, rows) < 1:
+    if (
+        image.strides[1] != bytes_of
+        or (channels > 1 and image.strides[2] != image.itemsize)
+        or min(height, width, rows) < 1
+    ):
         return None
     if interpolation == NEAREST:
         return "nearest" if bytes_of <= _BYTES and image.dtype.char in _DTYPES else None

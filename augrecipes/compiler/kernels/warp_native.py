@@ -132,7 +132,8 @@ class NativeWarp:
         """
         sort = interpolation, image.dtype.char, _channels(image)
         size_of, word = sort[2] * image.itemsize, 0
-        beside = image.strides[1] == size_of and (image.ndim == 2 or image.strides[2] == image.itemsize)
+        # An axis of one may have any step.
+        beside = image.strides[1] == size_of and (sort[2] == 1 or image.strides[2] == image.itemsize)
         if sort not in _SORTS or not beside:
             return None
         if border == cv2.BORDER_CONSTANT and (word := as_word(fill, image.dtype)) < 0:

@@ -137,6 +137,13 @@ class Warped:
         how = Sampling(self.interpolation, self.border, self.fill, shrinks)
         return Moved(warp(self.moved, self.matrix, self.height, self.width, how, scratch))
 
+    def is_one_warp(self) -> bool:
+        """Whether `realise` samples the picture once, because neither its steps in turn nor a resize is had sooner."""
+        if self.matrix is None or (self.earlier is not None and self._in_turn() < self._at_once()):
+            return False
+        found = self._upright() or self._part_of_resize()
+        return found is None or (found.part is not None and self._costs(found) >= self._warping())
+
     def cost(self) -> float:
         """About what `realise` takes, ns."""
         if self.matrix is None:
