@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "planes.h"
+#include "sampled.h"
 
-enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
 enum { MOST_OPERATIONS = 24 };
 
 /* What is done to colours.

@@ -7,7 +7,6 @@
 
 enum { BLOCK = 16 };             /* pixels that are found together, whatever the instruction set */
 enum { FURTHEST = 30000 };       /* px: places are whole numbers of 1/65536 px */
-enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
 
 /* A picture that is sampled; `end`: bytes from its first to behind its last pixel. */
 typedef struct {
@@ -61,20 +60,6 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
     return found;
 }
 
-/* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
-static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
-    if ((uint32_t)at < (uint32_t)n)
-        return at;
-    if (border == CONSTANT)
-        return -1;
-    if (border == REPLICATE || n == 1)
-        return at < 0 ? 0 : n - 1;
-    int32_t edge = border == REFLECT_101, period = border == WRAP ? n : 2 * (n - edge);
-    at %= period;
-    at = at < 0 ? at + period : at;
-    return at < n ? at : period - 1 + edge - at;
-}
-
 /* The same for a block; a division for each would take long, and is seldom needed. */
 static inline void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
     int32_t strays = 0, edge = border == REFLECT_101;
@@ -100,7 +85,7 @@ static inline void fold_block(const int32_t *restrict at, int32_t more, int32_t 
         to[i] = fold(at[i] + more, n, border);
 }
 
-/* Read what is needed of a picture once, line by line: gathering from memory that is far away takes twice as long. */
+/* Read what is needed of a picture once. */
 static void bring_near(const Source *s, const Quad *q, int64_t pixels) {
     int64_t top = (int64_t)MAX(q->top, 0), bottom = (int64_t)MIN(q->bottom + 2, s->rows);
     double across = MIN(q->right + 2, s->columns) - MAX(q->left, 0);
@@ -112,9 +97,7 @@ static void bring_near(const Source *s, const Quad *q, int64_t pixels) {
         if (!span(q, (double)(y - 1), (double)(y + 1), &left, &right))
             continue;
         int64_t from = (int64_t)MIN(MAX(left, 0), s->columns), to = (int64_t)MIN(MAX(right + 2, 0), s->columns);
-        const volatile uint8_t *row = s->pixels + y * s->step; /* what is volatile is read indeed */
-        for (int64_t x = from * s->channels; x < to * s->channels; x += LINE)
-            (void)row[x];
+        bring_row(s->pixels + y * s->step, from * s->channels, to * s->channels);
     }
 }
 

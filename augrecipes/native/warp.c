@@ -4,6 +4,7 @@
    with AVX2: float32, with fused multiply-add. Whether the installed OpenCV does so is for Python to find out. */
 
 #include "lanes.h"
+#include "sampled.h"
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 enum { FUSES = 1 };
@@ -11,9 +12,7 @@ enum { FUSES = 1 };
 enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 #endif
 
-enum { FAR = 1 << 22 };                  /* px */
-enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
-enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
+enum { FAR = 1 << 22 }; /* px */
 enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 };
 
 /* A picture that is read: pixels lie side by side, `end` bytes in all. */
@@ -71,20 +70,6 @@ static inline void find(const Places *p, int64_t x, int64_t y, int64_t count, in
         *u /= w;
         *v /= w;
     }
-}
-
-/* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
-static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
-    if ((uint32_t)at < (uint32_t)n)
-        return at;
-    if (border == CONSTANT)
-        return -1;
-    if (border == REPLICATE || n == 1)
-        return at < 0 ? 0 : n - 1;
-    int32_t edge = border == REFLECT_101, period = border == WRAP ? n : 2 * (n - edge);
-    at %= period;
-    at = at < 0 ? at + period : at;
-    return at < n ? at : period - 1 + edge - at;
 }
 
 static inline uint32_t pixel(const Source *s, int32_t x, int32_t y, int channels) {
@@ -242,18 +227,15 @@ static int goes_astray(const Places *p, int64_t height, int64_t width, double bo
     return 0;
 }
 
-/* Read what is needed of a picture once, line by line: gathering from memory that is far away takes twice as long. */
+/* Read what is needed of a picture once. */
 static void bring_near(const Source *s, const double box[4], int64_t channels, int64_t pixels) {
     int64_t left = (int64_t)MAX(box[0], 0), right = (int64_t)MIN(box[1] + 2, s->columns);
     int64_t top = (int64_t)MAX(box[2], 0), bottom = (int64_t)MIN(box[3] + 2, s->rows);
     int64_t count = MAX(right - left, 0) * MAX(bottom - top, 0);
     if (count * channels > NEAR || count > 16 * pixels)
         return;
-    for (int64_t y = top; y < bottom; y++) {
-        const volatile uint8_t *row = s->pixels + y * s->step; /* what is volatile is read indeed */
-        for (int64_t x = left * channels; x < right * channels; x += LINE)
-            (void)row[x];
-    }
+    for (int64_t y = top; y < bottom; y++)
+        bring_row(s->pixels + y * s->step, left * channels, right * channels);
 }
 
 /* source:  rows x columns pixels of 1 to 4 bytes, which are channels of uint8, and not 2, where `linear`; step: bytes

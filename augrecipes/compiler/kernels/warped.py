@@ -126,12 +126,12 @@ class Warped:
         if self.matrix is None:
             return self.moved
         smaller = shrinks.scales and isinstance(self.moved.base, Undecoded) and reduction(self.matrix) > 1
-        if not smaller and self.earlier is not None and self._in_turn() < self._at_once():
+        if not smaller and self._goes_in_turn():
+            assert self.earlier is not None
             assert self.last is not None
             first = self.earlier.realise(scratch, Shrinks() if enlarges(self.last.matrix) else shrinks)
             return self._alone(first).realise(scratch, Shrinks())
-        found = None if smaller else self._upright() or self._part_of_resize()
-        if found is not None and (found.part is None or self._costs(found) < self._warping()):
+        if not smaller and (found := self._resized()) is not None:
             done = resize(found.window, found.height, found.width, self.interpolation, scratch).turned(found.turn)
             return done if found.part is None else done.cut(*found.part[0]).turned(found.part[1])
         how = Sampling(self.interpolation, self.border, self.fill, shrinks)
@@ -139,16 +139,22 @@ class Warped:
 
     def is_one_warp(self) -> bool:
         """Whether `realise` samples the picture once, because neither its steps in turn nor a resize is had sooner."""
-        if self.matrix is None or (self.earlier is not None and self._in_turn() < self._at_once()):
-            return False
-        found = self._upright() or self._part_of_resize()
-        return found is None or (found.part is not None and self._costs(found) >= self._warping())
+        return self.matrix is not None and not self._goes_in_turn() and self._resized() is None
 
     def cost(self) -> float:
         """About what `realise` takes, ns."""
         if self.matrix is None:
             return 0.0
         return self._at_once() if self.earlier is None else min(self._at_once(), self._in_turn())
+
+    def _goes_in_turn(self) -> bool:
+        """Whether the last step on what the earlier ones leave is had sooner than all at once."""
+        return self.earlier is not None and self._in_turn() < self._at_once()
+
+    def _resized(self) -> _Resized | None:
+        """The resize, or the part of one, that is had sooner than a warp; None: there is none."""
+        found = self._upright() or self._part_of_resize()
+        return found if found is None or found.part is None or self._costs(found) < self._warping() else None
 
     def _at_once(self) -> float:
         found = self._upright() or self._part_of_resize()

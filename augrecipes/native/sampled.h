@@ -1,0 +1,32 @@
+/* Pictures that are sampled: what lies beyond their borders, and how they are read once before. */
+
+#ifndef AUGRECIPES_SAMPLED_H
+#define AUGRECIPES_SAMPLED_H
+
+#include "kernels.h"
+
+enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
+enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
+
+/* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */
+static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
+    if ((uint32_t)at < (uint32_t)n)
+        return at;
+    if (border == CONSTANT)
+        return -1;
+    if (border == REPLICATE || n == 1)
+        return at < 0 ? 0 : n - 1;
+    int32_t edge = border == REFLECT_101, period = border == WRAP ? n : 2 * (n - edge);
+    at %= period;
+    at = at < 0 ? at + period : at;
+    return at < n ? at : period - 1 + edge - at;
+}
+
+/* Read some bytes of a row line by line: gathering from memory that is far away takes twice as long. */
+static inline void bring_row(const uint8_t *row, int64_t from, int64_t to) {
+    const volatile uint8_t *read = row; /* what is volatile is read indeed */
+    for (int64_t x = from; x < to; x += LINE)
+        (void)read[x];
+}
+
+#endif
