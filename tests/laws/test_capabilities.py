@@ -80,7 +80,7 @@ def test_a_class_takes_the_channel_counts_of_its_record_and_no_others(name: str,
     if record.channels is None or channels in record.channels:
         assert keyed(name, args, 1)(image=image)["image"].size
     else:
-        with pytest.raises((ValueError, TypeError, NotImplementedError), match="channel|RGB"):
+        with pytest.raises((ValueError, TypeError, NotImplementedError), match=r"channel|RGB"):
             keyed(name, args, 1)(image=image)
 
 
