@@ -13,6 +13,7 @@ import threading
 import warnings
 from contextlib import suppress
 from math import prod
+from types import FrameType
 from typing import Any
 
 import torch
@@ -66,13 +67,20 @@ if not proven(torch.__version__):
 
 def asked_by_torch() -> bool:
     """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
-    frame = sys._getframe(1)
+    if _fetched_by(sys._getframe(1)):
+        return True
+    if threading.current_thread() is threading.main_thread():
+        return False
+    # Threads that a user's own dataset reads with begin with an empty stack: the DataLoader waits in another one.
+    return get_worker_info() is not None or any(map(_fetched_by, sys._current_frames().values()))
+
+
+def _fetched_by(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code in _FETCHES:
             return True
-        frame = frame.f_back  # type: ignore[assignment]
-    # Threads that a user's own dataset reads with begin with an empty stack.
-    return get_worker_info() is not None and threading.current_thread() is not threading.main_thread()
+        frame = frame.f_back
+    return False
 
 
 def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 from gathering import Gathering
-from kind_laws import direct, drawn, run
+from kind_laws import BACKENDS, direct, drawn, run
 from kinds import KINDS, Kind, N, pixels
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler, random_split
+from torch.utils.data.distributed import DistributedSampler
 
+from augrecipes.data.batches import epoch as epochs
 from augrecipes.data.batches import visits
 from augrecipes.data.batches.epoch import EpochClock
+from augrecipes.data.batches.shares import ALONE, Share
 from augrecipes.data.batches.visits import Visits
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.loader import loader
@@ -129,8 +132,53 @@ def test_workers_that_were_not_forked(roots: dict[str, Path], kind: Kind, way: s
     check_passes(kind.open(roots[kind.name], seed=3), VIEWS["concat"], epochs=2, **FRESH[way])
 
 
-def test_threads_of_the_user_in_a_worker() -> None:
-    check_passes(Gathering(N), lambda ds: (Pooled(ds), [*range(N)]), **WAYS["2 forked"])
+@pytest.mark.parametrize("way", WAYS)
+def test_threads_of_the_user(way: str) -> None:
+    check_passes(Gathering(N), lambda ds: (Pooled(ds), [*range(N)]), **WAYS[way])
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=str)
+def test_threads_of_the_user_below_our_loader(backend: dict[str, Any]) -> None:
+    ds = Gathering(N)
+    made = loader(Pooled(ds), 5, collate=as_they_are, multiprocessing_context="fork", **backend)
+    for epoch in (0, 1, 5):
+        made.set_epoch(epoch)
+        assert [pixels(s) for batch in made for s in batch] == direct(ds, epoch)
+    again = loader(Pooled(ds), 5, collate=as_they_are, samples_per_epoch=2 * N)
+    assert [s["index"] for batch in again for s in batch] == [*range(2 * N)]
+
+
+def shared_out(ranks: int, sets_epoch: bool) -> None:
+    """The law: whoever reads a sample in a pass, no two visits to it draw alike, and a set epoch is that epoch."""
+    made = []
+    for rank in range(ranks):
+        ds = Gathering(N)
+        sampler: Any = DistributedSampler(ds, num_replicas=ranks, rank=rank)
+        made.append((ds, sampler, plain(ds, sampler=sampler)))
+    seen = []
+    for epoch in range(6):
+        for rank, (ds, sampler, batches) in enumerate(made):
+            sampler.set_epoch(epoch)  # as Lightning says it
+            if sets_epoch:
+                ds.set_epoch(epoch)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(visits, "found", lambda rank=rank: Share(rank, ranks))
+                seen += (read := [pixels(s) for batch in batches for s in batch])
+            assert not sets_epoch or read == [pixels(ds[epoch, i]) for i in sampler]
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("sets_epoch", [False, True])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_processes_that_share_an_epoch_out_do_not_draw_alike(ranks: int, sets_epoch: bool) -> None:
+    shared_out(ranks, sets_epoch)
+
+
+def test_a_worker_that_is_not_forked_knows_its_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "found", lambda: Share(1, 2))
+    sent = pickle.dumps(Gathering(N))
+    monkeypatch.undo()
+    assert [pixels(s) for s in next(passes(plain(pickle.loads(sent))))] == direct(Gathering(N), 1)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -265,6 +313,22 @@ class TestPlantedFaults:
         true = Visits.next
         monkeypatch.setattr(Visits, "next", lambda *args: (sum(true(*args)), 0))
         self.caught(roots)
+
+    def test_threads_that_nobody_finds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("augrecipes.compat.torch.sys._current_frames", dict)
+        with pytest.raises(AssertionError):
+            test_threads_of_the_user("here")
+
+    def test_threads_that_nobody_tells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("augrecipes.data.keys.current", epochs._current.get)
+        for backend in BACKENDS:
+            with pytest.raises(AssertionError):
+                test_threads_of_the_user_below_our_loader(backend)
+
+    def test_processes_that_count_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Visits, "_of_process", lambda self: ALONE)
+        with pytest.raises(AssertionError):
+            shared_out(2, False)
 
     def caught(self, roots: dict[str, Path]) -> None:
         with pytest.raises(AssertionError):

@@ -7,6 +7,7 @@ ConcatDataset, a user's own wrapper) passes plain integers through and need not 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -85,21 +86,35 @@ class Reading:
 
 
 _current: ContextVar[Reading | None] = ContextVar("augrecipes_reading", default=None)
+_under_way: dict[int, Reading] = {}  # the same, by thread
 
 
 def current() -> Reading | None:
-    """What the loader says of the sample being read, or None outside of the loader."""
-    return _current.get()
+    """What the loader says of the sample being read, or None outside of the loader.
+
+    A thread that a user's own dataset reads in knows nothing of what was said to the one that waits for it: there, it
+    is what is being read in this process.
+    """
+    now = _current.get()
+    if now is None and _under_way and threading.current_thread() is not threading.main_thread():
+        return next(iter([*_under_way.values()]), None)
+    return now
 
 
 @contextmanager
 def reading(what: Reading) -> Iterator[None]:
     """Read samples as `what` says inside the block, whatever the datasets' own epoch is."""
-    token = _current.set(what)
+    token, thread = _current.set(what), threading.get_ident()
+    before = _under_way.get(thread)
+    _under_way[thread] = what
     try:
         yield
     finally:
         _current.reset(token)
+        if before is None:
+            del _under_way[thread]
+        else:
+            _under_way[thread] = before
 
 
 def check_epoch(epoch: Any) -> int:

@@ -5,6 +5,9 @@ make the same pictures in every pass. So what it asks for is counted, sample by 
 its workers. The k-th visit to a sample, from 0, is that of epoch k; once `set_epoch` was called, the first visit is
 that of the epoch it said, and further ones are its repeats.
 
+Of several processes that train one model each counts what it reads itself, and a sample comes to another one in every
+pass. So the k-th visit in process r of w is that of epoch k·w + r: no two of them draw alike.
+
 Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same picture however often it is looked at.
 """
 
@@ -19,6 +22,7 @@ from torch.utils.data import get_worker_info
 
 from augrecipes.data.batches.epoch import EpochClock
 from augrecipes.data.batches.memory import free_shared
+from augrecipes.data.batches.shares import ALONE, Share, found
 
 _log = logging.getLogger("augrecipes")
 
@@ -43,7 +47,7 @@ class Visits:
     """
 
     def __init__(self, count: int, *, quiet: bool = False) -> None:
-        self.quiet = quiet
+        self.quiet, self._sent = quiet, ALONE
         self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the log was told
         self._share()
 
@@ -60,7 +64,13 @@ class Visits:
             return clock.epoch, earlier
         if earlier and not self.quiet and not cells[-1]:
             self._tell(cells)
-        return clock.epoch + earlier, 0
+        share = self._of_process()
+        return clock.epoch + earlier * share.world_size + share.rank, 0
+
+    def _of_process(self) -> Share:
+        """Which of several processes this is; a worker that was not forked knows it from the one that started it."""
+        share = found()
+        return self._sent if share.world_size == 1 else share
 
     def _tell(self, cells: np.ndarray[Any, Any]) -> None:
         worker = get_worker_info()
@@ -70,6 +80,9 @@ class Visits:
                 "samples are read again, and nobody has said set_epoch: each visit to a sample draws as the next epoch "
                 "does. ds.set_epoch(epoch) before every pass says which one it is, and ar.loader counts by itself"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_sent": self._of_process()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-from dataclasses import dataclass
 from typing import Any
 
-import torch.distributed
-
+from augrecipes.data.batches.shares import Share, found
 from augrecipes.data.checks import count
 from augrecipes.errors import LoaderError
 
 _log = logging.getLogger("augrecipes")
-_RANK, _WORLD_SIZE = "RANK", "WORLD_SIZE"  # as torchrun says them
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One process's share.
-
-    Attributes:
-        rank: which one.
-        world_size: of how many.
-        says: who says so, in words.
-    """
-
-    rank: int
-    world_size: int
-    says: str = "as asked"
 
 
 def asked(rank: Any, world_size: Any) -> Share | None:
@@ -47,26 +28,7 @@ def asked(rank: Any, world_size: Any) -> Share | None:
             f"rank and world_size belong together, got rank {rank} of {world_size}: give both, or neither, and they "
             "are found where torch.distributed or torchrun says them; rank=0, world_size=1 reads everything"
         )
-    return _checked(Share(count("rank", rank, 0), count("world_size", world_size, 1)))
-
-
-def found() -> Share:
-    """The share that torch.distributed says, or torchrun where it is not set up yet; else everything.
-
-    Raises:
-        ValueError: the environment says something else than a rank and a number of ranks.
-    """
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return Share(torch.distributed.get_rank(), torch.distributed.get_world_size(), "torch.distributed says so")
-    if _RANK not in os.environ or _WORLD_SIZE not in os.environ:
-        return Share(0, 1, "nobody says that there are others")
-    said = os.environ[_RANK], os.environ[_WORLD_SIZE]
-    if not all(text.strip().isdecimal() for text in said) or not int(said[1]):
-        raise ValueError(
-            f"the environment says {_RANK}={said[0]!r} of {_WORLD_SIZE}={said[1]!r}, which are no rank and number of "
-            "ranks; mend it, or give rank= and world_size="
-        )
-    return _checked(Share(int(said[0]), int(said[1]), f"{_RANK} and {_WORLD_SIZE} of the environment say so"))
+    return Share(count("rank", rank, 0), count("world_size", world_size, 1)).checked()
 
 
 class Ranks:
@@ -102,9 +64,3 @@ class Ranks:
         self.share, self._settled = share, True
         _log.info("the loader reads the share of %s; rank=0, world_size=1 reads everything", which)
         return share
-
-
-def _checked(share: Share) -> Share:
-    if share.rank >= share.world_size:
-        raise ValueError(f"rank must be below world_size, got rank {share.rank} of {share.world_size}")
-    return share
