@@ -23,7 +23,7 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "cli", "demo", "bench", "diff", "verify", "preview", "pack",
+    "cli", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
     "machine", "atomic", "progress", "seeds", "kinds", "flow", "errors",
 )  # fmt: skip
@@ -52,7 +52,7 @@ CIRCLES = frozenset(
 # Who may import what is heavy, or what must have a single place: paths that must begin so.
 OUTSIDE = {
     "albumentations": ("compat/",),
-    "yaml": ("recipe/parse.py", "recipe/write.py"),
+    "yaml": ("recipe/parse.py", "recipe/write.py", "bring/reading.py"),
     "torch": ("bench/", "compat/torch.py", "data/", "demo/", "device/"),
     "typer": ("cli/",),
     "rich": ("cli/", "demo/", "progress.py"),

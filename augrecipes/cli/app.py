@@ -14,6 +14,7 @@ from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
 from augrecipes.cli.diff import diff
 from augrecipes.cli.explain import explain
+from augrecipes.cli.import_ import import_
 from augrecipes.cli.list import list_gallery
 from augrecipes.cli.pack import pack
 from augrecipes.cli.preview import preview
@@ -81,6 +82,7 @@ def _root(
 for name, command, about in (
     ("list", list_gallery, "List the recipes that come with augrecipes."),
     ("check", check, "Print every problem of recipes, and say what a code means."),
+    ("import", import_, "Make a recipe of another framework's pipeline."),
     ("check-data", check_data, "Print every defect of the files that a recipe reads."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),

@@ -9,5 +9,8 @@ ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequen
 DEGRADE = "Degrade"
 PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
 
+# The pipeline itself, which albumentations nests, too.
+COMPOSE = "Compose"
+
 # What stands for a step that is left out.
 NO_OP = "NoOp"

@@ -79,7 +79,7 @@ _ALL = (
         "E117",
         "a pipeline that albumentations saved",
         "`A.save` writes objects and their arguments; a recipe names steps.",
-        "Write `version: 1`, `recipe: NAME` and `steps:`, with one step for each transform.",
+        "`augrecipes import FILE -o recipe.yaml` writes the recipe.",
     ),
     Code("E118", "too many steps", "A recipe holds at most 5,000 steps.", "Leave steps out."),
     Code("E201", "not a mapping", "A recipe is a mapping of keys.", "Start with `version: 1` and `recipe: NAME`."),
@@ -194,6 +194,18 @@ _ALL = (
         "wrong set or without",
         "`set:` maps addresses to values, `without:` lists addresses.",
         "See the message.",
+    ),
+    Code(
+        "E601",
+        "nothing that can be imported",
+        "`import` knows albumentations' saved pipelines and the configs of some frameworks, and this is none of them.",
+        "See the message; `augrecipes import --help` lists what it knows.",
+    ),
+    Code(
+        "E602",
+        "no place in a recipe",
+        "A part of what is imported needs Python code, other samples, or a thing that recipes do not have.",
+        "See the message for the way out.",
     ),
 )
 

@@ -16,6 +16,9 @@ class Place:
     col: int = 0
 
 
+NOWHERE = Place()
+
+
 @dataclass(slots=True, eq=False)
 class Scalar:
     """One value: text, number, boolean or null. `written` is its text in the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,16 +116,24 @@ def parse_value(text: str) -> Any:
     return plain(node)
 
 
-def read_nodes(data: bytes, file: str, problems: Problems) -> tuple[Node, list[str]]:
+def read_nodes(
+    data: bytes, file: str, problems: Problems, reads: type[YamlReader] | None = None
+) -> tuple[Node, list[str]]:
     """The one document of a file as nodes, and the file's lines. Linear in the file's size.
+
+    Args:
+        data: the file.
+        file: its name in messages.
+        problems: where findings go.
+        reads: what builds the nodes, where the file is no recipe and may hold more than one.
 
     Raises:
         Stop: nothing can be made of it; the problems are noted.
     """
     text = limits.decode(data, file, problems)
-    reader = _YamlReader(file, problems)
+    reader = (reads or YamlReader)(file, problems)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in reader.events(yaml.parse(text, Loader=_LOADER)):
             reader.take(event)
     except yaml.YAMLError as error:
         place, message = _syntax(error, text, file)
@@ -135,7 +143,7 @@ def read_nodes(data: bytes, file: str, problems: Problems) -> tuple[Node, list[s
     return reader.top, limits.lines_of(text)
 
 
-class _YamlReader:
+class YamlReader:
     """Builds nodes from YAML events; notes what recipes do not allow, and stops at the limits."""
 
     def __init__(self, file: str, problems: Problems) -> None:
@@ -146,7 +154,12 @@ class _YamlReader:
         self._count = 0
         self._documents = 0
 
+    def events(self, parsed: Iterable[Any]) -> Iterable[Any]:
+        """The events to take, of those that the file holds."""
+        return parsed
+
     def take(self, event: Any) -> None:
+        """Build on."""
         match event:
             case yaml.DocumentStartEvent():
                 self._documents += 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import yaml
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import WORD
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Output, Recipe, Step
@@ -17,8 +17,23 @@ from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.scalars import NumberError, resolve
 
 
-def to_yaml(recipe: Recipe) -> str:
-    """The recipe as YAML: variants resolved, comments gone, defaults left out.
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Comments on one line of a recipe: what stands above it, line by line, and what stands behind it."""
+
+    above: tuple[str, ...] = ()
+    beside: str = ""
+
+
+# Of the lines of a recipe, by what they say: `()` the head, `("output",)` a key, `("steps", 0, 2)` the third step in
+# the group that is the first step, `("steps", 0, 3)` behind its last one.
+At = tuple[str | int, ...]
+Remarks = Mapping[At, Remark]
+_NO_REMARK = Remark()
+
+
+def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
+    """The recipe as YAML: variants resolved, comments gone but for `remarks`, defaults left out.
 
     >>> from augrecipes.recipe.model import Recipe, Step
     >>> print(to_yaml(Recipe("tiny", steps=(Step("HorizontalFlip", p=0.2),))), end="")
@@ -27,7 +42,7 @@ def to_yaml(recipe: Recipe) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
-    default = Recipe("")
+    default, said = Recipe(""), remarks or {}
     top: list[tuple[str, str]] = [("version", "1"), ("recipe", flow(recipe.name))]
     if recipe.about:
         top.append(("about", flow(recipe.about)))
@@ -39,7 +54,6 @@ def to_yaml(recipe: Recipe) -> str:
         top.append(("without_rules", flow(list(recipe.without_rules))))
     if recipe.max_bytes != default.max_bytes:
         top.append(("max_bytes", flow(recipe.max_bytes)))
-    lines = [f"{key}: {value}" for key, value in top]
     for key, value in (
         ("scales", recipe.scales.plain()),
         ("allow_resampling", recipe.allow_resampling),
@@ -47,26 +61,46 @@ def to_yaml(recipe: Recipe) -> str:
         ("inputs", _inputs(recipe.inputs)),
     ):
         if value or (key == "bag" and value is not None):
-            lines.append(f"{key}: {flow(value)}")
-    lines += _section("steps", recipe.steps)
+            top.append((key, flow(value)))
+    lines = _remarked(said.get((), _NO_REMARK))
+    for key, text in top:
+        lines += _remarked(said.get((key,), _NO_REMARK), f"{key}: {text}")
+    lines += _section("steps", recipe.steps, said)
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(recipe.steps, recipe.scales.plain())):
-        lines.append(f"eval: {WORD}")
+        lines += _remarked(said.get(("eval",), _NO_REMARK), f"eval: {WORD}")
     elif recipe.eval is not None:
-        lines += _section("eval", recipe.eval)
-    lines += _outputs(recipe)
+        lines += _section("eval", recipe.eval, said)
+    output = _outputs(recipe)
+    lines += _remarked(said.get(("output",), _NO_REMARK), *([f"output: {flow(output)}"] if output else ()))
     return "\n".join(lines) + "\n"
 
 
-def _section(key: str, steps: tuple[Step, ...], indent: str = "") -> list[str]:
+def _remarked(remark: Remark, *lines: str, indent: str = "") -> list[str]:
+    """Lines with the comments on the first of them; without any, what stands above alone."""
+    found = [f"{indent}# {harmless(text)}".rstrip() for text in remark.above]
+    if lines:
+        found += [f"{lines[0]}  # {harmless(remark.beside)}" if remark.beside else lines[0], *lines[1:]]
+    return found
+
+
+def _section(key: str, steps: tuple[Step, ...], said: Remarks) -> list[str]:
+    return _remarked(said.get((key,), _NO_REMARK), *_listed(key, steps, said, (key,)))
+
+
+def _listed(key: str, steps: tuple[Step, ...], said: Remarks, at: At, indent: str = "") -> list[str]:
+    """A key and its steps, and what is said of each."""
+    inner = indent + "  "
+    behind = _remarked(said.get((*at, len(steps)), _NO_REMARK), indent=inner)
     if not steps:
-        return [f"{indent}{key}: []"]
+        return [f"{indent}{key}: []", *behind]
     lines = [f"{indent}{key}:"]
-    for step in steps:
-        lines += _step(step, indent + "  ")
-    return lines
+    for place, step in enumerate(steps):
+        here = (*at, place)
+        lines += _remarked(said.get(here, _NO_REMARK), *_step(step, said, here, inner), indent=inner)
+    return lines + behind
 
 
-def _step(step: Step, indent: str) -> list[str]:
+def _step(step: Step, said: Remarks, at: At, indent: str) -> list[str]:
     arguments = step.args.plain()
     for key, value in (("target", list(step.target)), ("at", step.at), ("share", step.share), ("id", step.id)):
         if value:
@@ -79,7 +113,7 @@ def _step(step: Step, indent: str) -> list[str]:
     lines = [f"{indent}- {step.name}:"]
     inner = indent + "    "
     lines += [f"{inner}{flow(key)}: {flow(value)}" for key, value in arguments.items()]
-    return lines + _section("steps", step.steps, inner)
+    return lines + _listed("steps", step.steps, said, at, inner)
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
@@ -101,12 +135,8 @@ def _changed(value: Boxes | Keypoints) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 
-def _outputs(recipe: Recipe) -> list[str]:
-    default = _output(recipe.output)
-    by_target = {target: _output(output) for target, output in recipe.outputs.items()}
-    if not default and not by_target:
-        return []
-    return [f"output: {flow({**default, **by_target})}"]
+def _outputs(recipe: Recipe) -> dict[str, Any]:
+    return {**_output(recipe.output), **{target: _output(output) for target, output in recipe.outputs.items()}}
 
 
 def _output(output: Output) -> dict[str, Any]:

@@ -212,8 +212,6 @@ def test_a_saved_pipeline_is_recognised(data_format: str, tmp_path: Path) -> Non
     assert recipe is None
     assert found.code == "E117"
     assert f"albumentations {A.__version__} saved this pipeline of 3 transforms" in found.message
-    step = SNIPPET.findall(found.message)[1].removeprefix("- ")
-    assert step.startswith("Resize: {")
-    assert problems_of(f"{HEAD}steps:\n- {step}\n") == []
+    assert f"`augrecipes import {path} -o recipe.yaml`" in found.message
     for text in ('{"transform": 3}', '{"__version__": "1.0"}', '{"transform": {"__class_fullname__": 3}}'):
         assert problems_of(text) != []

@@ -1,0 +1,8 @@
+"""Ways of writing pipelines down that can be imported, a module each. The first that owns a document reads it."""
+
+from __future__ import annotations
+
+from augrecipes.bring.dialect import Dialect
+from augrecipes.bring.dialects import saved
+
+DIALECTS: tuple[Dialect, ...] = (saved.DIALECT,)

@@ -1,0 +1,170 @@
+"""A recipe on its way from a foreign config: lines with remarks, what the user should know, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.recipe.document import build
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, from_value
+from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.problems import Problems, Stop
+from augrecipes.recipe.variants import Resolved
+from augrecipes.recipe.write import At, Remark, to_yaml
+
+
+@dataclass(slots=True)
+class Line:
+    """One step on its way into a recipe.
+
+    Attributes:
+        name: the class as recipes call it, or a group.
+        args: its arguments as recipes write them, reserved keys (`p`, `id`, `target`, ...) among them.
+        place: where the source has it; errors name this place.
+        steps: the lines inside, of a group; None: it is no group.
+        beside: what the comment on the line says, item by item.
+        above: lines of comment before it.
+    """
+
+    name: str
+    args: dict[str, Any] = field(default_factory=dict)
+    place: Place = NOWHERE
+    steps: list[Item] | None = None
+    beside: list[str] = field(default_factory=list)
+    above: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What stood among the steps and has no place in a recipe; a comment stands for it."""
+
+    name: str
+    why: str
+    place: Place = NOWHERE
+
+
+Item = Line | LeftOut
+
+
+@dataclass(slots=True)
+class RecipeDraft:
+    """What a dialect makes of its source.
+
+    Attributes:
+        name: of the recipe, `[a-z0-9-]`.
+        origin: what it was, in words: `a pipeline saved by albumentations 1.3.1`.
+        place: where the source starts.
+        keys: top-level keys of the recipe by name, as plain values: `kind`, `scales`, `inputs`, `output`, `about`, ...
+        steps: the training section.
+        eval: the other section; None: the source has none.
+        remarks: comments on top-level keys, by key.
+        notes: what the user is told once, each one sentence: what changed in effect, what is better now.
+        refused: what no recipe can hold, by name and with the way out. Steps that are `LeftOut` count by themselves.
+        dataset: a call that reads the data as the source did, such as `ar.PairedImages({...}, "x4.yaml")`; or empty.
+    """
+
+    name: str
+    origin: str
+    place: Place = NOWHERE
+    keys: dict[str, Any] = field(default_factory=dict)
+    steps: list[Item] = field(default_factory=list)
+    eval: list[Item] | None = None
+    remarks: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    refused: list[Diagnostic] = field(default_factory=list)
+    dataset: str = ""
+
+    def note(self, text: str) -> None:
+        """Tell the user this, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def refuse(self, name: str, why: str, place: Place | None = None) -> None:
+        """Name what no recipe can hold, and the way out."""
+        self.refused.append(_refusal(name, why, place or self.place))
+
+    def left_out(self) -> tuple[Diagnostic, ...]:
+        """Everything that is refused, in the order of the source."""
+        steps = [_refusal(item.name, item.why, item.place) for item in _left_out([*self.steps, *(self.eval or ())])]
+        return tuple(sorted([*self.refused, *steps], key=lambda found: (found.line, found.col)))
+
+    def recipe(self) -> Recipe:
+        """What can be held, as a recipe that was checked.
+
+        Raises:
+            RecipeError: arguments that today's classes do not take; the places are those of the source.
+        """
+        return parse_text(self.to_yaml(), file=f"{self.name}.yaml")
+
+    def to_yaml(self) -> str:
+        """The recipe as YAML, with remarks at the lines and what was left out as comments.
+
+        Raises:
+            RecipeError: as `recipe`.
+        """
+        problems = Problems()
+        top: dict[str, Node] = {
+            "version": from_value(1, self.place),
+            "recipe": from_value(self.name, self.place),
+            **{key: from_value(value, self.place) for key, value in self.keys.items()},
+            "steps": _list(self.steps, self.place),
+        }
+        if self.eval is not None:
+            top["eval"] = _list(self.eval, self.place)
+        node = MappingNode(top, self.place, dict.fromkeys(top, self.place))
+        try:
+            made = build(Resolved(node, {}, self.place.file), problems)
+        except Stop:
+            raise problems.error() from None
+        if problems:
+            raise RecipeError(problems=problems.all())
+        remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
+        remarks.update(_remarks(self.steps, ("steps",)))
+        remarks.update(_remarks(self.eval or (), ("eval",)))
+        head = [f"Made of {self.origin} by `augrecipes import`."]
+        if count := len(self.left_out()):
+            head.append(f"Incomplete: {count} of its parts have no place in a recipe, see the comments.")
+            head += [f"{found.name}: {found.message}" for found in self.refused]
+        return to_yaml(made, {(): Remark(tuple(head)), **remarks})
+
+
+def _refusal(name: str, why: str, place: Place) -> Diagnostic:
+    return Diagnostic(why, place.line, place.col, "E602", name, place.file)
+
+
+def _list(lines: Sequence[Item], place: Place) -> ListNode:
+    return ListNode([_node(line) for line in lines if isinstance(line, Line)], place)
+
+
+def _node(line: Line) -> Node:
+    entries = {key: from_value(value, line.place) for key, value in line.args.items()}
+    if line.steps is not None:
+        entries["steps"] = _list(line.steps, line.place)
+    body = MappingNode(entries, line.place, dict.fromkeys(entries, line.place))
+    return MappingNode({line.name: body}, line.place, {line.name: line.place})
+
+
+def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
+    for line in lines:
+        if isinstance(line, LeftOut):
+            yield line
+        else:
+            yield from _left_out(line.steps or ())
+
+
+def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
+    """What is said of each line: comments of what was left out stand above the next one."""
+    waiting: list[str] = []
+    place = 0
+    for line in lines:
+        if isinstance(line, LeftOut):
+            waiting.append(f"left out: {line.name}: {line.why}")
+            continue
+        yield (*at, place), Remark((*waiting, *line.above), "; ".join(line.beside))
+        yield from _remarks(line.steps or (), (*at, place))
+        waiting, place = [], place + 1
+    if waiting:
+        yield (*at, place), Remark(tuple(waiting))

@@ -1,0 +1,150 @@
+"""Foreign configs as nodes with places: YAML and JSON, read and never run; and objects, where the caller has one.
+
+More is allowed than in a recipe: anchors, aliases and merge keys, YAML 1.1's `yes` and `no`, and tuples that PyYAML
+tagged. What else is tagged would be made by running code, and is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from augrecipes.recipe import limits
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
+from augrecipes.recipe.parse import YamlReader, read_nodes
+from augrecipes.recipe.problems import Problems, Stop
+
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}
+_HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_ENDS = (yaml.ScalarEvent, yaml.CollectionEndEvent)
+_HARMLESS_TAGS = ("tag:yaml.org,2002:python/tuple", "tag:yaml.org,2002:python/list")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is to be imported.
+
+    Attributes:
+        file: as the user named it.
+        top: the config; None where it is neither YAML nor JSON.
+        text: the file's text; empty for an object.
+        value: the object, where the caller has one.
+    """
+
+    file: str
+    top: Node | None = None
+    text: str = ""
+    value: Any = None
+
+    @property
+    def place(self) -> Place:
+        """Where it starts."""
+        return Place(self.file, 1, 1) if self.top is None else self.top.place
+
+
+def read(path: str) -> Document:
+    """A file as a document; of what is neither YAML nor JSON the text alone.
+
+    Raises:
+        RecipeError: it cannot be read, or says what nobody should carry out.
+    """
+    problems = Problems()
+    try:
+        data = limits.read_bytes(path, path, problems)
+        return of_text(limits.decode(data, path, problems), path)
+    except Stop:
+        raise problems.error() from None
+
+
+def of_text(text: str, file: str) -> Document:
+    """A text as a document.
+
+    >>> of_text("a: &x {p: yes}\\nb: *x", "f.yaml").top.entries["b"].entries["p"].value
+    True
+    """
+    problems = Problems()
+    # JSON writes characters beyond the first plane as two halves, which YAML does not know.
+    text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
+    try:
+        top, _ = read_nodes(text.encode("utf-8", "surrogatepass"), file, problems, _ConfigReader)
+    except Stop:
+        found = problems.all()
+        if any(problem.code == "E105" for problem in found) and Path(file).suffix not in (".yaml", ".yml", ".json"):
+            return Document(file, None, text)
+        raise problems.error() from None
+    if problems:
+        raise problems.error()
+    return Document(file, top, text)
+
+
+class _ConfigReader(YamlReader):
+    """Nodes of a config that somebody else's program reads."""
+
+    def __init__(self, file: str, problems: Problems) -> None:
+        super().__init__(file, problems)
+        self._merges: dict[int, list[Node]] = {}  # what `<<` names, by the id of the mapping around it
+
+    def take(self, event: Any) -> None:
+        """Build on; a mapping that ends takes in what it merges."""
+        if isinstance(event, yaml.MappingEndEvent) and isinstance(self._open[-1], MappingNode):
+            _merge(self._open[-1], self._merges.pop(id(self._open[-1]), []))
+        super().take(event)
+
+    def events(self, parsed: Iterable[Any]) -> Iterator[Any]:
+        """The events with aliases replaced by what they stand for. The consumer's limit ends what never would."""
+        anchored: dict[str, list[Any]] = {}
+        recording: list[tuple[str, list[Any], int]] = []  # anchor, its events, how deep it stands
+        depth = 0
+        for event in parsed:
+            for each in anchored.get(str(event.anchor), [event]) if isinstance(event, yaml.AliasEvent) else [event]:
+                if isinstance(each, yaml.CollectionStartEvent):
+                    depth += 1
+                elif isinstance(each, yaml.CollectionEndEvent):
+                    depth -= 1
+                if each is event and not isinstance(event, yaml.AliasEvent) and getattr(event, "anchor", None):
+                    recording.append((event.anchor, [], depth - isinstance(event, yaml.CollectionStartEvent)))
+                    event.anchor = None
+                for _, events, _ in recording:
+                    events.append(each)
+                while recording and isinstance(each, _ENDS) and depth == recording[-1][2]:
+                    name, events, _ = recording.pop()
+                    anchored[name] = events
+                yield each
+
+    def _node(self, event: Any) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            message = f"*{event.anchor} names nothing that ends before it"
+            raise self.problems.stop("E108", self._place(event), message, "alias")
+        if event.tag in _HARMLESS_TAGS:
+            event.tag = None
+        super()._node(event)
+
+    def _scalar(self, event: Any, place: Place) -> Scalar:
+        if event.implicit[0] and event.value.lower() in _WORDS:
+            return Scalar(_WORDS[event.value.lower()], place, event.value)
+        return super()._scalar(event, place)
+
+    def _add(self, node: Node) -> None:
+        key = self._keys[-1] if self._open else None
+        if key is not None and key.value == "<<" and isinstance(self._open[-1], MappingNode):
+            self._keys[-1] = None
+            self._merges.setdefault(id(self._open[-1]), []).append(node)
+            return
+        super()._add(node)
+
+
+def _merge(owner: MappingNode, others: list[Node]) -> None:
+    """Keys that a mapping does not give itself, from the first that does."""
+    for other in others:
+        if isinstance(other, ListNode):
+            _merge(owner, other.items)
+        elif isinstance(other, MappingNode):
+            for key, place, node in other.pairs():
+                if key not in owner.entries:
+                    owner.entries[key], owner.at[key] = node, place
