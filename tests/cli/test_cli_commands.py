@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import keyword
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from augrecipes.recipe.gallery import gallery_names
 COMMANDS = (
     "list",
     "check",
+    "import",
     "check-data",
     "explain",
     "diff",
@@ -37,9 +39,8 @@ def test_every_command_has_a_file():
     registered = {command.name for command in app.registered_commands}
     assert registered == set(COMMANDS)
     for name in COMMANDS:
-        assert importlib.import_module(f"augrecipes.cli.{name.replace('-', '_')}").__doc__.startswith(
-            f"`augrecipes {name}`"
-        )
+        module = name.replace("-", "_") + "_" * keyword.iskeyword(name)
+        assert importlib.import_module(f"augrecipes.cli.{module}").__doc__.startswith(f"`augrecipes {name}`")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -31,6 +31,7 @@ WITH_DATA = {
 WITHOUT = {
     "list": (("list",), 0),
     "check": (("check", "good.yaml"), 0),
+    "import": (("import", "saved.json"), 0),
     "schema": (("schema",), 0),
 }
 DEMO = {"demo"}  # half a minute: tests/demo runs it
@@ -42,6 +43,7 @@ def data(run, write, tmp_path):
     write("good.yaml", GOOD)
     write("broken.yaml", BROKEN)
     write("lints.yaml", LINTS)
+    write("saved.json", json.dumps({"transform": {"__class_fullname__": "HorizontalFlip", "p": 0.5}}))
     draw = np.random.default_rng(0)
     for k in range(3):
         picture = cv2.GaussianBlur(draw.integers(0, 256, (40, 48, 3), np.uint8), (0, 0), 2)
