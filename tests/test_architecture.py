@@ -35,7 +35,7 @@ PARTS = {
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 # Inside `compiler`: what compiles and explains; pipelines that run; plans and the rules that make them; kernels.
-INSIDE_COMPILER = ("compile", "run", "plan", "kernels")
+INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files are read through these parts alone.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
 # Recipe.compile is the one door from the language up to the compiler, Recipe.device_stage that to the device stage.

@@ -101,6 +101,7 @@ class Capability:
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
         twin: what does the work of its `apply` quicker, with the same bits: module and name in compiler/kernels.
+        native: what makes it a part of plans that run without Python: module and name in compiler/native_plan.
         own_noise: what lets `fast` make its noise with a generator of our own: module and name in compiler/kernels.
         own_noise_when: from the arguments (defaults merged) and the picture's dtype, None where that is not known, to
             whether it can.
@@ -147,6 +148,7 @@ class Capability:
     wide: tuple[str, ...] = ()
     instead: str = ""
     twin: str = ""
+    native: str = ""
     own_noise: str = ""
     own_noise_when: Callable[[Mapping[str, Any], Dtype | None], bool] | None = None
 

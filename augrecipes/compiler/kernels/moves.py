@@ -71,24 +71,25 @@ class Symmetry:
 
 IDENTITY = Symmetry()
 HALF_TURN = Symmetry(False, True, True)
-_QUARTERS = (IDENTITY, Symmetry(True, True, False), HALF_TURN, Symmetry(True, False, True))
-_D4 = {
+QUARTERS = (IDENTITY, Symmetry(True, True, False), HALF_TURN, Symmetry(True, False, True))
+# In the order in which albumentations draws one.
+D4 = {
     "e": IDENTITY,
-    "r90": _QUARTERS[1],
+    "r90": QUARTERS[1],
     "r180": HALF_TURN,
-    "r270": _QUARTERS[3],
+    "r270": QUARTERS[3],
     "v": Symmetry(False, True, False),
+    "hvt": Symmetry(True, True, True),
     "h": Symmetry(False, False, True),
     "t": Symmetry(True, False, False),
-    "hvt": Symmetry(True, True, True),
 }
 
 
 def symmetry_of(name: str, params: dict[str, Any]) -> Symmetry:
     """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
     if (fixed := claims(name).symmetry) is not None:
-        return _D4[fixed]
-    return _QUARTERS[params["factor"] % 4] if "factor" in params else _D4[params["group_element"]]
+        return D4[fixed]
+    return QUARTERS[params["factor"] % 4] if "factor" in params else D4[params["group_element"]]
 
 
 @dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make

@@ -38,14 +38,14 @@ class Sink:
     def __init__(self, output: Output) -> None:
         self.output = output
         self._color = "rgb" if output.where == "device" else output.color
-        self._dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
-        self._as_it_is = self._dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
+        self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
+        self._as_it_is = self.dtype == _UINT8 and output.layout == "hwc" and self._color == "rgb"
         # OpenCV parts channels of uint8 in half of the native kernel's time.
-        self._parts = self._dtype == _UINT8 and output.layout == "chw" and self._color == "rgb"
+        self._parts = self.dtype == _UINT8 and output.layout == "chw" and self._color == "rgb"
         self._affine_by: dict[tuple[int, float], list[Affine]] = {}
         self._turns: dict[tuple[int, float], Turns] = {}
         self._native: dict[int, NativeSink] = {}
-        self._interleaved = output.layout == "hwc" and self._color == "rgb" and self._dtype != _UINT8
+        self._interleaved = output.layout == "hwc" and self._color == "rgb" and self.dtype != _UINT8
         self._scratch = Scratch()
         self._room: list[np.ndarray] = []
         self._room_for: Any = None
@@ -67,9 +67,7 @@ class Sink:
         by_cv = self._as_it_is or (self._parts and image.shape[2] > 1)
         if not by_cv and (native := self._natively(image.dtype, image.shape[2])) is not None:
             view = image.view(self._scratch) if isinstance(image, Moved) else image
-            height, width, channels = view.shape
-            chw = self.output.layout == "chw"
-            out = allocate((channels, height, width) if chw else view.shape, self._dtype)
+            out = allocate(self.shape(*view.shape), self.dtype)
             if native(view, out):
                 return out
             out[...] = self._in_python(view, np.empty, copies=True, held=None)
@@ -78,11 +76,10 @@ class Sink:
 
     def _made(self, picture: ToMake, allocate: Allocate) -> np.ndarray:
         """A picture that is still to be made: written by the kernel that makes it, wherever that can be."""
-        height, width, channels = picture.shape
+        channels = picture.shape[2]
         if picture.is_made or self._color not in ("rgb", "bgr"):
             return self(picture.array(), allocate)
-        native, chw = self._numbers(channels), self.output.layout == "chw"
-        out = allocate((channels, height, width) if chw else (height, width, channels), self._dtype)
+        native, out = self.numbers(channels), allocate(self.shape(*picture.shape), self.dtype)
         strides = native.strides(out[None], channels) if out.flags.aligned else None
         if strides is None or not picture.write(out, strides, *native.values):
             self(picture.array(), lambda *_: out)
@@ -103,12 +100,12 @@ class Sink:
             out[...] = image
             return out
         if self._interleaved:
-            out = allocate(image.shape, self._dtype)
+            out = allocate(image.shape, self.dtype)
             self._in_turn(image, out)
             return out
         height, width = image.shape[:2]
         chw = self.output.layout == "chw"
-        if chw and image.dtype == self._dtype == _UINT8 and self._color == "rgb" and 1 < image.shape[2] <= CV_CHANNELS:
+        if chw and image.dtype == self.dtype == _UINT8 and self._color == "rgb" and 1 < image.shape[2] <= CV_CHANNELS:
             out = allocate((image.shape[2], height, width), _UINT8)
             if out.flags.c_contiguous:  # else cv2 would write elsewhere
                 *first, last = out
@@ -120,12 +117,12 @@ class Sink:
             return out
         planes = self._planes(image)
         count = len(planes)
-        out = allocate((count, height, width) if chw else (height, width, count), self._dtype)
+        out = allocate((count, height, width) if chw else (height, width, count), self.dtype)
         full = 255.0 if image.dtype == _UINT8 else 1.0
         affines = self._affine(count, full)
         for c, plane in enumerate(planes):
             part = out[c] if chw else out[..., c]
-            if self._dtype != _UINT8:
+            if self.dtype != _UINT8:
                 self._as_float(plane, affines[c], part)
             else:
                 part[...] = plane if plane.dtype == _UINT8 else self._as_uint8(plane, full)
@@ -146,7 +143,7 @@ class Sink:
         count = len(images)
         height, width, channels = shape
         chw, planes = self.output.layout == "chw", channels if self._color in ("rgb", "bgr") else 1
-        out = allocate((count, planes, height, width) if chw else (count, height, width, planes), self._dtype)
+        out = allocate((count, *self.shape(*shape)), self.dtype)
         if self._as_it_is:
             images.copy(0, count, out)
             return out
@@ -168,7 +165,7 @@ class Sink:
                 part = out[start : start + some]
                 part = part[:, c] if chw else part[..., c]
                 pixels = plane.reshape(some, height, width)
-                if self._dtype == _UINT8:
+                if self.dtype == _UINT8:
                     part[...] = pixels
                 else:
                     self._as_float(pixels, affines[c], part)
@@ -176,18 +173,23 @@ class Sink:
 
     def _natively(self, dtype: np.dtype[Any], channels: int) -> NativeSink | None:
         """The native kernel for such images; None where there is none."""
-        if dtype != _UINT8 or self._color not in ("rgb", "bgr") or channels > CV_CHANNELS or self._dtype == _FLOAT16:
+        if dtype != _UINT8 or self._color not in ("rgb", "bgr") or channels > CV_CHANNELS or self.dtype == _FLOAT16:
             return None
-        native = self._numbers(channels)
+        native = self.numbers(channels)
         return native if native.here else None
 
-    def _numbers(self, channels: int) -> NativeSink:
+    def shape(self, height: int, width: int, channels: int) -> tuple[int, int, int]:
+        """Of what leaves."""
+        planes = channels if self._color in ("rgb", "bgr") else 1
+        return (planes, height, width) if self.output.layout == "chw" else (height, width, planes)
+
+    def numbers(self, channels: int) -> NativeSink:
         """Those of the output for pictures of uint8, kept."""
         known = self._native.get(channels)
         if known is None:
             check_color(self._color, channels)
             known = self._native[channels] = NativeSink(
-                self._affine(channels, 255.0) if self._dtype != _UINT8 else [(None, None)] * channels,
+                self._affine(channels, 255.0) if self.dtype != _UINT8 else [(None, None)] * channels,
                 chw=self.output.layout == "chw",
                 bgr=self._color == "bgr",
             )
@@ -234,7 +236,7 @@ class Sink:
     def _luma(self, luma: Luma, base: np.ndarray) -> np.ndarray:
         """The luma plane; as uint8 where uint8 both comes and leaves, so that 0.999 does not become 0."""
         shape, grey = base.shape, base.shape[2] == 1
-        rounds = base.dtype == _UINT8 and self._dtype == _UINT8
+        rounds = base.dtype == _UINT8 and self.dtype == _UINT8
         dtype = _FLOAT64 if rounds else _FLOAT32  # whole numbers up to 2⁵³ are exact
         values = self._scratch.array("values", shape, dtype)
         values[...] = base
@@ -257,7 +259,7 @@ class Sink:
         """(scale, shift) of each channel, worked out in float64 once and kept."""
         known = self._affine_by.get((channels, full))
         if known is None:
-            pairs = scales_and_shifts(self.output, channels, full) if self._dtype != _UINT8 else []
+            pairs = scales_and_shifts(self.output, channels, full) if self.dtype != _UINT8 else []
             known = self._affine_by[channels, full] = [
                 (None if scale == 1 else np.float32(scale), None if shift == 0 else np.float32(shift))
                 for scale, shift in pairs

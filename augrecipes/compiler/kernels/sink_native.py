@@ -30,6 +30,8 @@ class NativeSink:
         self._shifts = np.array([-0.0 if shift is None else shift for _, shift in taken], np.float32)
         # Of each of three channels, for kernels that make the picture as well.
         self.values = tuple((*v.tolist(), *[0.0] * (3 - len(v)))[:3] for v in (self._scales, self._shifts))
+        # The same of each of four.
+        self.four = tuple((*v.tolist(), *[0.0] * (4 - len(v))) for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
         self._place = np.zeros((3, 1), np.int64)
         self._layouts: dict[tuple[tuple[int, ...], int], tuple[int, ...] | None] = {}

@@ -1,0 +1,188 @@
+"""A native plan at work: samples, alone or many at once, through one call of the kernel `plan`.
+
+`native/plan.h` says how a plan and a sample lie in memory. Whatever the kernel does not take is Python's to do, with
+the same draws, because these depend on the sample's key alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.kernels import VALUES, Library
+from augrecipes.seeds import MASK, mix, site_key
+
+_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q2q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
+_ROOM = struct.Struct("=2q")
+_EFFECT, _MOST_DOES, DRAWN = 16, 8, 16
+_NO_PICTURE = (0,) * 12
+_RGB, _MOST_CHANNELS = 3, 4
+# The numbers of a sample, in order.
+_FIELDS = (
+    "index", "tile", "rows", "columns", "at", "step", "top", "left", "target", "height", "width", "window", "answer",
+)  # fmt: skip
+SAMPLES = np.dtype([(name, np.int64, (4,) if name == "window" else ()) for name in _FIELDS])
+IDLE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedStep:
+    """A step of a native plan.
+
+    Attributes:
+        label: keys its draws.
+        shared: whether the tiles of a bag draw as one.
+        p: it acts where its first draw is below.
+        encoded: its numbers.
+    """
+
+    label: str
+    shared: bool
+    p: float
+    encoded: NativeStep
+
+
+class NativePlan:
+    """Steps that the native kernel carries out, and what makes the last picture a result. One thread at a time.
+
+    Args:
+        kernels: the native kernels.
+        steps: in order.
+        sink: of the pipeline.
+        seed: of the pipeline.
+        most: pixels that a picture may have on its way.
+    """
+
+    def __init__(self, kernels: Library, steps: Sequence[KeyedStep], sink: Sink, seed: int, most: int) -> None:
+        self._kernel, self._draws = kernels.kernel("plan", "ppl"), kernels.kernel("plan_draws", "pplp")
+        self._seed, self._most, self._sink = seed & MASK, most, sink
+        self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
+        self._at, self._count = ctypes.addressof(self._plan), len(steps)
+        for k, (step, numbers) in enumerate((step, step.encoded) for step in steps):
+            _STEP.pack_into(
+                self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared,
+                mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
+                *numbers.arguments, *[0.0] * (_EFFECT - len(numbers.arguments)),
+                *numbers.does, *[0.0] * (_MOST_DOES - len(numbers.does)),
+            )  # fmt: skip
+        self._one = ctypes.create_string_buffer(_SAMPLE.size)
+        self._one_at = ctypes.addressof(self._one)
+        self._make_room(1 << 16)
+
+    def _make_room(self, size: int) -> None:
+        """Have so many bytes to work in."""
+        self._room = np.empty(size, np.uint8)
+        self._scratch = self._room.ctypes.data, size
+        _ROOM.pack_into(self._plan, _HEAD.size - 4 * 8, *self._scratch)
+
+    def sample(self, epoch: int, index: int, tile: int, image: np.ndarray, allocate: Allocate) -> np.ndarray | None:
+        """One sample's result; None where Python has to make it."""
+        rows, columns, channels = image.shape
+        if not self._takes(channels):
+            return None
+        self._begin(epoch, channels, (0, 0, 0))
+        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NO_PICTURE)
+        if self._run_one():
+            return None
+        height, width = _SAMPLE.unpack_from(self._one)[9:11]
+        out = allocate(self._sink.shape(height, width, channels), self._sink.dtype)
+        strides = self._strides(out[None], channels)
+        if strides is not None:
+            self._begin(epoch, channels, strides[1])
+            at = image.__array_interface__["data"][0], image.strides[0], 0, 0
+            target = out.__array_interface__["data"][0] + strides[0]
+            _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, target, *_NO_PICTURE[5:])
+            if not self._run_one():
+                return out
+        return None
+
+    def many(
+        self, epoch: int, keys: Sequence[tuple[int, int]], images: Sequence[np.ndarray], allocate: Allocate
+    ) -> tuple[np.ndarray, list[int]] | None:
+        """Samples of one size side by side.
+
+        Args:
+            epoch: of all.
+            keys: index and tile of each.
+            images: uint8 H×W×C, of as many channels.
+            allocate: gives the memory for all.
+
+        Returns:
+            The results, and the places of those that Python has to make; None where sizes differ, or are not known.
+        """
+        channels = images[0].shape[2]
+        if not self._takes(channels):
+            return None
+        samples = np.zeros(len(images), SAMPLES)
+        samples["index"], samples["tile"] = np.array(keys, np.int64).T
+        samples["rows"], samples["columns"] = np.array([image.shape[:2] for image in images], np.int64).T
+        self._begin(epoch, channels, (0, 0, 0))
+        self._run(samples)
+        known = samples["answer"] == 0
+        sizes = np.unique(np.stack([samples["height"][known], samples["width"][known]]), axis=1)
+        if sizes.shape[1] != 1:
+            return None
+        height, width = sizes[:, 0].tolist()
+        out = allocate((len(images), *self._sink.shape(height, width, channels)), self._sink.dtype)
+        if (strides := self._strides(out, channels)) is None:
+            return out, list(range(len(images)))
+        self._begin(epoch, channels, strides[1])
+        samples["at"] = [image.__array_interface__["data"][0] for image in images]
+        samples["step"] = [image.strides[0] for image in images]
+        samples["target"] = out.ctypes.data + strides[0] + np.arange(len(images)) * out.strides[0]
+        self._run(samples)
+        return out, np.flatnonzero(samples["answer"]).tolist()
+
+    def drawn(
+        self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
+    ) -> Iterator[list[float] | None]:
+        """What the first step draws in samples of `rows` × `columns` px: its numbers, or None where it does not act.
+
+        Numbers that it does not know how to draw are not finite.
+        """
+        samples, numbers = np.zeros(len(keys), SAMPLES), np.full((len(keys), DRAWN), np.nan)
+        samples["index"], samples["tile"] = np.array(keys, np.int64).T
+        samples["rows"], samples["columns"] = rows, columns
+        self._begin(epoch, 3, (0, 0, 0))
+        self._draws(self._at, samples.ctypes.data, len(samples), numbers.ctypes.data)
+        for answer, made in zip(samples["answer"].tolist(), numbers.tolist(), strict=True):
+            yield None if answer == IDLE else made
+
+    def _takes(self, channels: int) -> bool:
+        """Whether a result may be made of pictures of so many channels."""
+        return channels == _RGB or (channels <= _MOST_CHANNELS and self._sink.output.color != "bgr")
+
+    def _begin(self, epoch: int, channels: int, strides: Sequence[int]) -> None:
+        native = self._sink.numbers(channels)
+        _HEAD.pack_into(
+            self._plan, 0, self._seed, epoch, channels, self._most, VALUES[self._sink.dtype], *strides,
+            *native.four[0], *native.four[1], *self._scratch, self._at + _HEAD.size, self._count,
+        )  # fmt: skip
+
+    def _run(self, samples: np.ndarray) -> None:
+        """Carry out samples; those that lack memory to work in once more, with enough."""
+        self._kernel(self._at, samples.ctypes.data, len(samples))
+        while (most := int(samples["answer"].max(initial=0))) > 0:
+            self._make_room(most)
+            left = samples[samples["answer"] > 0]
+            self._kernel(self._at, left.ctypes.data, len(left))
+            samples[samples["answer"] > 0] = left
+
+    def _run_one(self) -> bool:
+        """Carry out the one sample; whether the kernel does not take it."""
+        self._kernel(self._at, self._one_at, 1)
+        while (answer := _SAMPLE.unpack_from(self._one)[-1]) > 0:
+            self._make_room(answer)
+            self._kernel(self._at, self._one_at, 1)
+        return bool(answer)
+
+    def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
+        """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
+        found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
+        return None if found is None else (found[0], found[2:])

@@ -1,0 +1,44 @@
+"""Steps as numbers: what a native plan holds of each, and how it is known that it draws what albumentations draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from augrecipes.ops.capabilities import claims
+
+# What steps draw, as native/draws.h numbers it, and what that does, as native/plan.c does.
+NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP = range(7)
+CUTS, TURNS, RESIZES, CUTS_AND_RESIZES = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeStep:
+    """A step as numbers.
+
+    Attributes:
+        draw: what it draws.
+        effect: what that does.
+        arguments: of the draw, at most 16.
+        does: arguments of the effect, at most 8.
+        seen: from the parameters that albumentations' sampler draws to the numbers that are drawn instead.
+        kernels: of resizes, whose bits have to be OpenCV's.
+    """
+
+    draw: int
+    effect: int
+    arguments: tuple[float, ...]
+    seen: Callable[[Mapping[str, Any]], tuple[float, ...]]
+    does: tuple[float, ...] = ()
+    kernels: tuple[str, ...] = ()
+
+
+def encode(step: Any) -> NativeStep | None:
+    """A transform as numbers; None where native plans do not know it, or not with these arguments."""
+    module, _, name = claims(type(step).__name__).native.partition(":")
+    if not module:
+        return None
+    encoder: Callable[[Any], NativeStep | None] = getattr(import_module(f"{__package__}.{module}"), name)
+    return encoder(step)

@@ -1,0 +1,52 @@
+/* A plan: what a compiled recipe does to pictures, as numbers, so that samples run one after another without Python.
+
+   Every field takes eight bytes. compiler/native_plan writes plans, field by field in this order. */
+
+#ifndef AUGRECIPES_PLAN_H
+#define AUGRECIPES_PLAN_H
+
+#include "kernels.h"
+#include "streams.h"
+
+enum { ARGUMENTS = 24, EFFECT = 16, DRAWN = 16, MOST_CHANNELS = 4 };
+
+/* A step. */
+typedef struct {
+    int64_t draw;   /* what it draws: see draws.h */
+    int64_t effect; /* what that does: see plan.c */
+    int64_t shared; /* whether all tiles of a bag draw as one */
+    uint64_t hash;  /* of seed and label: where its Stream begins */
+    uint64_t label; /* of the label: the key of its Philox, beside the seed */
+    double p;       /* it acts where its first draw is below; of 1 and more it draws nothing for that */
+    double arguments[ARGUMENTS]; /* of the draw; from EFFECT on, of the effect */
+} Step;
+
+/* All that its samples share. */
+typedef struct {
+    uint64_t seed, epoch;
+    int64_t channels;
+    int64_t most; /* pixels that a picture may have on its way */
+    int64_t type, down, across, apart; /* of a result: UINT8 or FLOAT32, and its strides, in elements */
+    float scale[MOST_CHANNELS], shift[MOST_CHANNELS];
+    uint8_t *scratch;
+    int64_t room;
+    const Step *steps;
+    int64_t count;
+} Plan;
+
+/* One sample: a picture of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column
+   `left`. `step`: bytes from row to row; channels lie side by side, and so do pixels. */
+typedef struct {
+    uint64_t index, tile;
+    int64_t rows, columns;
+    const uint8_t *at;
+    int64_t step, top, left;
+    void *target; /* of the result; 0: nothing is read or made, and what follows is said */
+    int64_t height, width; /* of the result */
+    int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
+    int64_t answer;        /* DONE, REFUSED, or how much room is needed */
+} Sample;
+
+enum { IDLE = 1 }; /* of plan_draws: the step does not act */
+
+#endif

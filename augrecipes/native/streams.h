@@ -1,0 +1,128 @@
+/* Random numbers by counting: those of a step in a sample depend on its key alone, not on what was drawn before.
+
+   Beside compiler/run/draws.py: `Stream` is that of its CounterRandom, `Philox` that of its KeyedGenerator; both give the
+   very bits of what random.Random and numpy's Generator make of them. */
+
+#ifndef AUGRECIPES_STREAMS_H
+#define AUGRECIPES_STREAMS_H
+
+#include <stdint.h>
+
+#define GOLDEN 0x9E3779B97F4A7C15u
+
+/* SplitMix64's finaliser. */
+static inline uint64_t finalised(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* One more integer in a hash, as seeds.mix has it. */
+static inline uint64_t mixed(uint64_t state, uint64_t value) { return finalised(state * 3 + GOLDEN + value); }
+
+/* The words of random.Random: `next` is the word that comes. */
+typedef struct {
+    uint64_t state, next;
+} Stream;
+
+static inline Stream stream_at(uint64_t state) { return (Stream){state, state}; }
+
+static inline uint64_t word(Stream *s) {
+    uint64_t found = s->next;
+    s->state += GOLDEN;
+    s->next = finalised(s->state);
+    return found;
+}
+
+/* random(): in [0, 1). */
+static inline double unit(Stream *s) { return (double)(word(s) >> 11) * 0x1p-53; }
+
+/* uniform(low, high). */
+static inline double between(Stream *s, double low, double high) { return low + (high - low) * unit(s); }
+
+/* An integer in [0, n), n below 2^32: the upper half of a word times n. */
+static inline int64_t below(Stream *s, int64_t n) {
+    uint64_t x = word(s), m = (uint64_t)n;
+    return (int64_t)(((x >> 32) * m + ((x & 0xffffffff) * m >> 32)) >> 32);
+}
+
+/* randint(low, high): both may come. */
+static inline int64_t whole(Stream *s, int64_t low, int64_t high) { return low + below(s, high - low + 1); }
+
+/* numpy's generator over Philox4x64-10. */
+typedef struct {
+    uint64_t key[2], counter[4], made[4];
+    int at, kept;
+    uint32_t half;
+} Philox;
+
+static inline Philox philox_at(uint64_t seed, uint64_t site, uint64_t tile, uint64_t epoch, uint64_t index) {
+    return (Philox){.key = {seed, site}, .counter = {0, tile, epoch, index}, .at = 4};
+}
+
+static inline uint64_t product(uint64_t a, uint64_t b, uint64_t *high) {
+    unsigned __int128 whole = (unsigned __int128)a * b;
+    *high = (uint64_t)(whole >> 64);
+    return (uint64_t)whole;
+}
+
+static inline uint64_t number(Philox *n) {
+    if (n->at < 4)
+        return n->made[n->at++];
+    for (int k = 0; k < 4 && !++n->counter[k]; k++)
+        ;
+    uint64_t a = n->counter[0], b = n->counter[1], c = n->counter[2], d = n->counter[3];
+    uint64_t one = n->key[0], two = n->key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t up, down, low = product(0xD2E7470EE14C6C93u, a, &up), last = product(0xCA5A826395121157u, c, &down);
+        a = down ^ b ^ one, b = last, c = up ^ d ^ two, d = low;
+        one += 0x9E3779B97F4A7C15u, two += 0xBB67AE8584CAA73Bu;
+    }
+    n->made[0] = a, n->made[1] = b, n->made[2] = c, n->made[3] = d;
+    n->at = 1;
+    return a;
+}
+
+/* Half of a number: the lower half comes first. */
+static inline uint32_t half_number(Philox *n) {
+    if (n->kept)
+        return n->kept = 0, n->half;
+    uint64_t whole = number(n);
+    n->kept = 1, n->half = (uint32_t)(whole >> 32);
+    return (uint32_t)whole;
+}
+
+/* Generator.integers(0, n), n from 1 to 2^32: Lemire's way, which draws again where some values would come too often. */
+static inline int64_t integer(Philox *n, uint32_t count) {
+    if (count == 1)
+        return 0;
+    uint64_t m = (uint64_t)half_number(n) * count;
+    if ((uint32_t)m < count) {
+        uint32_t least = (uint32_t)(UINT32_MAX - (count - 1)) % count;
+        while ((uint32_t)m < least)
+            m = (uint64_t)half_number(n) * count;
+    }
+    return (int64_t)(m >> 32);
+}
+
+/* Generator.random(): in [0, 1). */
+static inline double unit_number(Philox *n) { return (double)(number(n) >> 11) * 0x1p-53; }
+
+/* Generator.uniform(low, high). */
+static inline double number_between(Philox *n, double low, double high) { return low + (high - low) * unit_number(n); }
+
+/* Generator.shuffle of a list: `n` below 2^32. */
+static inline void shuffled(Philox *n, double *list, int count) {
+    for (int i = count - 1; i > 0; i--) {
+        uint32_t mask = (uint32_t)i, found;
+        for (int k = 1; k < 32; k *= 2)
+            mask |= mask >> k;
+        do
+            found = half_number(n) & mask;
+        while (found > (uint32_t)i);
+        double other = list[i];
+        list[i] = list[found], list[found] = other;
+    }
+}
+
+#endif

@@ -1,0 +1,137 @@
+"""Samples that a native plan carries out are those of the steps, bit for bit; and draws are those of the samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from examples import DEAR
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+from random_recipes import Arguments, Pool, label, recipes
+from test_exact_equals_none import build, outcome
+
+from augrecipes.compiler.native_plan import planned
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.native.kernels import Library, using
+from augrecipes.recipe.model import Output, Recipe, Step
+
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
+NATIVE: Pool = (
+    ("HorizontalFlip", {}),
+    ("VerticalFlip", {}),
+    ("Transpose", {}),
+    ("RandomRotate90", {}),
+    ("D4", {}),
+    ("SquareSymmetry", {}),
+    ("RandomCrop", {"height": 11, "width": 13}),
+    ("CenterCrop", {"height": 14, "width": 16}),
+    ("Crop", {"x_min": 2, "y_min": 1, "x_max": 12, "y_max": 13}),
+    ("Resize", {"height": 33, "width": 22}),
+    ("Resize", {"height": 16, "width": 15, "interpolation": cv2.INTER_NEAREST}),
+    ("RandomResizedCrop", {"size": [21, 27]}),
+    ("RandomResizedCrop", {"size": [21, 17], "scale": [0.8, 1.0], "ratio": [2.0, 9.0]}),
+    ("RandomResizedCrop", {"size": [11, 11], "area_for_downscale": "image"}),
+    ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
+)
+OUTPUTS = (
+    Output(),
+    Output(dtype="uint8"),
+    Output(layout="hwc", color="bgr"),
+    Output(range=(-1.0, 1.0), where="device"),
+)
+
+
+def picture(seed: int, channels: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (*rng.integers(1, 70, 2), channels), np.uint8)
+
+
+def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any) -> None:
+    plain = build(recipe, "none", seed)
+    with using(kernels):
+        exact = build(recipe, "exact", seed)
+        native = exact.native
+    assert isinstance(native, NativePlan) or "resizes" in native or "no native" in native, native
+    for index in range(4):
+        a, b = outcome(plain, index, {"image": image}), outcome(exact, index, {"image": image})
+        if isinstance(a, dict):
+            assert isinstance(b, dict)
+            assert a["image"].dtype == b["image"].dtype
+            np.testing.assert_array_equal(a["image"], b["image"])
+        else:
+            assert a == b
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_samples_are_those_of_the_steps(kernels: Library) -> None:
+    @DEAR
+    @given(
+        recipes(NATIVE, boxes=False).filter(lambda recipe: not any(step.is_group for step in recipe.steps)),
+        st.integers(0, 2**64 - 1),
+        st.sampled_from(OUTPUTS),
+        st.sampled_from((1, 3, 4)),
+        st.booleans(),
+    )
+    def law(recipe: Recipe, seed: int, output: Output, channels: int, at_end: bool) -> None:
+        if channels != 3 and output.color == "bgr":
+            output = Output()
+        check(replace(recipe, output=output), guarded(picture(seed, channels), at_end), seed, kernels)
+
+    law()
+
+
+@DEAR
+@given(st.integers(0, 2**32))
+def test_many_are_those_one_by_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    images = [rng.integers(0, 256, (*rng.integers(20, 90, 2), 3), np.uint8)[:: rng.choice((1, -1))] for _ in range(7)]
+    recipe = recipe_of(("RandomResizedCrop", {"size": [19, 23]}), ("HorizontalFlip", {}), ("RandomRotate90", {"p": 0}))
+    pipeline = build(recipe, "exact", seed)
+    keys = [(int(index), int(tile)) for index, tile in rng.integers(0, 2**40, (7, 2))]
+    assert isinstance(pipeline.native, NativePlan)
+    found = pipeline.native.many(5, keys, images, np.empty)
+    assert found is not None
+    made, left = found
+    assert left == []
+    for one, (index, tile), image in zip(made, keys, images, strict=True):
+        np.testing.assert_array_equal(one, pipeline.at(index, 5, tile)(image=image)["image"])
+
+
+def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
+    made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
+    return Recipe("law", steps=label(tuple(made)))
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = NativePlan.sample
+
+    def spoilt(self: NativePlan, *args: Any) -> Any:
+        made = whole(self, *args)
+        if made is not None:
+            made.reshape(-1)[0] += 1
+        return made
+
+    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    with pytest.raises(AssertionError):
+        check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
+
+
+def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode: Callable[[Any], NativeStep | None] = planned.encode
+
+    def another(step: Any) -> NativeStep | None:
+        found = encode(step)
+        return found and replace(found, arguments=(found.arguments[0] + 0.001, *found.arguments[1:]))
+
+    monkeypatch.setattr(planned, "encode", another)
+    assert "draws otherwise" in build(recipe_of(("RandomResizedCrop", {"size": [8, 8]})), "exact").native
