@@ -3,10 +3,8 @@
    compiler/native_plan says which recipes that is, and the steps themselves define what comes out: the law in
    tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
 
-#include <string.h>
-
 #include "draws.h"
-#include "windows.h"
+#include "resized.h"
 
 /* Effects. */
 enum {
@@ -16,156 +14,8 @@ enum {
     CUTS_AND_RESIZES, /* the window; by another interpolation where it shrinks */
 };
 
-enum { NEAREST = 0, LINEAR = 1, AREA = 3 }; /* as OpenCV numbers them */
-enum { BLOCKS = 16 };                      /* the most pixels each way that `blocks` takes together */
-
-EXPORT int32_t JOIN(resize, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t,
-                                 int64_t, int64_t, int64_t, int64_t);
-EXPORT int32_t JOIN(blocks, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t,
-                                 int64_t, int64_t, int64_t, int64_t);
-EXPORT int32_t JOIN(shrink, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t,
-                                 int64_t, int64_t, int64_t, int64_t);
-EXPORT int32_t JOIN(nearest, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t,
-                                  int64_t, int64_t, int64_t, int64_t);
 EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,
                                int32_t, int64_t, int64_t, int64_t, int64_t);
-
-/* A picture on its way: rows x columns of pixels of another one, turned or not. */
-typedef struct {
-    const uint8_t *at; /* of that one: its pixel at row `top`, column `left` */
-    int64_t step, top, left;
-    int64_t y, x;                    /* of the first pixel, in that one */
-    int64_t down[2], across[2];      /* how far on the next row begins there, and the next pixel: rows, columns */
-    int64_t rows, columns, channels; /* of this one */
-} View;
-
-/* A sample on its way: its picture, and memory that is not taken yet. */
-typedef struct {
-    const Plan *plan;
-    Sample *sample;
-    View view;
-    int64_t used;
-    int named;
-} Run;
-
-static View whole_picture(const uint8_t *at, int64_t rows, int64_t columns, int64_t step, int64_t channels) {
-    return (View){.at = at, .step = step, .down = {1, 0}, .across = {0, 1}, .rows = rows, .columns = columns,
-                  .channels = channels};
-}
-
-static void cut(View *v, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
-    v->y += y_min * v->down[0] + x_min * v->across[0];
-    v->x += y_min * v->down[1] + x_min * v->across[1];
-    v->rows = y_max - y_min, v->columns = x_max - x_min;
-}
-
-static void turn_round(int64_t count, int64_t *steps, View *v) {
-    for (int k = 0; k < 2; k++) {
-        *(k ? &v->x : &v->y) += (count - 1) * steps[k];
-        steps[k] = -steps[k];
-    }
-}
-
-static void turn(View *v, int64_t how) {
-    if (how & 1) {
-        View was = *v;
-        memcpy(v->down, was.across, sizeof v->down), memcpy(v->across, was.down, sizeof v->across);
-        v->rows = was.columns, v->columns = was.rows;
-    }
-    if (how & 2)
-        turn_round(v->rows, v->down, v);
-    if (how & 4)
-        turn_round(v->columns, v->across, v);
-}
-
-/* Whether pixels are only to be named, not read: then these are those that the sample reads, if it is the first time. */
-static int only_named(Run *run) {
-    const View *v = &run->view;
-    int64_t *w = run->sample->window;
-    if (run->sample->target)
-        return 0;
-    if (!run->named) {
-        int64_t y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
-        int64_t x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
-        w[0] = MIN(v->y, y), w[1] = MIN(v->x, x), w[2] = MAX(v->y, y) + 1, w[3] = MAX(v->x, x) + 1;
-        run->named = 1;
-    }
-    return 1;
-}
-
-/* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes. */
-static const uint8_t *placed(const View *v, int64_t *down, int64_t *across) {
-    *down = v->down[0] * v->step + v->down[1] * v->channels;
-    *across = v->across[0] * v->step + v->across[1] * v->channels;
-    return v->at + (v->y - v->top) * v->step + (v->x - v->left) * v->channels;
-}
-
-/* Memory for so many bytes; 0 where there is not enough: the answer then says how much would be. */
-static uint8_t *taken(Run *run, int64_t bytes) {
-    int64_t from = run->used;
-    run->used += (bytes + 63) / 64 * 64;
-    if (run->used > run->plan->room) {
-        run->sample->answer = 2 * run->used;
-        return 0;
-    }
-    return run->plan->scratch + from;
-}
-
-/* The picture with its pixels side by side, row below row. */
-static int64_t upright(Run *run) {
-    View *v = &run->view;
-    int64_t down, across;
-    const uint8_t *from = placed(v, &down, &across);
-    if (across == v->channels && down > 0)
-        return DONE;
-    int64_t step = v->columns * v->channels;
-    uint8_t *to = taken(run, v->rows * step);
-    if (!to)
-        return run->sample->answer;
-    for (int64_t y = 0; y < v->rows; y++, from += down)
-        for (int64_t x = 0; x < v->columns; x++)
-            for (int64_t c = 0; c < v->channels; c++)
-                to[y * step + x * v->channels + c] = from[x * across + c];
-    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
-    return DONE;
-}
-
-/* The picture of another size. */
-static int64_t resize(Run *run, int64_t height, int64_t width, int64_t interpolation) {
-    View *v = &run->view;
-    if (height == v->rows && width == v->columns)
-        return DONE;
-    if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->plan->most)
-        return REFUSED;
-    if (only_named(run)) {
-        *v = whole_picture(0, height, width, 0, v->channels);
-        return DONE;
-    }
-    int64_t step = width * v->channels, unused;
-    int64_t answer = upright(run);
-    if (answer != DONE)
-        return answer;
-    uint8_t *to = taken(run, height * step);
-    if (!to)
-        return run->sample->answer;
-    const uint8_t *from = placed(v, &step, &unused);
-    double down = 1.0 / ((double)height / (double)v->rows), across = 1.0 / ((double)width / (double)v->columns);
-    int whole = down == floor(down) && across == floor(across);
-    int32_t (*kernel)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
-                      int64_t, int64_t, int64_t) = 0;
-    if (interpolation == NEAREST)
-        kernel = JOIN(nearest, ISA);
-    else if (interpolation == LINEAR)
-        kernel = down == 2 && across == 2 ? JOIN(blocks, ISA) : JOIN(resize, ISA);
-    else if (interpolation == AREA && down >= 1 && across >= 1 && !(whole && MAX(down, across) > BLOCKS))
-        kernel = whole ? JOIN(blocks, ISA) : JOIN(shrink, ISA);
-    if (!kernel)
-        return REFUSED;
-    answer = kernel(from, v->rows, v->columns, step, (int32_t)v->channels, height, width, to, 0, 0, height, width,
-                    width * v->channels);
-    *v = whole_picture(to, height, width, width * v->channels, v->channels);
-    return answer;
-}
 
 /* Do what was drawn. */
 static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
