@@ -1,4 +1,4 @@
-/* Pixels between pixels, in whole numbers: 7 bits across and 8 down, rounded once. */
+/* Pixels between pixels, in whole numbers: 7 bits across, rounded to 1/128 of a level, and 8 down, rounded to a level. */
 
 #ifndef AUGRECIPES_BETWEEN_H
 #define AUGRECIPES_BETWEEN_H
@@ -11,9 +11,13 @@
 
 /* Where a block's pixels lie between pixels: in 1/128 across and 1/256 down. */
 typedef struct {
-    int32_t at[BLOCK];  /* bytes from where the upper two pixels of each begin */
-    uint16_t x[BLOCK + 8]; /* 128 - across, and across in the upper byte; and room to read eight from any of them */
-    uint32_t y[BLOCK];  /* 256 - down, and down in the upper half */
+    /* Where the upper and the lower two pixels of each begin, in bytes from `upper` and `lower`. */
+    _Alignas(64) int32_t above[BLOCK];
+    _Alignas(64) int32_t below[BLOCK];
+    /* 128 - across, and across in the upper byte; down times 128; and room to read eight from any of them. */
+    _Alignas(64) uint16_t x[BLOCK + 8];
+    _Alignas(64) int16_t y[BLOCK + 8];
+    const uint8_t *upper, *lower;
 } Weights;
 
 #if defined(__AVX2__)
@@ -28,51 +32,82 @@ static inline __m256i four_pairs(const uint8_t *from, const int32_t *at, int k, 
 }
 
 /* Pixels k, k + 1 and k + 4, k + 5 as 16-bit levels, four to a pixel. */
-static inline __m256i four_pixels(const uint8_t *above, const uint8_t *below, const Weights *w, int k) {
+static inline __m256i four_pixels(const Weights *w, int k) {
     const __m256i beside = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
-    const __m256i x_of = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, /* of k and k + 1 */
+    const __m256i each = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, /* of k and k + 1 */
                                           8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11);
-    const __m256i sign = _mm256_set1_epi8(-128), half = _mm256_set1_epi32((1 << 14) + (1 << 22));
-    __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(w->x + k)));
-    x = _mm256_shuffle_epi8(x, x_of);
-    __m256i top = _mm256_xor_si256(_mm256_shuffle_epi8(four_pairs(above, w->at, k, k + 4), beside), sign);
-    __m256i bottom = _mm256_xor_si256(_mm256_shuffle_epi8(four_pairs(below, w->at, k, k + 4), beside), sign);
+    const __m256i sign = _mm256_set1_epi8(-128), half = _mm256_set1_epi16((1 << 14) + (1 << 6));
+    __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(w->x + k)));
+    __m256i y = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(w->y + k)));
+    x = _mm256_shuffle_epi8(x, each), y = _mm256_shuffle_epi8(y, each);
+    __m256i top = _mm256_xor_si256(_mm256_shuffle_epi8(four_pairs(w->upper, w->above, k, k + 4), beside), sign);
+    __m256i bottom = _mm256_xor_si256(_mm256_shuffle_epi8(four_pairs(w->lower, w->below, k, k + 4), beside), sign);
     top = _mm256_maddubs_epi16(x, top), bottom = _mm256_maddubs_epi16(x, bottom);
-    __m256i y = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(w->y + k))),
-                                        _mm_loadl_epi64((const __m128i *)(w->y + k + 4)), 1);
-    __m256i even = _mm256_madd_epi16(_mm256_unpacklo_epi16(top, bottom), _mm256_shuffle_epi32(y, 0x00));
-    __m256i odd = _mm256_madd_epi16(_mm256_unpackhi_epi16(top, bottom), _mm256_shuffle_epi32(y, 0x55));
-    even = _mm256_srai_epi32(_mm256_add_epi32(even, half), 15);
-    odd = _mm256_srai_epi32(_mm256_add_epi32(odd, half), 15);
-    return _mm256_packs_epi32(even, odd);
+    bottom = _mm256_mulhrs_epi16(_mm256_sub_epi16(bottom, top), y);
+    return _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(top, half), bottom), 7);
 }
 
-/* A block of three channels, into planes that lie `stride` apart. */
-static inline void mix_three(const uint8_t *above, const uint8_t *below, const Weights *w, uint8_t *to, int64_t stride) {
+/* Eight pixels of four bytes, into planes of three. */
+static inline void store_eight(__m256i pixels, uint8_t *to, int64_t stride) {
     const __m256i apart = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    for (int k = 0; k < BLOCK; k += 8, to += 8) {
-        __m256i one = four_pixels(above, below, w, k), two = four_pixels(above, below, w, k + 2);
-        __m256i eight = _mm256_shuffle_epi8(_mm256_packus_epi16(one, two), apart);
-        eight = _mm256_permutevar8x32_epi32(eight, order);
-        __m128i red_green = _mm256_castsi256_si128(eight);
-        _mm_storel_epi64((__m128i *)to, red_green);
-        _mm_storeh_pd((double *)(void *)(to + stride), _mm_castsi128_pd(red_green));
-        _mm_storel_epi64((__m128i *)(to + 2 * stride), _mm256_extracti128_si256(eight, 1));
-    }
+    pixels = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, apart), order);
+    __m128i red_green = _mm256_castsi256_si128(pixels);
+    _mm_storel_epi64((__m128i *)(void *)to, red_green);
+    _mm_storeh_pd((double *)(void *)(to + stride), _mm_castsi128_pd(red_green));
+    _mm_storel_epi64((__m128i *)(void *)(to + 2 * stride), _mm256_extracti128_si256(pixels, 1));
+}
+
+#if defined(__AVX512BW__)
+/* Pixels k to k + 7 as 16-bit levels, four to a pixel. */
+static inline __m512i eight_pixels(const Weights *w, int k) {
+    const __m512i beside = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
+    const __m512i each = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9));
+    const __m512i sign = _mm512_set1_epi8(-128), half = _mm512_set1_epi16((1 << 14) + (1 << 6));
+    const __m512i empty = _mm512_setzero_si512(); /* otherwise a gather waits for what its register held */
+    __m256i above = _mm256_loadu_si256((const __m256i *)(const void *)(w->above + k));
+    __m256i below = _mm256_loadu_si256((const __m256i *)(const void *)(w->below + k));
+    __m512i top = _mm512_mask_i32gather_epi64(empty, 0xff, above, w->upper, 1);
+    __m512i bottom = _mm512_mask_i32gather_epi64(empty, 0xff, below, w->lower, 1);
+    __m512i x = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(const void *)(w->x + k)));
+    __m512i y = _mm512_cvtepu16_epi64(_mm_loadu_si128((const __m128i *)(const void *)(w->y + k)));
+    x = _mm512_shuffle_epi8(x, each), y = _mm512_shuffle_epi8(y, each);
+    top = _mm512_maddubs_epi16(x, _mm512_xor_si512(_mm512_shuffle_epi8(top, beside), sign));
+    bottom = _mm512_maddubs_epi16(x, _mm512_xor_si512(_mm512_shuffle_epi8(bottom, beside), sign));
+    bottom = _mm512_mulhrs_epi16(_mm512_sub_epi16(bottom, top), y);
+    return _mm512_srli_epi16(_mm512_add_epi16(_mm512_add_epi16(top, half), bottom), 7);
+}
+#endif
+
+/* A block of three channels, into planes that lie `stride` apart. */
+static inline void mix_three(const Weights *w, uint8_t *to, int64_t stride) {
+#if defined(__AVX512BW__)
+    const __m512i apart = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    /* then words of red are pixels 2j and 2j + 1 in word 0 of lane j, and those eight further on in word 1 */
+    const __m512i order = _mm512_set_epi16(31, 23, 15, 7, 30, 22, 14, 6, 29, 21, 13, 5, 28, 20, 12, 4, 27, 19, 11, 3, 26,
+                                           18, 10, 2, 25, 17, 9, 1, 24, 16, 8, 0);
+    __m512i pixels = _mm512_packus_epi16(eight_pixels(w, 0), eight_pixels(w, 8));
+    pixels = _mm512_permutexvar_epi16(order, _mm512_shuffle_epi8(pixels, apart));
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_castsi512_si128(pixels));
+    _mm_storeu_si128((__m128i *)(void *)(to + stride), _mm512_extracti32x4_epi32(pixels, 1));
+    _mm_storeu_si128((__m128i *)(void *)(to + 2 * stride), _mm512_extracti32x4_epi32(pixels, 2));
+#else
+    for (int k = 0; k < BLOCK; k += 8)
+        store_eight(_mm256_packus_epi16(four_pixels(w, k), four_pixels(w, k + 2)), to + k, stride);
+#endif
 }
 
 #endif
 
 /* A block of any channels, one after another. */
-static inline void mix(const uint8_t *above, const uint8_t *below, const Weights *w, int channels, uint8_t *to,
-                       int64_t stride) {
+static inline void mix(const Weights *w, int channels, uint8_t *to, int64_t stride) {
     for (int c = 0; c < channels; c++) {
         uint8_t corners[4][BLOCK];
         for (int i = 0; i < BLOCK; i++) {
-            const uint8_t *one = above + w->at[i] + c, *two = below + w->at[i] + c;
+            const uint8_t *one = w->upper + w->above[i] + c, *two = w->lower + w->below[i] + c;
             corners[0][i] = one[0], corners[1][i] = one[channels];
             corners[2][i] = two[0], corners[3][i] = two[channels];
         }
@@ -80,67 +115,142 @@ static inline void mix(const uint8_t *above, const uint8_t *below, const Weights
             uint16_t left = w->x[i] & 255, right = w->x[i] >> 8;
             int16_t top = (int16_t)(corners[0][i] * left + corners[1][i] * right);
             int16_t bottom = (int16_t)(corners[2][i] * left + corners[3][i] * right);
-            int32_t sum = top * (int16_t)(w->y[i] & 0xffff) + bottom * (int16_t)(w->y[i] >> 16);
-            to[c * stride + i] = (uint8_t)((sum + (1 << 14)) >> 15);
+            int32_t more = ((bottom - top) * w->y[i] + (1 << 14)) >> 15;
+            to[c * stride + i] = (uint8_t)((top + more + (1 << 6)) >> 7);
         }
     }
 }
 
-static inline uint64_t pixel_at(const Source *s, int32_t x, int32_t y) {
-    if (x < 0 || y < 0)
-        return s->fill;
-    int64_t at = (int64_t)y * s->step + (int64_t)x * s->channels;
-    uint32_t word = 0;
-    if (s->channels == 3 && at + 4 <= s->end) {
-        memcpy(&word, s->pixels + at, 4);
-        return word & 0xffffff;
+/* The pixels at places that are folded already, a word each. */
+static inline void read_pixels(const Source *s, const int32_t *x, const int32_t *y, uint32_t *to) {
+    for (int i = 0; i < BLOCK; i++) {
+        int64_t at = (int64_t)y[i] * s->step + (int64_t)x[i] * s->channels;
+        uint32_t word = 0;
+        if (x[i] < 0 || y[i] < 0)
+            word = s->fill;
+        else if (at + 4 <= s->end)
+            memcpy(&word, s->pixels + at, 4);
+        else
+            for (int c = 0; c < s->channels; c++)
+                word |= (uint32_t)s->pixels[at + c] << 8 * c;
+        to[i] = word;
     }
-    for (int c = 0; c < s->channels; c++)
-        word |= (uint32_t)s->pixels[at + c] << 8 * c;
-    return word;
 }
 
 /* The four pixels around each place, where the border folds them to, as they would lie in a picture. */
 static inline void fold_corners(const Source *s, const int32_t *x, const int32_t *y, uint64_t *above, uint64_t *below) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], bits = 8 * s->channels;
+    uint32_t words[4][BLOCK], seen = s->channels == 3 ? 0xffffff : 0xff;
+    for (int k = 0; k < 2; k++) {
+        fold_block(x, k, s->columns, s->border, xs[k]);
+        fold_block(y, k, s->rows, s->border, ys[k]);
+    }
+    for (int k = 0; k < 4; k++)
+        read_pixels(s, xs[k % 2], ys[k / 2], words[k]);
+    for (int i = 0; i < BLOCK; i++) {
+        above[i] = (words[0][i] & seen) | (uint64_t)words[1][i] << bits;
+        below[i] = (words[2][i] & seen) | (uint64_t)words[3][i] << bits;
+    }
+}
+
+/* The same, where a border turns back: then the two pixels lie side by side, too, or are one. False where they do not. */
+static inline int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
+    int32_t xs[2][BLOCK], ys[2][BLOCK], strays = 0;
+    if (s->border == CONSTANT || s->border == WRAP || s->columns < 2)
+        return 0;
     for (int k = 0; k < 2; k++) {
         fold_block(x, k, s->columns, s->border, xs[k]);
         fold_block(y, k, s->rows, s->border, ys[k]);
     }
     for (int i = 0; i < BLOCK; i++) {
-        above[i] = pixel_at(s, xs[0][i], ys[0][i]) | pixel_at(s, xs[1][i], ys[0][i]) << bits;
-        below[i] = pixel_at(s, xs[0][i], ys[1][i]) | pixel_at(s, xs[1][i], ys[1][i]) << bits;
+        int32_t one = xs[0][i], two = xs[1][i], left = MIN(one, two), across = w->x[i] >> 8;
+        across = one > two ? 128 - across : across;
+        across = one == two ? 0 : across;
+        across = left == s->columns - 1 ? 128 : across, left -= left == s->columns - 1;
+        w->x[i] = (uint16_t)(128 - across + (across << 8));
+        w->above[i] = ys[0][i] * s->step + left * s->channels;
+        w->below[i] = ys[1][i] * s->step + left * s->channels;
+        strays |= (w->above[i] > s->end - 8) | (w->below[i] > s->end - 8);
     }
+    w->upper = w->lower = s->pixels;
+    return !strays;
+}
+
+#if defined(__AVX512BW__)
+/* Sixteen numbers that have been written as twice eight: read at once they would have to reach memory before. */
+static inline __m512i both_halves(const int32_t *from) {
+    __m512i one = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)from));
+    return _mm512_inserti64x4(one, _mm256_loadu_si256((const __m256i *)(const void *)(from + 8)), 1);
+}
+#endif
+
+/* Where the pixels of a block lie, and between which. */
+static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, int32_t *xs, int32_t *ys, Weights *w) {
+#if defined(__AVX512BW__)
+    __m512i x = both_halves(u), y = both_halves(v);
+    __m512i across = _mm512_and_si512(_mm512_srli_epi32(x, 9), _mm512_set1_epi32(127));
+    __m512i down = _mm512_srli_epi32(_mm512_and_si512(y, _mm512_set1_epi32(0xff00)), 1);
+    across = _mm512_add_epi32(_mm512_sub_epi32(_mm512_slli_epi32(across, 8), across), _mm512_set1_epi32(128));
+    x = _mm512_srai_epi32(x, 16), y = _mm512_srai_epi32(y, 16);
+    __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(y, _mm512_set1_epi32(s->step)),
+                                  _mm512_mullo_epi32(x, _mm512_set1_epi32(s->channels)));
+    _mm512_storeu_si512(xs, x), _mm512_storeu_si512(ys, y);
+    _mm512_storeu_si512(w->above, at), _mm512_storeu_si512(w->below, at);
+    _mm256_storeu_si256((__m256i *)(void *)w->x, _mm512_cvtepi32_epi16(across));
+    _mm256_storeu_si256((__m256i *)(void *)w->y, _mm512_cvtepi32_epi16(down));
+#else
+    for (int i = 0; i < BLOCK; i++) {
+        int32_t across = u[i] >> 9 & 127;
+        xs[i] = u[i] >> 16, ys[i] = v[i] >> 16;
+        w->x[i] = (uint16_t)(128 - across + (across << 8));
+        w->y[i] = (int16_t)((v[i] & 0xff00) >> 1);
+        w->above[i] = (int32_t)((uint32_t)ys[i] * (uint32_t)s->step + (uint32_t)(xs[i] * s->channels));
+        w->below[i] = w->above[i];
+    }
+#endif
+}
+
+/* Between which pixels a block's places lie: those in between lie between the first and the last. */
+static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
+    const int32_t near = 2; /* in 1/65536 px: places are rounded */
+    *low = (MIN(at[0], at[BLOCK - 1]) - near) >> 16;
+    *high = (MAX(at[0], at[BLOCK - 1]) + near) >> 16;
 }
 
 /* A block of pixels from their places, into planes that lie `stride` apart. */
-static inline void sample(const Source *s, const int32_t *u, const int32_t *v, uint8_t *to, int64_t stride) {
+static inline void sample(const Source *s, int32_t *restrict u, int32_t *restrict v, uint8_t *to, int64_t stride) {
     Weights w;
-    int32_t xs[BLOCK], ys[BLOCK], outside = 0, beyond = s->end - s->step - 8;
-    for (int i = 0; i < BLOCK; i++) {
-        int32_t x = u[i] + 256, y = v[i] + 128, across = x >> 9 & 127, down = y >> 8 & 255;
-        xs[i] = x >> 16, ys[i] = y >> 16;
-        w.x[i] = (uint16_t)(128 - across + (across << 8));
-        w.y[i] = (uint32_t)(256 - down + (down << 16));
-        w.at[i] = (int32_t)((uint32_t)ys[i] * (uint32_t)s->step + (uint32_t)(xs[i] * s->channels));
-        outside |= ((uint32_t)xs[i] >= (uint32_t)(s->columns - 1)) | ((uint32_t)ys[i] >= (uint32_t)(s->rows - 1)) |
-                   (w.at[i] > beyond);
-    }
+    _Alignas(64) int32_t xs[BLOCK];
+    _Alignas(64) int32_t ys[BLOCK];
+    int32_t left, right, top, bottom;
     uint64_t folded[2][BLOCK];
-    const uint8_t *above = s->pixels, *below = s->pixels + s->step;
-    if (outside) {
+    for (int i = 0; i < BLOCK; i++)
+        u[i] += 256, v[i] += 128;
+    ends(u, &left, &right), ends(v, &top, &bottom);
+    if (s->border == CONSTANT && (right < -1 || bottom < -1 || left >= s->columns || top >= s->rows)) {
+        for (int c = 0; c < s->channels; c++)
+            memset(to + c * stride, (int)(s->fill >> 8 * c & 255), BLOCK);
+        return;
+    }
+    weigh(s, u, v, xs, ys, &w);
+    w.upper = s->pixels, w.lower = s->pixels + s->step;
+    int inside = left >= 0 && top >= 0 && right < s->columns - 1 && bottom < s->rows - 1;
+    if (!(inside && bottom * s->step + right * s->channels <= s->end - s->step - 8) && !turn_back(s, xs, ys, &w)) {
+        for (int i = 0; i < BLOCK; i++) {
+            int32_t across = u[i] >> 9 & 127;
+            w.x[i] = (uint16_t)(128 - across + (across << 8));
+            w.above[i] = w.below[i] = 8 * i;
+        }
         fold_corners(s, xs, ys, folded[0], folded[1]);
-        for (int i = 0; i < BLOCK; i++)
-            w.at[i] = 8 * i;
-        above = (const uint8_t *)folded[0], below = (const uint8_t *)folded[1];
+        w.upper = (const uint8_t *)folded[0], w.lower = (const uint8_t *)folded[1];
     }
 #if defined(__AVX2__)
     if (s->channels == 3) {
-        mix_three(above, below, &w, to, stride);
+        mix_three(&w, to, stride);
         return;
     }
 #endif
-    mix(above, below, &w, s->channels, to, stride);
+    mix(&w, s->channels, to, stride);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "between.h"
 #include "colours.h"
 #include "reduce.h"
+#include "upright.h"
 
 enum { TYPES = 3, MOST_ROOM = 1 << 29 };
 
@@ -58,25 +59,34 @@ static inline void write_row(const uint8_t *restrict levels, int64_t count, cons
             bytes[x * across] = levels[x];
 }
 
-static void write(const Job *job, const uint8_t *levels, int64_t stride, const Picture *p) {
+/* Rows of a picture from row `top` of the result on. */
+static void write(const Job *job, const uint16_t (*halves)[256], const Picture *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
     int64_t size = sizes[job->type];
-    uint16_t halves[COLOURS][256];
-    for (int c = 0; c < job->channels && job->type == FLOAT16; c++)
-        for (int i = 0; i < 256; i++)
-            halves[c][i] = as_half((float)i * (float)job->scale[c] + (float)job->shift[c]);
     uint8_t room[COLOURS][ACROSS];
-    for (int64_t y = 0; y < job->height; y++)
+    for (int64_t y = 0; y < p->height; y++)
         for (int64_t x = 0; x < job->width; x += ACROSS) {
             int64_t count = MIN(ACROSS, job->width - x);
             if (p->pending)
                 take_levels(p, y, x, count, room);
             for (int c = 0; c < job->channels; c++) {
-                const uint8_t *from = p->pending ? room[c] : levels + (y * job->channels + c) * stride + x;
-                uint8_t *to = (uint8_t *)job->target + (y * job->down + x * job->across + c * job->apart) * size;
+                const uint8_t *from = p->pending ? room[c] : p->levels + (y * job->channels + c) * p->stride + x;
+                uint8_t *to = (uint8_t *)job->target + ((top + y) * job->down + x * job->across + c * job->apart) * size;
                 write_row(from, count, job, c, halves[c], to);
             }
         }
+}
+
+/* Whether no operation looks at more than each pixel: then rows are written one by one, while they are at hand. */
+static int goes_by_rows(const Job *job) {
+    int pending = 0;
+    for (int64_t i = 0; i < job->count; i++) {
+        const Operation *o = &job->operations[i];
+        if (o->kind == CONTRAST || (o->kind == HUE && o->numbers[1] != 0) || (o->kind == LINEAR && pending))
+            return 0;
+        pending = o->kind == LINEAR;
+    }
+    return 1;
 }
 
 static int takes(const Job *j) {
@@ -109,7 +119,7 @@ KERNEL(fused)(const Job *job) {
                      (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill};
     source.end = (int32_t)((job->rows - 1) * job->step + job->columns * job->channels);
     int64_t stride = (job->width + BLOCK - 1) / BLOCK * BLOCK;
-    int64_t needed = job->height * job->channels * stride + 2 * SLACK;
+    int64_t rows = goes_by_rows(job) ? 1 : job->height, reduced = 0;
     Part part = {0};
     if (job->reduction > 1) {
         const double near = 1.0 / 512;
@@ -127,34 +137,55 @@ KERNEL(fused)(const Job *job) {
         double all = (double)part.rows * (double)part.columns;
         if (all > 4 * ((double)job->rows * (double)job->columns / (k * k) + 65536) || all * 3 > MOST_ROOM)
             return REFUSED;
-        needed += reduced_room(&source, &part, job->reduction) + SLACK;
+        reduced = (reduced_room(&source, &part, job->reduction) + SLACK) / SLACK * SLACK;
     }
+    int upright = is_upright(m);
+    int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
+    if (upright)
+        needed += upright_room(&source, &quad, job->width);
     if (needed > MOST_ROOM)
         return REFUSED;
     if (job->room < needed)
         return (int32_t)needed;
     uint8_t *levels = (uint8_t *)(((uintptr_t)job->scratch + SLACK - 1) & ~(uintptr_t)(SLACK - 1));
-    uint8_t *rest = levels + (job->height * job->channels * stride + SLACK - 1) / SLACK * SLACK;
+    uint8_t *rest = levels + (rows * job->channels * stride + SLACK - 1) / SLACK * SLACK;
     if (job->reduction > 1) {
         source = reduce(&source, &quad, &part, job->reduction, rest);
+        rest += reduced;
         for (int i = 0; i < 6; i++)
             m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
-    } else
+        find_quad(m, job->height, job->width, &quad);
+    } else if (!upright)
         bring_near(&source, &quad, job->height * job->width);
     Path path;
+    Upright lines = {0};
     begin_path(&path, m);
-    for (int64_t y = 0; y < job->height; y++) {
-        begin_row(&path, y);
-        for (int64_t x = 0; x < job->width; x += BLOCK) {
-            int32_t u[BLOCK], v[BLOCK];
-            find_places(&path, x, y, job->width, u, v);
-            sample(&source, u, v, levels + y * job->channels * stride + x, stride);
+    begin_row(&path, 0);
+    if (upright)
+        begin_upright(&lines, &source, &quad, &path, job->width, rest);
+    uint16_t halves[COLOURS][256];
+    for (int c = 0; c < job->channels && job->type == FLOAT16; c++)
+        for (int i = 0; i < 256; i++)
+            halves[c][i] = as_half((float)i * (float)job->scale[c] + (float)job->shift[c]);
+    for (int64_t top = 0; top < job->height; top += rows) {
+        Picture picture = {levels, rows, job->width, stride, {{0}}, 0, 0, 0, 0, {0}};
+        for (int64_t y = top; y < top + rows; y++) {
+            _Alignas(64) int32_t u[BLOCK], v[BLOCK];
+            uint8_t *to = levels + (y - top) * job->channels * stride;
+            begin_row(&path, y);
+            if (upright) {
+                find_places(&path, 0, y, job->width, u, v);
+                make_upright(&lines, &source, v[0], job->width, to, stride);
+            } else
+                for (int64_t x = 0; x < job->width; x += BLOCK) {
+                    find_places(&path, x, y, job->width, u, v);
+                    sample(&source, u, v, to + x, stride);
+                }
         }
+        for (int64_t i = 0; i < job->count; i++)
+            if (!add(&picture, &job->operations[i]))
+                return REFUSED;
+        write(job, halves, &picture, top);
     }
-    Picture picture = {levels, job->height, job->width, stride, {{0}}, 0, 0, 0, 0, {0}};
-    for (int64_t i = 0; i < job->count; i++)
-        if (!add(&picture, &job->operations[i]))
-            return REFUSED;
-    write(job, levels, stride, &picture);
     return DONE;
 }

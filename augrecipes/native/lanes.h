@@ -123,7 +123,7 @@ static inline int32_t how_many(Ints a) {
 /* Four bytes from each place on. */
 static inline Words gather(const uint8_t *from, Ints at) {
 #if defined(__AVX512F__)
-    return (Words)_mm512_i32gather_epi32((__m512i)at, from, 1);
+    return (Words)_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, (__m512i)at, from, 1);
 #elif defined(__AVX2__)
     return (Words)_mm256_i32gather_epi32((const int *)from, (__m256i)at, 1);
 #else
@@ -141,8 +141,9 @@ static inline Words gather(const uint8_t *from, Ints at) {
 static inline void gather_pairs(const uint8_t *from, Ints at, int second, Words *one, Words *two) {
 #if defined(__AVX512F__)
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    __m512i low = _mm512_i32gather_epi64(_mm512_castsi512_si256((__m512i)at), from, 1);
-    __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64((__m512i)at, 1), from, 1);
+    const __m512i empty = _mm512_setzero_si512();
+    __m512i low = _mm512_mask_i32gather_epi64(empty, 0xff, _mm512_castsi512_si256((__m512i)at), from, 1);
+    __m512i high = _mm512_mask_i32gather_epi64(empty, 0xff, _mm512_extracti64x4_epi64((__m512i)at, 1), from, 1);
     *one = (Words)_mm512_permutex2var_epi32(low, even, high);
     low = _mm512_srli_epi64(low, 8 * second), high = _mm512_srli_epi64(high, 8 * second);
     *two = (Words)_mm512_permutex2var_epi32(low, even, high);
