@@ -13,9 +13,7 @@ from augrecipes.cli.answers import Json, answer
 
 def import_(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A config, JSON or YAML.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the recipe.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the recipe.")] = None,
     json_: Json = None,
 ) -> None:
     """Make a recipe of another framework's pipeline.

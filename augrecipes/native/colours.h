@@ -229,7 +229,7 @@ static int add(Picture *p, const Operation *o) {
     double fitted[12];
     Shift by = {(int32_t)n[0], 0, 0};
     switch (o->kind) {
-    case LINEAR: return add_matrix(p, n);
+    case MATRIX: return add_matrix(p, n);
     case CONTRAST: return add_contrast(p, n[0]);
     case HUE:
         if (n[1] != 0 && fit(p, by, fitted))

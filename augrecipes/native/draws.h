@@ -17,6 +17,9 @@ enum {
     DRAWS_CENTRE,       /* height, width */
     DRAWS_RESIZED_CROP, /* least and greatest part of the area, log of the least and greatest proportions, and these */
     DRAWS_SIZED_CROP,   /* least and greatest height, width over height */
+    DRAWS_ROTATION,     /* least and greatest angle */
+    DRAWS_AFFINE,       /* the same, of scale across and down, of shifts, of shears; what shifts count; keeps proportions */
+    DRAWS_JITTER,       /* the least and greatest brightness, contrast, saturation and hue */
 };
 
 /* A step that draws: its generators, and the picture that it sees. */
@@ -58,6 +61,39 @@ static inline void resized_crop(Drawing *d, const double *a, double *to) {
     centre_window(d, (int64_t)height, (int64_t)width, to);
 }
 
+/* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
+   rows and columns of what comes out. */
+static inline void about_middle(const Drawing *d, double rotate, const double *scale, const double *shift,
+                                const double *shear, double *to) {
+    const double radians = 3.14159265358979323846 / 180.0;
+    double turned = fmod(rotate, 360.0), x = (double)d->columns / 2 - 0.5, y = (double)d->rows / 2 - 0.5;
+    double angle = (turned < 0 ? turned + 360.0 : turned) * radians, c = cos(angle), s = sin(angle);
+    double tx = tan(shear[0] * radians), ty = tan(shear[1] * radians);
+    double a = (c - tx * s) * scale[0], b = (s + tx * c) * scale[1];
+    double e = (ty * c - s) * scale[0], f = (ty * s + c) * scale[1];
+    to[0] = a, to[1] = b, to[2] = x + shift[0] - a * x - b * y;
+    to[3] = e, to[4] = f, to[5] = y + shift[1] - e * x - f * y;
+    to[6] = (double)d->rows, to[7] = (double)d->columns;
+}
+
+enum { IN_PIXELS = 1, IN_PARTS = 2 };
+
+static inline void affine(Drawing *d, const double *a, double *to) {
+    Stream *s = &d->stream;
+    double scale[2], shift[2] = {0, 0}, shear[2];
+    for (int k = 0; k < 2 && a[14] == IN_PIXELS; k++)
+        shift[k] = (double)whole(s, (int64_t)a[6 + 2 * k], (int64_t)a[7 + 2 * k]);
+    for (int k = 0; k < 2 && a[14] == IN_PARTS; k++)
+        shift[k] = trunc(between(s, a[6 + 2 * k], a[7 + 2 * k]) * (double)(k ? d->rows : d->columns));
+    for (int k = 0; k < 2; k++)
+        shear[k] = -between(s, a[10 + 2 * k], a[11 + 2 * k]);
+    for (int k = 0; k < 2; k++)
+        scale[k] = between(s, a[2 + 2 * k], a[3 + 2 * k]);
+    if (a[15] != 0)
+        scale[1] = scale[0];
+    about_middle(d, between(s, a[0], a[1]), scale, shift, shear, to);
+}
+
 /* Draw; 0 where that is Python's to do. */
 static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     double down, across;
@@ -92,6 +128,19 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         place_window(d, height, width, down, across, to);
         return 1;
     }
+    case DRAWS_ROTATION: {
+        const double one[2] = {1, 1}, none[2] = {0, 0};
+        about_middle(d, between(&d->stream, a[0], a[1]), one, none, none, to);
+        return 1;
+    }
+    case DRAWS_AFFINE:
+        affine(d, a, to);
+        return 1;
+    case DRAWS_JITTER:
+        for (int k = 0; k < 4; k++)
+            to[k] = between(&d->stream, a[2 * k], a[2 * k + 1]), to[4 + k] = k;
+        shuffled(&d->philox, to + 4, 4);
+        return 1;
     default:
         return 0;
     }

@@ -98,7 +98,7 @@ static int takes(const Job *j) {
                j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
     for (int64_t i = 0; fits && i < j->count; i++) {
         const Operation *o = &j->operations[i];
-        fits = o->kind >= LINEAR && o->kind <= TABLES && (o->kind != TABLES || o->table);
+        fits = o->kind >= MATRIX && o->kind <= TABLES && (o->kind != TABLES || o->table);
         for (int k = 0; k < 12 && o->kind != TABLES; k++)
             fits &= fabs(o->numbers[k]) < LARGEST_OFFSET;
         if (o->kind == HUE || o->kind == HSV)

@@ -16,12 +16,12 @@ enum { MOST_OPERATIONS = 24 };
 
 /* What is done to colours.
 
-   LINEAR:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
+   MATRIX:   numbers are three rows of four: the new red, green and blue out of red, green, blue and 1
    CONTRAST: away from the mean luma of the picture, by numbers[0]; fractions are dropped
    HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
    HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
    TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
-enum { LINEAR = 0, CONTRAST = 1, HUE = 2, HSV = 3, TABLES = 4 };
+enum { MATRIX = 0, CONTRAST = 1, HUE = 2, HSV = 3, TABLES = 4 };
 
 typedef struct {
     int64_t kind;

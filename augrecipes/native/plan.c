@@ -4,7 +4,7 @@
    tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
 
 #include "draws.h"
-#include "resized.h"
+#include "merging.h"
 
 /* Effects. */
 enum {
@@ -12,18 +12,70 @@ enum {
     TURNS,            /* drawn: a number of bits: 1 transposes, then 2 turns rows and 4 columns round */
     RESIZES,          /* to height, width, by an interpolation */
     CUTS_AND_RESIZES, /* the window; by another interpolation where it shrinks */
+    WARPS,            /* by the matrix that was drawn, to so many rows and columns; border and fill */
+    MERGES = 16,      /* the same, from here on, as one resampling */
+    MERGED_ENDS = 31, /* that is over: see merging.h */
+    JITTERS,          /* brightness, contrast, saturation, hue, and their order */
 };
 
 EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,
                                int32_t, int64_t, int64_t, int64_t, int64_t);
 
+/* Whether a window lies in a picture. */
+static int is_inside(const double *window, int64_t rows, int64_t columns) {
+    return 0 <= window[0] && window[0] < window[2] && window[2] <= (double)columns && 0 <= window[1] &&
+           window[1] < window[3] && window[3] <= (double)rows;
+}
+
+/* Add what was drawn to what is still to be done in one resampling. */
+static int64_t merge(Run *run, const Step *step, const double *drawn) {
+    const double *a = step->arguments + EFFECT;
+    int64_t rows, columns;
+    Warp warp = {.border = -1};
+    seen_size(run, &rows, &columns);
+    switch (step->effect - MERGES) {
+    case CUTS:
+        if (!is_inside(drawn, rows, columns))
+            return REFUSED;
+        cut_warped(merged(run), (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
+        return DONE;
+    case TURNS:
+        turn_warped(merged(run), (int64_t)drawn[0]);
+        return DONE;
+    case RESIZES:
+        warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
+        break;
+    case CUTS_AND_RESIZES:
+        warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
+        break;
+    case WARPS: {
+        const Matrix forth = {{drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5], 0, 0, 1}};
+        warp.matrix = inverse(&forth);
+        warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
+        warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
+        return merge_warp(run, &warp);
+    }
+    default:
+        return REFUSED;
+    }
+    warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
+    return merge_warp(run, &warp);
+}
+
 /* Do what was drawn. */
 static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + EFFECT;
+    if (step->effect == MERGED_ENDS)
+        return end_merging(run, a);
+    if (step->effect == JITTERS)
+        return jitter(run, drawn);
+    if (step->effect >= MERGES)
+        return merge(run, step, drawn);
+    if (run->merging->left)
+        return REFUSED;
     if (step->effect == CUTS || step->effect == CUTS_AND_RESIZES) {
-        if (!(0 <= drawn[0] && drawn[0] < drawn[2] && drawn[2] <= (double)v->columns && 0 <= drawn[1] &&
-              drawn[1] < drawn[3] && drawn[3] <= (double)v->rows))
+        if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
     }
@@ -48,9 +100,15 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
 static int64_t finish(Run *run) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
-    s->height = run->view.rows, s->width = run->view.columns;
-    if (only_named(run))
+    seen_size(run, &s->height, &s->width);
+    if (!s->target && (run->merging->left || run->scaled))
+        s->window[0] = -1;
+    else
+        only_named(run);
+    if (!s->target)
         return DONE;
+    if (run->merging->left)
+        return write_job(run);
     int64_t place[3];
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
     return JOIN(sink, ISA)(place, 1, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
@@ -60,15 +118,17 @@ static int64_t finish(Run *run) {
 static int64_t run_sample(const Plan *p, Sample *s) {
     uint64_t epoch = mixed(GOLDEN, p->epoch), of_index = mixed(epoch, s->index);
     uint64_t own = mixed(of_index, s->tile), shared = mixed(of_index, 0);
-    Run run = {.plan = p, .sample = s};
+    Merging merging;
+    Run run = {.plan = p, .sample = s, .merging = &merging};
+    merging.begun = merging.left = 0, merging.warps = 0, merging.job.count = 0;
     run.view = whole_picture(s->at, s->rows, s->columns, s->step, p->channels);
     run.view.top = s->top, run.view.left = s->left;
     for (int64_t k = 0; k < p->count; k++) {
         const Step *step = p->steps + k;
         Drawing d = {stream_at(finalised(step->hash ^ (step->shared ? shared : own))),
-                     philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), run.view.rows,
-                     run.view.columns};
+                     philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), 0, 0};
         double drawn[DRAWN];
+        seen_size(&run, &d.rows, &d.columns);
         if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
             continue;
         if (!draw(step->draw, &d, step->arguments, drawn))

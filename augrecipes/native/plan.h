@@ -43,7 +43,7 @@ typedef struct {
     int64_t step, top, left;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
     int64_t height, width; /* of the result */
-    int64_t window[4];     /* top, left, bottom, right of the pixels that are read */
+    int64_t window[4];     /* top, left, bottom, right of the pixels that are read; a top of -1: Python reads others */
     int64_t answer;        /* DONE, REFUSED, or how much room is needed */
 } Sample;
 

@@ -57,4 +57,20 @@ static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t in
     return answer;
 }
 
+/* The picture of another size, by rows and columns of what it is a part of: its turns come after. */
+static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, int64_t interpolation) {
+    View *v = &run->view;
+    View was = *v;
+    int64_t last_y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
+    int64_t last_x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
+    int transposes = v->down[1] != 0;
+    int flips_y = (transposes ? v->down[1] : v->down[0]) < 0, flips_x = (transposes ? v->across[0] : v->across[1]) < 0;
+    v->y = MIN(v->y, last_y), v->x = MIN(v->x, last_x);
+    v->rows = MAX(was.y, last_y) - v->y + 1, v->columns = MAX(was.x, last_x) - v->x + 1;
+    v->down[0] = v->across[1] = 1, v->down[1] = v->across[0] = 0;
+    int64_t answer = resize(run, transposes ? width : height, transposes ? height : width, interpolation);
+    turn(v, transposes + 2 * flips_y + 4 * flips_x);
+    return answer;
+}
+
 #endif

@@ -22,7 +22,8 @@ typedef struct {
     Sample *sample;
     View view;
     int64_t used;
-    int named;
+    int named, scaled; /* scaled: a picture that is not decoded yet would be decoded smaller */
+    struct Merging *merging; /* see merged.h */
 } Run;
 
 static inline View whole_picture(const uint8_t *at, int64_t rows, int64_t columns, int64_t step, int64_t channels) {

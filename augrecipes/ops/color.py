@@ -109,6 +109,7 @@ CAPABILITIES = (
         gain=amplify.jittered,
         wide=("hue",),
         twin="colour_jitter:TWIN",
+        native="warps:colour_jitter",
     ),
     _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
     _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike", twin="clahe:TWIN"),

@@ -146,7 +146,14 @@ CAPABILITIES = (
         instead="SmallestMaxSize and CenterCrop",
         native="moves:sized_crop",
     ),
-    _resampling("Rotate", "warp", warp=warps.rotate, size=sizes.kept_if("crop_border", False), turns=("limit",)),
+    _resampling(
+        "Rotate",
+        "warp",
+        native="warps:rotate",
+        warp=warps.rotate,
+        size=sizes.kept_if("crop_border", False),
+        turns=("limit",),
+    ),
     _resampling("SafeRotate", "warp", warp=warps.affine, turns=("limit",)),
     _resampling(
         "Affine",
@@ -155,8 +162,9 @@ CAPABILITIES = (
         size=sizes.kept_if("fit_output", False),
         makes=made.fitting,
         turns=("rotate", "shear"),
+        native="warps:affine",
     ),
-    _resampling("ShiftScaleRotate", "warp", warp=warps.affine, turns=("rotate_limit",)),
+    _resampling("ShiftScaleRotate", "warp", native="warps:affine", warp=warps.affine, turns=("rotate_limit",)),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _resampling(
         "Perspective",

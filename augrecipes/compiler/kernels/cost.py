@@ -13,6 +13,7 @@ _WARPED, _READ = 2.6, 0.25
 # Labels: one channel, the nearest pixel.
 _LABEL_RESIZED, _LABEL_WARPED = 0.4, 3.4
 _CALL = 3000.0
+CONSTANTS = _ROW, _COLUMN, _HALVED, _WARPED, _READ, _CALL
 _DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
 
 

@@ -39,13 +39,13 @@ class KeyedStep:
         label: keys its draws.
         shared: whether the tiles of a bag draw as one.
         p: it acts where its first draw is below.
-        encoded: its numbers.
+        numbers: what it draws and does.
     """
 
     label: str
     shared: bool
     p: float
-    encoded: NativeStep
+    numbers: NativeStep
 
 
 class NativePlan:
@@ -64,7 +64,7 @@ class NativePlan:
         self._seed, self._most, self._sink = seed & MASK, most, sink
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
-        for k, (step, numbers) in enumerate((step, step.encoded) for step in steps):
+        for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
             _STEP.pack_into(
                 self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared,
                 mix(self._seed, site_key(step.label)), site_key(step.label), step.p,

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import is_plain, sampler_of
-from augrecipes.compiler.kernels import resize_native
+from augrecipes.compiler.kernels import cost, resize_native
+from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
-from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.compiler.native_plan.steps import (
+    CUTS,
+    CUTS_AND_RESIZES,
+    JITTERS,
+    MERGED_ENDS,
+    MERGES,
+    NOTHING,
+    RESIZES,
+    TURNS,
+    WARPS,
+    NativeStep,
+    encode,
+)
 from augrecipes.native.kernels import library
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
 _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
+_ALONE, _MOVED = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES}, {CUTS, TURNS, WARPS}
+_RESAMPLED, _COLOURS = {RESIZES, CUTS_AND_RESIZES}, {JITTERS}
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 
@@ -60,36 +77,74 @@ def native_plan(
     made = {id(step): (label, shared) for step, label, shared in sites}
     few = _MOST if most is None else min(_MOST, most // _BYTES)
     steps = []
-    for step in _singles(transforms):
-        if id(step) not in made:
-            raise NotNativeError("its steps are looked at one by one")
-        placed = _placed(step, *made[id(step)])
-        if not _draws_alike(NativePlan(kernels, [placed], sink, seed, few), step, placed, position):
-            raise NotNativeError(f"{placed.label} draws otherwise here")
-        steps.append(placed)
+    for step, keyed in _keyed_steps(transforms, made):
+        alone = NativePlan(kernels, [keyed], sink, seed, few)
+        if step is not None and not _draws_alike(alone, step, keyed, position):
+            raise NotNativeError(f"{keyed.label} draws otherwise here")
+        steps.append(keyed)
     return NativePlan(kernels, steps, sink, seed, few)
 
 
-def _singles(transforms: Sequence[Any]) -> Iterator[Any]:
+def _keyed_steps(transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]]) -> Iterator[tuple[Any, KeyedStep]]:
+    """The steps of a pipeline, with their numbers; None and numbers for what is done between them."""
     for step in transforms:
         if type(step) is Joined:
-            yield from step.transforms
-        elif isinstance(step, A.BasicTransform):
-            yield step
+            for one in step.transforms:
+                yield one, _keyed(one, made, _alone)
+        elif type(step) is Warps:
+            for child in step.transforms:
+                if type(child) is not Deferred:
+                    raise NotNativeError("a group of warps is made in Python")
+                yield child.step, _keyed(child.step, made, _merged)
+            ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
+            yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
+        elif type(step) is ColourOps:
+            for child in step.transforms:
+                if type(child) is not ColourStep:
+                    raise NotNativeError("a group of colours is made in Python")
+                yield child.step, _keyed(child.step, made, _coloured)
+        elif id(step) in made and is_plain(step):
+            yield step, _keyed(step, made, _alone)
         else:
             raise NotNativeError(f"{type(step).__name__} is made in Python")
 
 
-def _placed(step: Any, label: str, shared: bool) -> KeyedStep:
-    encoded = encode(step) if is_plain(step) else None
-    if encoded is None:
+def _keyed(
+    step: Any, made: Mapping[int, tuple[str, bool]], as_numbers: Callable[[Any], NativeStep | None]
+) -> KeyedStep:
+    if id(step) not in made:
+        raise NotNativeError("its steps are looked at one by one")
+    label, shared = made[id(step)]
+    numbers = as_numbers(step) if is_plain(step) else None
+    if numbers is None:
         raise NotNativeError(f"{label} runs in Python")
-    if (native := resize_native.here()) is None or not all(map(native.has, encoded.kernels)):
+    if (native := resize_native.here()) is None or not all(map(native.has, numbers.kernels)):
         raise NotNativeError(f"{label} resizes with OpenCV")
-    return KeyedStep(label, shared, float(step.p), encoded)
+    return KeyedStep(label, shared, float(step.p), numbers)
 
 
-def _draws_alike(plan: NativePlan, step: Any, placed: KeyedStep, position: Position) -> bool:
+def _alone(step: Any) -> NativeStep | None:
+    """A step that is carried out by itself."""
+    found = encode(step)
+    return found if found is not None and found.effect in _ALONE else None
+
+
+def _merged(step: Any) -> NativeStep | None:
+    """A step of a run that is resampled once."""
+    found = encode(step)
+    if found is None:
+        return None
+    straight = found.effect in _RESAMPLED and set(found.does[2:]) == {cv2.INTER_LINEAR}
+    return replace(found, effect=MERGES + found.effect) if straight or found.effect in _MOVED else None
+
+
+def _coloured(step: Any) -> NativeStep | None:
+    """A step that changes colours behind such a run."""
+    found = encode(step)
+    return found if found is not None and found.effect in _COLOURS else None
+
+
+def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
     draw = sampler_of(step)
     for rows, columns in _SIZES:
@@ -99,14 +154,14 @@ def _draws_alike(plan: NativePlan, step: Any, placed: KeyedStep, position: Posit
             acts = step.should_apply()
             if acts != (found is not None):
                 return False
-            if found is not None and not _equal(found, partial(draw, data), placed.encoded):
+            if found is not None and not _equal(found, partial(draw, data), keyed.numbers):
                 return False
     return True
 
 
-def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], encoded: NativeStep) -> bool:
+def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeStep) -> bool:
     try:
-        wanted = encoded.seen(draw())
+        wanted = numbers.seen(draw())
     except Exception:  # the picture is too small for it
         return not np.isfinite(found[0])
     return list(wanted) == list(found[: len(wanted)])

@@ -10,8 +10,9 @@ from typing import Any
 from augrecipes.ops.capabilities import claims
 
 # What steps draw, as native/draws.h numbers it, and what that does, as native/plan.c does.
-NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP = range(7)
-CUTS, TURNS, RESIZES, CUTS_AND_RESIZES = range(4)
+NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP, ROTATION, AFFINE, JITTER = range(10)
+CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS = range(5)
+MERGES, MERGED_ENDS, JITTERS = 16, 31, 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""Warps, and the colours behind them, as numbers of a native plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cv2
+import numpy as np
+
+from augrecipes.compiler.kernels.warp_native import as_word
+from augrecipes.compiler.native_plan.steps import AFFINE, JITTER, JITTERS, ROTATION, WARPS, NativeStep
+
+_IN_PIXELS, _IN_PARTS = 1, 2
+
+
+def rotate(step: Any) -> NativeStep | None:
+    """A rotation about the middle."""
+    return None if step.crop_border else _warp(step, ROTATION, tuple(step.limit))
+
+
+def affine(step: Any) -> NativeStep | None:
+    """A picture turned, scaled, sheared and shifted, in its own size."""
+    ranges = (*step.scale.values(), *step.shear.values())
+    if step.fit_output or step.balanced_scale or not all(isinstance(one, tuple) for one in ranges):
+        return None
+    shifts, kind = ((0, 0), (0, 0)), 0
+    if step.translate_px is not None:
+        shifts, kind = tuple(step.translate_px[axis] for axis in "xy"), _IN_PIXELS
+    elif step.translate_percent is not None:
+        if list(step.translate_percent) != ["x", "y"]:
+            return None
+        shifts, kind = tuple(step.translate_percent.values()), _IN_PARTS
+    (scales, shears) = ([each[axis] for axis in "xy"] for each in (step.scale, step.shear))
+    pairs = (step.rotate, *scales, *shifts, *shears)
+    return _warp(step, AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
+
+
+def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = as_word(step.fill, np.dtype(np.uint8)) if constant else 0
+    if step.interpolation != cv2.INTER_LINEAR or fill < 0:
+        return None
+    return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill))
+
+
+def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(params["matrix"][:2].ravel().tolist())
+
+
+def colour_jitter(step: Any) -> NativeStep:
+    """Brightness, contrast, saturation and hue, in an order that is drawn."""
+    ranges = (step.brightness, step.contrast, step.saturation, step.hue)
+    return NativeStep(JITTER, JITTERS, tuple(value for pair in ranges for value in pair), _jitter)
+
+
+def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return (*(params[name] for name in ("brightness", "contrast", "saturation", "hue")), *params["order"])

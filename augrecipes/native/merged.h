@@ -1,0 +1,338 @@
+/* Windows, turns and warps as one resampling: where that is the same as one after another, and what it costs.
+
+   Beside compiler/kernels/warped.py, which says why; what it carries out in between is refused here. Sums and products
+   stand in its order, so that matrices have the same bits. */
+
+#ifndef AUGRECIPES_MERGED_H
+#define AUGRECIPES_MERGED_H
+
+#include <math.h>
+#include <string.h>
+
+#include "job.h"
+#include "resized.h"
+
+enum { MOST_WARPS = 6 }; /* that follow one another */
+
+typedef struct {
+    double of[9]; /* rows; from a place in what comes out to one in what goes in */
+} Matrix;
+
+/* One step that resamples. `border`: as OpenCV numbers them; -1: it only ever repeats the edge. */
+typedef struct {
+    Matrix matrix;
+    int64_t height, width, border, fill;
+} Warp;
+
+/* A picture, and the geometry that is still to be applied to it: the fields of a Warped. */
+typedef struct Warped {
+    View moved;
+    int pending, neighbours, betweens;
+    Matrix matrix, own, between[MOST_WARPS];
+    int64_t height, width, border, fill;
+    Warp last;
+    const struct Warped *earlier;
+} Warped;
+
+/* What things cost, as compiler/kernels/cost.py has it. */
+typedef struct {
+    double row, column, halved, warped, read, call;
+} Costs;
+
+/* A window that is only scaled, and how it is turned then; and of that a part, turned again. */
+typedef struct {
+    int64_t x_min, y_min, x_max, y_max, height, width, turn;
+    int parts;
+    int64_t part[4], part_turn;
+} Resized;
+
+/* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
+typedef struct Merging {
+    int warps, begun, left;
+    Warped chain[MOST_WARPS];
+    Job job;
+} Merging;
+
+static const double NEARLY = 1e-6, SLACKNESS = 1.02;
+
+static inline int is_flat(const Matrix *m) { return m->of[6] == 0 && m->of[7] == 0 && m->of[8] == 1; }
+
+static Matrix multiplied(const Matrix *left, const Matrix *right) {
+    const double *a = left->of, *b = right->of;
+    if (is_flat(left) && is_flat(right))
+        return (Matrix){{a[0] * b[0] + a[1] * b[3], a[0] * b[1] + a[1] * b[4], a[0] * b[2] + a[1] * b[5] + a[2],
+                         a[3] * b[0] + a[4] * b[3], a[3] * b[1] + a[4] * b[4], a[3] * b[2] + a[4] * b[5] + a[5], 0, 0,
+                         1}};
+    Matrix made;
+    for (int i = 0; i < 9; i++) {
+        const double *row = a + i / 3 * 3, *column = b + i % 3;
+        made.of[i] = row[0] * column[0] + row[1] * column[3] + row[2] * column[6];
+    }
+    return made;
+}
+
+static Matrix inverse(const Matrix *matrix) {
+    const double *m = matrix->of;
+    double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8];
+    double p = e * i - f * h, q = f * g - d * i, r = d * h - e * g, k = 1.0 / (a * p + b * q + c * r);
+    return (Matrix){{p * k, (c * h - b * i) * k, (b * f - c * e) * k, q * k, (a * i - c * g) * k, (c * d - a * f) * k,
+                     r * k, (b * g - a * h) * k, (a * e - b * d) * k}};
+}
+
+static Matrix scaling(double x, double y, double x0, double y0) {
+    return (Matrix){{x, 0, x0 + 0.5 * x - 0.5, 0, y, y0 + 0.5 * y - 0.5, 0, 0, 1}};
+}
+
+/* From a turned picture, height x width, to what it was. */
+static Matrix of_turn(int64_t how, int64_t height, int64_t width) {
+    double sx = how & 4 ? -1 : 1, tx = how & 4 ? (double)width - 1 : 0;
+    double sy = how & 2 ? -1 : 1, ty = how & 2 ? (double)height - 1 : 0;
+    return how & 1 ? (Matrix){{0, sy, ty, sx, 0, tx, 0, 0, 1}} : (Matrix){{sx, 0, tx, 0, sy, ty, 0, 0, 1}};
+}
+
+static void through(const Matrix *matrix, double x, double y, double *u, double *v) {
+    const double *m = matrix->of;
+    double w = m[6] * x + m[7] * y + m[8];
+    *u = (m[0] * x + m[1] * y + m[2]) / w, *v = (m[3] * x + m[4] * y + m[5]) / w;
+}
+
+/* How fast the place moves: its x by x and by y, its y by x and by y. */
+static void slopes(const Matrix *matrix, double x, double y, double *to) {
+    const double *m = matrix->of;
+    double u, v, w = m[6] * x + m[7] * y + m[8];
+    through(matrix, x, y, &u, &v);
+    to[0] = (m[0] - m[6] * u) / w, to[1] = (m[1] - m[7] * u) / w;
+    to[2] = (m[3] - m[6] * v) / w, to[3] = (m[4] - m[7] * v) / w;
+}
+
+static void seen_from(const Matrix *matrix, double u, double v, double *x, double *y) {
+    const double *m = matrix->of;
+    double p = m[0] - m[6] * u, q = m[1] - m[7] * u, r = m[3] - m[6] * v, s = m[4] - m[7] * v;
+    double k = m[8] * u - m[2], l = m[8] * v - m[5], area = p * s - q * r;
+    *x = (k * s - q * l) / area, *y = (p * l - k * r) / area;
+}
+
+static int is_coarse(const Matrix *matrix) {
+    const double *m = matrix->of;
+    if (!is_flat(matrix))
+        return 1;
+    double total = m[0] * m[0] + m[1] * m[1] + m[3] * m[3] + m[4] * m[4], area = m[0] * m[4] - m[1] * m[3];
+    return total + sqrt(MAX(0.0, total * total - 4 * area * area)) > 2 * SLACKNESS * SLACKNESS;
+}
+
+static double spacing(const double *slope, const double *u) {
+    return hypot(slope[0] * u[0] + slope[2] * u[1], slope[1] * u[0] + slope[3] * u[1]);
+}
+
+/* Whether a grid between a picture and the last one is coarser than both. */
+static int narrows(const Matrix *between, int count, const Matrix *last, int64_t height, int64_t width) {
+    double right = (double)width - 1, bottom = (double)height - 1, end[4], middle[4];
+    const double xs[5] = {0, right, 0, right, right / 2}, ys[5] = {0, 0, bottom, bottom, bottom / 2};
+    int flat = is_flat(last);
+    for (int i = 0; i < count; i++)
+        flat &= is_flat(between + i);
+    for (int k = 0; count && k < (flat ? 1 : 5); k++)
+        for (int i = 0; i < count; i++) {
+            double x = xs[k], y = ys[k], u, v;
+            slopes(last, x, y, end);
+            if (!flat) {
+                through(last, x, y, &u, &v);
+                seen_from(between + i, u, v, &x, &y);
+            }
+            slopes(between + i, x, y, middle);
+            for (int n = 0; n < 8; n++) {
+                const double angle = n * 3.14159265358979323846 / 8, to[2] = {cos(angle), sin(angle)};
+                double there = spacing(end, to);
+                if (spacing(middle, to) > SLACKNESS * MAX(1.0, there))
+                    return 1;
+            }
+        }
+    return 0;
+}
+
+static Warped first_warped(const View *moved, const Warp *warp) {
+    return (Warped){.moved = *moved, .pending = 1, .neighbours = warp->border >= 0, .matrix = warp->matrix,
+                    .own = warp->matrix, .height = warp->height, .width = warp->width,
+                    .border = warp->border < 0 ? 1 : warp->border, .fill = warp->fill, .last = *warp};
+}
+
+/* Whether a warp reads nothing beyond the edge of what it is given, but for what it would repeat. */
+static int stays_inside(const Warp *w, int64_t height, int64_t width) {
+    const double *m = w->matrix.of;
+    double reach = w->border < 0 ? MIN(0.5, MIN(0.5 * hypot(m[0], m[1]), 0.5 * hypot(m[3], m[4]))) : 0.0;
+    double right = (double)w->width - 1, bottom = (double)w->height - 1;
+    reach += NEARLY;
+    for (int k = 0; k < 4; k++) {
+        double x = k & 1 ? right : 0, y = k & 2 ? bottom : 0, u, v;
+        if (m[6] * x + m[7] * y + m[8] <= 0)
+            return 0;
+        through(&w->matrix, x, y, &u, &v);
+        if (!(-reach <= u && u <= (double)width - 1 + reach && -reach <= v && v <= (double)height - 1 + reach))
+            return 0;
+    }
+    return 1;
+}
+
+/* Warped once more, in `next`; false where that is not the same as one after the other. */
+static int then_warped(const Warped *w, const Warp *warp, Warped *next) {
+    if (!w->pending) {
+        *next = first_warped(&w->moved, warp);
+        return 1;
+    }
+    if (!stays_inside(warp, w->height, w->width))
+        return 0;
+    *next = *w;
+    next->matrix = multiplied(&w->matrix, &warp->matrix);
+    if (is_coarse(&w->matrix))
+        next->between[next->betweens++] = w->matrix;
+    next->height = warp->height, next->width = warp->width;
+    next->last = *warp, next->own = warp->matrix, next->earlier = w;
+    return !narrows(next->between, next->betweens, &next->matrix, warp->height, warp->width);
+}
+
+static void seen_through(Warped *w, const Matrix *move, int64_t height, int64_t width) {
+    w->matrix = multiplied(&w->matrix, move);
+    w->own = w->earlier ? multiplied(&w->own, move) : w->matrix;
+    w->height = height, w->width = width;
+}
+
+static void cut_warped(Warped *w, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
+    if (!w->pending) {
+        cut(&w->moved, x_min, y_min, x_max, y_max);
+        return;
+    }
+    const Matrix shift = {{1, 0, (double)x_min, 0, 1, (double)y_min, 0, 0, 1}};
+    w->neighbours |= y_max - y_min != w->height || x_max - x_min != w->width;
+    seen_through(w, &shift, y_max - y_min, x_max - x_min);
+}
+
+static void turn_warped(Warped *w, int64_t how) {
+    if (!w->pending) {
+        turn(&w->moved, how);
+        return;
+    }
+    int64_t height = how & 1 ? w->width : w->height, width = how & 1 ? w->height : w->width;
+    const Matrix move = of_turn(how, height, width);
+    seen_through(w, &move, height, width);
+}
+
+/* The window of whole pixels that is only scaled, where there is no more to it. */
+static int upright_resize(const Warped *w, Resized *to) {
+    const double *m = w->matrix.of;
+    int transposes = m[0] == 0;
+    if (m[6] != 0 || m[7] != 0 || !((m[1] == 0 && m[3] == 0) || (m[0] == 0 && m[4] == 0)) ||
+        (w->neighbours && MIN(hypot(m[0], m[1]), hypot(m[3], m[4])) < 1))
+        return 0;
+    double x = transposes ? m[1] : m[0], y = transposes ? m[3] : m[4];
+    double across = (double)(transposes ? w->height : w->width), down = (double)(transposes ? w->width : w->height);
+    double left = m[2] - 0.5 * x + 0.5, top = m[5] - 0.5 * y + 0.5;
+    double xs[2] = {MIN(left, left + x * across), MAX(left, left + x * across)};
+    double ys[2] = {MIN(top, top + y * down), MAX(top, top + y * down)};
+    double x0 = rint(xs[0]), x1 = rint(xs[1]), y0 = rint(ys[0]), y1 = rint(ys[1]);
+    if (!(fabs(xs[0] - x0) <= NEARLY && fabs(xs[1] - x1) <= NEARLY && fabs(ys[0] - y0) <= NEARLY &&
+          fabs(ys[1] - y1) <= NEARLY && 0 <= x0 && x0 < x1 && x1 <= (double)w->moved.columns && 0 <= y0 && y0 < y1 &&
+          y1 <= (double)w->moved.rows))
+        return 0;
+    int flips_y = transposes ? x < 0 : y < 0, flips_x = transposes ? y < 0 : x < 0;
+    *to = (Resized){(int64_t)x0, (int64_t)y0, (int64_t)x1, (int64_t)y1, transposes ? w->width : w->height,
+                    transposes ? w->height : w->width, transposes + 2 * flips_y + 4 * flips_x, 0, {0}, 0};
+    return 1;
+}
+
+/* The one resize of which a part is left, and that part. */
+static int part_of_resize(const Warped *w, Resized *to) {
+    const double *l = w->last.matrix.of, *o = w->own.of;
+    Warped whole = first_warped(&w->moved, &w->last);
+    if (w->last.border >= 0 || w->earlier || !upright_resize(&whole, to))
+        return 0;
+    double x = l[0], y = l[4], a = o[0] / x, b = o[1] / x, c = (o[2] - l[2]) / x;
+    double d = o[3] / y, e = o[4] / y, f = (o[5] - l[5]) / y;
+    double right = (double)w->width - 1, bottom = (double)w->height - 1;
+    double end_x = c + a * right + b * bottom, end_y = f + d * right + e * bottom;
+    to->parts = 1;
+    to->part[0] = (int64_t)rint(MIN(c, end_x)), to->part[1] = (int64_t)rint(MIN(f, end_y));
+    to->part[2] = (int64_t)rint(MAX(c, end_x)) + 1, to->part[3] = (int64_t)rint(MAX(f, end_y)) + 1;
+    int transposes = fabs(b) > 0.5;
+    int flips_y = transposes ? b < -0.5 : e < -0.5, flips_x = transposes ? d < -0.5 : a < -0.5;
+    to->part_turn = transposes + 2 * flips_y + 4 * flips_x;
+    return 1;
+}
+
+static double cost_of_resize(const Costs *c, const Resized *r) {
+    double rows = (double)(r->y_max - r->y_min), columns = (double)(r->x_max - r->x_min);
+    double height = (double)r->height, width = (double)r->width;
+    if (rows == 2 * height && columns == 2 * width)
+        return c->call + c->halved * height * width;
+    return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height);
+}
+
+static double cost_of_warp(const Costs *c, const Warped *w) {
+    const double far = (double)(1 << 30);
+    double low[2] = {far, far}, high[2] = {-far, -far}, limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
+    for (int k = 0; k < 4; k++) {
+        double x = k & 1 ? (double)w->width - 1 : 0, y = k & 2 ? (double)w->height - 1 : 0, at[2];
+        const double *m = w->matrix.of;
+        through(&w->matrix, x, y, &at[0], &at[1]);
+        for (int i = 0; i < 2; i++) {
+            int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
+            low[i] = behind ? -far : MIN(low[i], at[i]), high[i] = behind ? far : MAX(high[i], at[i]);
+        }
+    }
+    double sizes[2];
+    for (int i = 0; i < 2; i++) {
+        double from = MAX(floor(MAX(low[i], -far)) - 2, 0.0), to = MIN(ceil(MIN(high[i], far)) + 3, limits[i]);
+        if (from >= to)
+            return 0;
+        sizes[i] = to - from;
+    }
+    return c->call + c->warped * (double)w->height * (double)w->width + c->read * sizes[1] * sizes[0];
+}
+
+static double cost_at_once(const Costs *c, const Warped *w) {
+    Resized found;
+    double warping = cost_of_warp(c, w);
+    if (upright_resize(w, &found))
+        return cost_of_resize(c, &found);
+    return part_of_resize(w, &found) ? MIN(cost_of_resize(c, &found), warping) : warping;
+}
+
+static double cost_of(const Costs *c, const Warped *w);
+
+/* Of the last step on what the earlier ones have left. */
+static double cost_in_turn(const Costs *c, const Warped *w) {
+    View picture = whole_picture(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
+    Warped alone = first_warped(&picture, &w->last);
+    int same = MIN(w->height, w->width) == MIN(w->last.height, w->last.width) &&
+               MAX(w->height, w->width) == MAX(w->last.height, w->last.width);
+    alone.matrix = alone.own = w->own;
+    alone.height = w->height, alone.width = w->width;
+    alone.neighbours |= !same;
+    return cost_of(c, w->earlier) + cost_at_once(c, &alone);
+}
+
+static double cost_of(const Costs *c, const Warped *w) {
+    if (!w->pending)
+        return 0;
+    double at_once = cost_at_once(c, w);
+    return w->earlier ? MIN(at_once, cost_in_turn(c, w)) : at_once;
+}
+
+static int goes_in_turn(const Costs *c, const Warped *w) {
+    return w->earlier && cost_in_turn(c, w) < cost_at_once(c, w);
+}
+
+/* The resize, or the part of one, that is had sooner than a warp. */
+static int resized_sooner(const Costs *c, const Warped *w, Resized *to) {
+    if (upright_resize(w, to))
+        return 1;
+    return part_of_resize(w, to) && cost_of_resize(c, to) < cost_of_warp(c, w);
+}
+
+/* By how much a picture is reduced before it is warped. */
+static int64_t reduction(const Matrix *matrix) {
+    const double *m = matrix->of;
+    double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));
+    return m[6] != 0 || m[7] != 0 || shrink < 3 ? 1 : shrink < 6 ? 2 : shrink < 12 ? 4 : 8;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* Steps of a run that is resampled once, and the colours behind it: a job for the kernel `fused`.
+
+   Beside compiler/kernels/warps.py and colour_ops.py. */
+
+#ifndef AUGRECIPES_MERGING_H
+#define AUGRECIPES_MERGING_H
+
+#include "merged.h"
+
+EXPORT int32_t JOIN(fused, ISA)(const Job *);
+
+/* The picture as the next step sees it. */
+static inline void seen_size(const Run *run, int64_t *rows, int64_t *columns) {
+    const Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    int pending = (m->begun || m->left) && w->pending;
+    *rows = pending ? w->height : m->begun ? w->moved.rows : run->view.rows;
+    *columns = pending ? w->width : m->begun ? w->moved.columns : run->view.columns;
+}
+
+static inline Warped *merged(Run *run) {
+    Merging *m = run->merging;
+    if (!m->begun) {
+        m->begun = 1, m->warps = 0;
+        m->chain[0].pending = m->chain[0].betweens = 0;
+        m->chain[0].moved = run->view;
+    }
+    return m->chain + m->warps;
+}
+
+static inline int64_t merge_warp(Run *run, const Warp *warp) {
+    Merging *m = run->merging;
+    Warped *w = merged(run);
+    if (warp->height < 1 || warp->width < 1 || warp->height * warp->width > run->plan->most)
+        return REFUSED;
+    if (!w->pending) {
+        View moved = w->moved;
+        *w = first_warped(&moved, warp);
+        return DONE;
+    }
+    if (m->warps + 1 == MOST_WARPS || !then_warped(w, warp, w + 1))
+        return REFUSED;
+    m->warps++;
+    return DONE;
+}
+
+/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced. */
+static inline int64_t end_merging(Run *run, const double *a) {
+    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    Resized found;
+    if (!m->begun)
+        return DONE;
+    m->begun = 0;
+    if (!w->pending) {
+        run->view = w->moved;
+        return DONE;
+    }
+    if (goes_in_turn(&costs, w))
+        return REFUSED;
+    if (!resized_sooner(&costs, w, &found)) {
+        m->left = 1;
+        m->job.reduction = a[7] != 0 ? reduction(&w->matrix) : 1;
+        return a[6] != 0 && (run->plan->channels == 1 || run->plan->channels == 3) ? DONE : REFUSED;
+    }
+    run->scaled = a[7] != 0 && reduction(&w->matrix) > 1;
+    run->view = w->moved;
+    cut(&run->view, found.x_min, found.y_min, found.x_max, found.y_max);
+    int64_t answer = resize_upright(run, found.height, found.width, 1);
+    turn(&run->view, found.turn);
+    if (found.parts) {
+        cut(&run->view, found.part[0], found.part[1], found.part[2], found.part[3]);
+        turn(&run->view, found.part_turn);
+    }
+    return answer;
+}
+
+/* Write what is left, as the output asks. */
+static inline int64_t write_job(Run *run) {
+    const Plan *p = run->plan;
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    View base = w->moved;
+    int64_t x = base.x, y = base.y, down, across;
+    int64_t last_y = y + (base.rows - 1) * base.down[0] + (base.columns - 1) * base.across[0];
+    int64_t last_x = x + (base.rows - 1) * base.down[1] + (base.columns - 1) * base.across[1];
+    base.y = MIN(y, last_y), base.x = MIN(x, last_x);
+    const Matrix to_base = {{(double)base.across[1], (double)base.down[1], (double)(x - base.x), (double)base.across[0],
+                             (double)base.down[0], (double)(y - base.y), 0, 0, 1}};
+    int turned = base.down[0] != 1 || base.across[1] != 1;
+    Matrix matrix = turned ? multiplied(&to_base, &w->matrix) : w->matrix;
+    Job *j = &m->job;
+    j->rows = MAX(y, last_y) - base.y + 1, j->columns = MAX(x, last_x) - base.x + 1;
+    base.down[0] = base.across[1] = 1, base.down[1] = base.across[0] = 0;
+    j->source = placed(&base, &down, &across);
+    j->step = base.step, j->channels = base.channels;
+    memcpy(j->matrix, matrix.of, sizeof j->matrix);
+    j->border = w->border, j->fill = w->fill;
+    j->height = w->height, j->width = w->width;
+    j->target = run->sample->target, j->type = p->type;
+    j->down = p->down, j->across = p->across, j->apart = p->apart;
+    for (int c = 0; c < COLOURS; c++)
+        j->scale[c] = p->scale[c], j->shift[c] = p->shift[c];
+    j->scratch = p->scratch + run->used, j->room = p->room - run->used;
+    int64_t answer = JOIN(fused, ISA)(j);
+    return answer > 0 ? run->used + answer + 64 : answer;
+}
+
+static inline int64_t add_operation(Run *run, const Operation *operation) {
+    Job *j = &run->merging->job;
+    if (!run->merging->left || run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
+        return REFUSED;
+    j->operations[j->count++] = *operation;
+    return DONE;
+}
+
+/* A matrix whose sums drop their fraction, or are rounded. */
+static inline Operation linear(const double rows[COLOURS][4], int truncates) {
+    Operation made = {.kind = MATRIX};
+    for (int c = 0; c < COLOURS; c++)
+        for (int k = 0; k < 4; k++)
+            made.numbers[4 * c + k] = k < 3 ? rows[c][k] : rows[c][k] * 255.0 - (truncates ? 0.499 : 0.0);
+    return made;
+}
+
+/* drawn: brightness, contrast, saturation and hue, and the order in which they come. */
+static inline int64_t jitter(Run *run, const double *drawn) {
+    const double luma[COLOURS] = {0.299, 0.587, 0.114};
+    int64_t answer = DONE;
+    for (int k = 0; k < 4 && answer == DONE; k++) {
+        int which = (int)drawn[4 + k];
+        double amount = drawn[which], rows[COLOURS][4] = {{0}};
+        Operation made = {.kind = CONTRAST, .numbers = {amount}};
+        if (amount == (which < 3 ? 1.0 : 0.0))
+            continue;
+        for (int c = 0; c < COLOURS; c++) {
+            for (int i = 0; i < COLOURS && which == 2; i++)
+                rows[c][i] = (1.0 - amount) * luma[i];
+            rows[c][c] = which == 2 ? rows[c][c] + amount : amount;
+        }
+        if (which == 0 || which == 2)
+            made = linear(rows, which == 0);
+        else if (which == 3) {
+            double steps = floor(180 * amount);
+            made = (Operation){.kind = HUE, .numbers = {steps - 180 * floor(steps / 180), fabs(amount) <= 0.03}};
+        }
+        answer = add_operation(run, &made);
+    }
+    return answer;
+}
+
+#endif

@@ -1,0 +1,105 @@
+"""Warps and colours that a native plan merges are those that the steps in Python merge, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import DEAR
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+from random_recipes import Pool, recipes
+from test_exact_equals_none import build, outcome
+
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.native.kernels import Library, using
+from augrecipes.recipe.model import Recipe
+
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
+MERGED: Pool = (
+    ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
+    ("Rotate", {"limit": [-180, 180], "fill": [3, 80, 255]}),
+    ("Affine", {"scale": [0.6, 1.9], "rotate": [-20, 20], "border_mode": "wrap"}),
+    ("Affine", {"translate_px": {"x": [-9, 9], "y": [0, 5]}, "shear": {"x": [-9, 9], "y": [-4, 12]}}),
+    ("Affine", {"translate_percent": {"x": [-0.2, 0.1], "y": [0, 0.3]}, "keep_ratio": True, "border_mode": "reflect"}),
+    ("ShiftScaleRotate", {"border_mode": "replicate"}),
+    ("RandomResizedCrop", {"size": [21, 27]}),
+    ("RandomResizedCrop", {"size": [40, 33], "scale": [0.9, 1.0]}),
+    ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
+    ("Resize", {"height": 29, "width": 30}),
+    ("Resize", {"height": 90, "width": 101}),
+    ("RandomCrop", {"height": 15, "width": 17}),
+    ("CenterCrop", {"height": 14, "width": 16}),
+    ("HorizontalFlip", {}),
+    ("VerticalFlip", {}),
+    ("Transpose", {}),
+    ("RandomRotate90", {}),
+    ("D4", {}),
+    ("ColorJitter", {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}),
+    ("ColorJitter", {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [0.0, 2.0], "hue": 0.5}),
+)
+
+
+def picture(seed: int, channels: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(1, 240, 2)
+    slopes = np.add.outer(np.linspace(0, 150, height), np.linspace(0, 105, width))[..., None]
+    return np.clip(slopes + rng.normal(0, 30, (height, width, channels)), 0, 255).astype(np.uint8)
+
+
+def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any) -> int:
+    """How many samples the native plan carried out."""
+    with using(kernels):
+        pipeline, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
+        native = pipeline.native
+    python.__dict__["native"] = "not here"
+    count = 0
+    for index in range(4):
+        wanted = outcome(python, index, {"image": image})
+        made = None
+        if isinstance(native, NativePlan):
+            made = native.sample(2, index, 0, image, np.empty)
+        if made is not None:
+            count += 1
+            assert isinstance(wanted, dict)
+            np.testing.assert_array_equal(made, wanted["image"])
+    return count
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_samples_are_those_that_python_merges(kernels: Library) -> None:
+    carried_out = []
+
+    @DEAR
+    @given(
+        recipes(MERGED, boxes=False, max_steps=5).filter(
+            lambda recipe: not any(step.is_group for step in recipe.steps)
+        ),
+        st.integers(0, 2**64 - 1),
+        st.sampled_from((1, 3, 3, 3)),
+        st.booleans(),
+    )
+    def law(recipe: Recipe, seed: int, channels: int, at_end: bool) -> None:
+        carried_out.append(check(recipe, guarded(picture(seed, channels), at_end), seed, kernels))
+
+    law()
+    assert kernels.isa == "base" or sum(carried_out)  # where resizes are quick
+
+
+def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_native_plan import recipe_of
+
+    whole = NativePlan.sample
+
+    def spoilt(self: NativePlan, *args: Any) -> Any:
+        made = whole(self, *args)
+        return None if made is None else made + np.float32(1 / 255)
+
+    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    recipe = recipe_of(("Rotate", {"p": 1.0}), ("RandomResizedCrop", {"size": [30, 30]}))
+    with pytest.raises(AssertionError):
+        check(recipe, picture(3), 0, SETS[-1])
