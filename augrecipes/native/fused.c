@@ -82,9 +82,9 @@ static int goes_by_rows(const Job *job) {
     int pending = 0;
     for (int64_t i = 0; i < job->count; i++) {
         const Operation *o = &job->operations[i];
-        if (o->kind == CONTRAST || (o->kind == HUE && o->numbers[1] != 0) || (o->kind == LINEAR && pending))
+        if (o->kind == CONTRAST || (o->kind == HUE && o->numbers[1] != 0) || (o->kind == MATRIX && pending))
             return 0;
-        pending = o->kind == LINEAR;
+        pending = o->kind == MATRIX;
     }
     return 1;
 }
