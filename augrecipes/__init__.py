@@ -20,6 +20,7 @@ from augrecipes.kinds import KINDS, facts
 
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
+    from augrecipes.bring.importing import from_albumentations as from_albumentations
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
     from augrecipes.data.loader import Loader as Loader
@@ -86,6 +87,7 @@ _HOMES = {
     "draw_scenes": "demo.scenes:draw_scenes",
     "draw_slides": "demo.slides:draw_slides",
     "explain": "compiler.explain:explain",
+    "from_albumentations": "bring.importing:from_albumentations",
     "gallery_names": "recipe.gallery:gallery_names",
     "lint": "lint:lint",
     "load": "recipe:load",

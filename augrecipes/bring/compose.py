@@ -63,7 +63,7 @@ def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
         if last.is_last(call):
             scaled = scaled or call.name != TO_TENSOR
             continue
-        made = lines([call], draft)
+        made = lines([call])
         found += [last.behind(item, draft.keys["output"]) for item in made] if scaled else made
     return found
 

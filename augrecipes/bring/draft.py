@@ -91,6 +91,10 @@ class RecipeDraft:
         steps = [_refusal(item.name, item.why, item.place) for item in _left_out([*self.steps, *(self.eval or ())])]
         return tuple(sorted([*self.refused, *steps], key=lambda found: (found.line, found.col)))
 
+    def lines(self) -> Iterator[Line]:
+        """Every line of both sections, groups before what is in them."""
+        return _walk([*self.steps, *(self.eval or ())])
+
     def recipe(self) -> Recipe:
         """What can be held, as a recipe that was checked.
 
@@ -145,6 +149,13 @@ def _node(line: Line) -> Node:
         entries["steps"] = _list(line.steps, line.place)
     body = MappingNode(entries, line.place, dict.fromkeys(entries, line.place))
     return MappingNode({line.name: body}, line.place, {line.name: line.place})
+
+
+def _walk(lines: Sequence[Item]) -> Iterator[Line]:
+    for line in lines:
+        if isinstance(line, Line):
+            yield line
+            yield from _walk(line.steps or ())
 
 
 def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.bring.calls import Call
-from augrecipes.bring.draft import Item, LeftOut, Line, RecipeDraft
+from augrecipes.bring.draft import Item, LeftOut, Line
 from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import GROUPS
@@ -17,24 +17,40 @@ from augrecipes.recipe.write import flow
 ALWAYS = "always_apply"
 
 
-def lines(calls: Sequence[Call], draft: RecipeDraft) -> list[Item]:
-    """The calls as lines; what no recipe can hold is among them as left out."""
+def lines(calls: Sequence[Call]) -> list[Item]:
+    """The calls as lines, one after another; what no recipe can hold is among them as left out."""
     found: list[Item] = []
     for call in calls:
-        found += _lines(call, draft)
+        item = _line(call)
+        always = isinstance(item, Line) and call.name == groups.COMPOSE and item.args["p"] == 1
+        found += (item.steps or []) if isinstance(item, Line) and always else [item]
     return found
 
 
-def _lines(call: Call, draft: RecipeDraft) -> list[Item]:
-    if call.name in GROUPS:
-        return [_group(call, draft)]
+def _line(call: Call) -> Item:
     if call.name == groups.COMPOSE:
-        return _nested(call, draft)
+        return _whole_or_less(
+            Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, lines(call.children or ()))
+        )
+    if call.name == groups.ONE_OR_OTHER:
+        return _one_or_other(call)
+    if call.name in GROUPS:
+        return _group(call)
     if call.name in REFUSED:
-        return [LeftOut(call.name, REFUSED[call.name], call.place)]
-    if call.name not in CLASSES and registry.arguments(call.name) is None:
-        return [LeftOut(call.name, _unknown(call), call.place)]
-    return [step(call)]
+        return LeftOut(call.name, REFUSED[call.name], call.place)
+    if not _is_known(call):
+        return LeftOut(call.name, _unknown(call), call.place)
+    return step(call)
+
+
+def _is_known(call: Call) -> bool:
+    """Whether a step of the class's name is that class."""
+    if call.name in CLASSES:
+        return True
+    if registry.arguments(call.name) is None:
+        return False
+    ours = call.package.partition(".")[0] in ("", "albumentations", "augrecipes")
+    return ours or registry.get_class(call.name).__module__ == call.package
 
 
 def _unknown(call: Call) -> str:
@@ -84,30 +100,57 @@ def _said(args: dict[str, Any]) -> str:
 
 
 # What albumentations' groups do where nothing is said, and ours do not.
-_GROUP_P = {groups.ONE_OF: 0.5, groups.SEQUENTIAL: 0.5}
+_DEFAULTS: dict[str, tuple[str, Any]] = {
+    groups.ONE_OF: ("p", 0.5),
+    groups.SEQUENTIAL: ("p", 0.5),
+    groups.RANDOM_ORDER: ("n", 1),
+}
+# Groups that look at their own p once more where OneOf has picked them by it.
+_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
 
-def _group(call: Call, draft: RecipeDraft) -> Item:
-    line = Line(call.name, place=call.place, steps=lines(call.children or (), draft))
-    args = {key: value for key, value in call.args.items() if key != ALWAYS}
+def _group(call: Call) -> Item:
+    children = call.children or ()
+    inside = lines(children) if call.name == groups.SEQUENTIAL else [_line(child) for child in children]
+    line = Line(call.name, place=call.place, steps=inside)
+    line.args = {key: value for key, value in call.args.items() if key != ALWAYS and value is not None}
     if call.args.get(ALWAYS) is True:
-        args["p"] = 1.0
-    if "p" not in args and call.name in _GROUP_P:
-        args["p"] = _GROUP_P[call.name]
-        line.beside.append("its p where none was written")
-    if call.name == groups.RANDOM_ORDER and "n" not in args:
-        args["n"] = 1
-        line.beside.append("its n where none was written")
-    if call.name == groups.RANDOM_ORDER and args.get("replace") is False:
-        del args["replace"]  # what recipes do
-    line.args = args
-    return line
+        line.args["p"] = 1.0
+    if call.name in _DEFAULTS:
+        key, usual = _DEFAULTS[call.name]
+        if key not in line.args:
+            line.args[key] = usual
+            line.beside.append(f"the {key} of albumentations, where none is written")
+    if call.name in _GATED and line.args.get("replace") is False:
+        del line.args["replace"]  # as recipes have it
+    if call.name == groups.ONE_OF:
+        line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
+    return _whole_or_less(line)
 
 
-def _nested(call: Call, draft: RecipeDraft) -> list[Item]:
-    """A Compose among the steps: a Sequential, which is opened where it always acts."""
-    p = call.args.get("p", 1.0)
-    inside = lines(call.children or (), draft)
-    if p == 1:
-        return inside
-    return [Line(groups.SEQUENTIAL, {"p": p}, call.place, inside, ["was a Compose"])]
+def _gated(child: Line) -> Line:
+    """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
+    p = child.args.get("p", 1.0)
+    if child.name not in _GATED or p == 1:
+        return child
+    child.beside.append("once picked, it acts with its p")
+    return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
+
+
+def _one_or_other(call: Call) -> Item:
+    """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
+    p = call.args.get("p", 0.5)
+    inside = [_line(child) for child in call.children or ()]
+    for child, weight in zip(inside, (p, 1 - p), strict=False):
+        if isinstance(child, Line):
+            child.args["p"] = weight
+    return _whole_or_less(Line(groups.ONE_OF, {"p": 1.0}, call.place, inside, [f"was {call.name}"]))
+
+
+def _whole_or_less(line: Line) -> Item:
+    """A group; one of which nothing is left is left out with it."""
+    if any(isinstance(child, Line) for child in line.steps or ()):
+        return line
+    names = ", ".join(child.name for child in line.steps or ()) or "nothing"
+    why = f"holds {names}" + (f": {line.steps[0].why}" if line.steps and isinstance(line.steps[0], LeftOut) else "")
+    return LeftOut(line.name, why, line.place)

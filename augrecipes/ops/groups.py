@@ -11,6 +11,8 @@ PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
 
 # The pipeline itself, which albumentations nests, too.
 COMPOSE = "Compose"
+# A group of albumentations that is OneOf with two weights.
+ONE_OR_OTHER = "OneOrOther"
 
 # What stands for a step that is left out.
 NO_OP = "NoOp"

@@ -193,19 +193,7 @@ def construct(step: Step) -> Any:
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
     """
-    try:
-        cls = get_class(step.name)
-    except KeyError:
-        raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
-    except BrokenPlugin as error:
-        raise _error(step, "E302", "", str(error)) from error
-    keywords = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
-    if step.p is not None:
-        keywords["p"] = float(step.p)
-    try:
-        made = build(cls, keywords)
-    except readable.Refusal as refusal:
-        raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
+    made = plain(step)
     from augrecipes.compat.albumentations import wrap_apply
 
     record = capability(step.name)
@@ -216,6 +204,31 @@ def construct(step: Step) -> Any:
     if record is not None and record.forgets is not None:
         made.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     return made
+
+
+def plain(step: Step) -> Any:
+    """As `construct`, the object as the class makes it: what albumentations does wrong, it does."""
+    try:
+        cls = get_class(step.name)
+    except KeyError:
+        raise _error(step, "E302", "", f"no transform of this name can be built: {step.name!r}") from None
+    except BrokenPlugin as error:
+        raise _error(step, "E302", "", str(error)) from error
+    try:
+        return build(cls, keywords(step))
+    except readable.Refusal as refusal:
+        raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
+
+
+def keywords(step: Step) -> dict[str, Any]:
+    """The arguments of a step as its class takes them: tuples, and constants as OpenCV's integers.
+
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> keywords(Step("Rotate", Arguments({"limit": [-5, 5], "border_mode": "reflect"}), p=1))
+    {'limit': (-5, 5), 'border_mode': 2, 'p': 1.0}
+    """
+    found = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
+    return found if step.p is None else {**found, "p": float(step.p)}
 
 
 def _of_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
@@ -231,17 +244,17 @@ def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -
     return apply(img.copy(), *args, **params)
 
 
-def build(cls: type, keywords: Mapping[str, Any]) -> Any:
+def build(cls: type, given: Mapping[str, Any]) -> Any:
     """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
     strict = {"strict": True} if is_validated(cls) else {}
     with collected() as messages:
         try:
-            made = cls(**keywords, **strict)
+            made = cls(**given, **strict)
         except Exception as error:
-            raise readable.from_exception(error, tuple(keywords)) from error
+            raise readable.from_exception(error, tuple(given)) from error
     for message in messages:
         if not readable.is_advice(message):
-            raise readable.from_warning(message, tuple(keywords))
+            raise readable.from_warning(message, tuple(given))
     return made
 
 

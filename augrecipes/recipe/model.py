@@ -238,6 +238,26 @@ class Recipe:
 
         return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
 
+    def to_albumentations(self, mode: Mode = "train") -> Any:
+        """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.
+
+        Normalize and ToTensorV2 stand last where the output says so; of other colours than RGB, and of float16, a step
+        of this package. What albumentations draws, and in which order, is its own business then: no keys, no epochs.
+
+        Args:
+            mode: `train` or `eval`.
+
+        Raises:
+            RecipeError: the recipe has no such section, or is about more than one picture at a time.
+
+        >>> import augrecipes as ar
+        >>> [type(step).__name__ for step in ar.load("folder-128").to_albumentations()]
+        ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat', 'ToTensorV2']
+        """
+        from augrecipes.bring.plain import to_albumentations
+
+        return to_albumentations(self, mode)
+
     def device_stage(self) -> DeviceStage:
         """The rest of an output that says `where: device`, as a torch module that runs where the network runs.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.compose import fill
+from augrecipes.bring.concise import shorten
 from augrecipes.bring.dialect import Dialect
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.naming import name_of
@@ -29,6 +30,9 @@ def draft(document: Document) -> RecipeDraft:
     made = RecipeDraft(name_of(document.file), origin, document.place)
     pipeline = pipeline_of(top) if isinstance(top, MappingNode) else None
     fill(made, _call(pipeline or MappingNode({}, document.place)))
+    for line in made.lines():
+        if line.steps is None:
+            shorten(line)
     return made
 
 

@@ -1,0 +1,79 @@
+"""What albumentations writes down of a transform, without what goes without saying.
+
+`A.save` lists every argument, defaults too, and those that a class hands on to its parents; in a form that the class
+itself does not always take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from augrecipes.bring.draft import Line
+from augrecipes.errors import RecipeError
+from augrecipes.ops import registry
+from augrecipes.ops.constants import to_name
+from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Step
+
+_CLASS = "__class_fullname__"
+
+
+def saved_of(made: Any) -> dict[str, Any]:
+    """What albumentations writes down of a transform; also arguments that it leaves out because they are empty.
+
+    >>> from augrecipes.compat.albumentations import A
+    >>> saved_of(A.Blur(blur_limit=3, p=0.2))
+    {'p': 0.2, 'blur_limit': [3, 3]}
+    """
+    found = {key: _lists(value) for key, value in made.to_dict_private().items() if key != _CLASS}
+    takes = (registry.arguments(type(made).__name__) or {"properties": {}})["properties"]
+    empty: dict[str, Any] = {key: [] for key in takes if key not in found and getattr(made, key, None) in ((), [])}
+    return found | empty
+
+
+def shorten(line: Line) -> None:
+    """Leave out arguments that make no difference: a class's own defaults, and what follows from the others."""
+    schema = registry.arguments(line.name) or {"properties": {}}
+    takes = schema["properties"]
+    given = {key: _taken(value, line.args) for key, value in line.args.items()}
+    known = {key: value for key, value in given.items() if key in takes}
+    whole = _rebuilt(line.name, known)
+    if whole is None:
+        return  # the check of the draft says why
+    for key in [key for key in known if key not in schema.get("required", ())]:
+        fewer = {other: value for other, value in known.items() if other != key}
+        if _rebuilt(line.name, fewer) == whole:
+            known = fewer
+    others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
+    line.args = known | others
+
+
+def _taken(value: Any, args: Mapping[str, Any]) -> Any:
+    """A value that was written down as one that the class takes.
+
+    Ranges of a negative number are written with the larger end first, and in a mapping arguments beside it are
+    repeated.
+    """
+    match value:
+        case [int() | float() as low, int() | float() as high] if low == -high > high:
+            return high
+        case Mapping():
+            return {key: item for key, item in value.items() if args.get(key, ...) != item}
+    return value
+
+
+def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What albumentations writes down of a transform with these arguments; None: there is none."""
+    own = {key: value for key, value in args.items() if key not in registry.RESERVED}
+    try:
+        made = saved_of(registry.plain(Step(name, Arguments(own), p=args.get("p"))))
+    except (RecipeError, TypeError, ValueError):
+        return None
+    return {key: to_name(key, value) for key, value in made.items()}
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_lists(item) for item in value]
+    return {key: _lists(item) for key, item in value.items()} if isinstance(value, dict) else value
