@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from augrecipes.data.loader import Loader as Loader
     from augrecipes.data.loader import loader as loader
     from augrecipes.data.packed import Packed as Packed
+    from augrecipes.data.samples import Samples as Samples
     from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.scenes import draw_scenes as draw_scenes
@@ -78,6 +79,7 @@ _HOMES = {
     "Recipe": "recipe.model:Recipe",
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
+    "Samples": "data.samples:Samples",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",

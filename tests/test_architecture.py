@@ -25,7 +25,7 @@ LONGEST = 320
 LAYERS = (
     "cli", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
-    "machine", "atomic", "progress", "seeds", "kinds", "flow", "errors",
+    "machine", "atomic", "progress", "seeds", "user_code", "kinds", "flow", "errors",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {

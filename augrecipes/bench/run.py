@@ -24,6 +24,7 @@ from augrecipes.bench.stock import albumentations_only
 from augrecipes.bench.workers import gaps_of, hand_over
 from augrecipes.compiler.explain import explain
 from augrecipes.data.loading import allocator
+from augrecipes.data.reading.listing import is_source, words_of
 from augrecipes.errors import BenchError
 from augrecipes.kinds import facts
 from augrecipes.progress import Parts
@@ -139,7 +140,7 @@ def bench(
         schema_version=SCHEMA_VERSION,
         machine=about,
         kind=kind,
-        data=setting.data,
+        data=words_of(setting.data) if is_source(setting.data) else setting.data,
         mode=setting.mode,
         seed=setting.seed,
         samples=run.size.batches * batch_size,

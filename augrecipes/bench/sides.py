@@ -18,8 +18,9 @@ from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.bench.stored import Stored, left_of, path_of, reads_store, refuse_stock
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.listing import Data, StrPath, table_in
+from augrecipes.data.reading.listing import Data, StrPath, is_source, table_in
 from augrecipes.data.reading.sample import Reader, open_data
+from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
@@ -99,6 +100,10 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
         if setting.masks is not None:
             raise DataError("a store has the masks that it was packed with: leave --masks out", str(given))
         return Packed(path_of(given), recipe, **common)
+    if is_source(given):
+        if setting.masks is not None:
+            raise DataError("masks are of files; a source gives each sample with its mask")
+        return Samples(given, recipe, **common)
     table = table_in(given)
     if table is None and isinstance(given, Mapping) != recipe.facts.scales:
         by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])

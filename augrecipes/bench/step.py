@@ -46,9 +46,9 @@ import torch
 from torch import Tensor, nn
 
 from augrecipes.bench.accelerator import Device, device_of
-from augrecipes.bench.user_module import UserModule, open_module, say
 from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.recipe.model import Recipe
+from augrecipes.user_code import UserModule, open_module
 
 LOADING, WAITED = "loading", "training step"
 _RATE = 1e-3  # of the optimiser that stands in
@@ -171,7 +171,7 @@ class Lesson:
 
     def _checked(self, loss: Any) -> Tensor:
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            what = say(loss) if isinstance(loss, Tensor) else f"a {type(loss).__name__}"
+            what = _say(loss) if isinstance(loss, Tensor) else f"a {type(loss).__name__}"
             raise BenchError(
                 f"{self.taught.module.place}: loss(output, batch) gives {what}; it must be a tensor of one number, "
                 "such as loss.mean()"
@@ -194,7 +194,7 @@ class Lesson:
         except AugrecipesError:
             raise
         except Exception as error:
-            given = ", ".join(f"{key} {say(value)}" if key == self.takes else key for key, value in batch.items())
+            given = ", ".join(f"{key} {_say(value)}" if key == self.takes else key for key, value in batch.items())
             raise self.taught.module.failed(f"{part} fails on a batch of {self.recipe} ({given})", error) from error
 
 
@@ -221,7 +221,7 @@ def load_step(text: str, device: str | None = None) -> Step:
         if device is not None:
             raise BenchError(f"--device {device}: milliseconds are waited for on no device; it is for a model of yours")
         return Wait(ms, device_of("cpu"))
-    where, module = device_of(device), open_module(text)
+    where, module = device_of(device), open_module(text, "model", "training step: give milliseconds,", BenchError)
     model = module.made(nn.Module, "an nn.Module").to(where.where).train()
     loss = module.get("loss")
     if loss is not None and not callable(loss):
@@ -256,3 +256,16 @@ def _optimizer(module: UserModule, given: Any, model: nn.Module) -> Any:
             "returns an optimiser, such as torch.optim.AdamW(model.parameters())"
         )
     return made
+
+
+def _say(value: Any) -> str:
+    """A tensor's dtype and shape, or what else it is.
+
+    >>> import torch
+    >>> _say(torch.zeros(2, 3)), _say([torch.zeros(2)])
+    ('float32 2×3', 'a list')
+    """
+    if not isinstance(value, Tensor):
+        return f"a {type(value).__name__}"
+    shape = "×".join(map(str, value.shape)) or "of no dimension"
+    return f"{str(value.dtype).removeprefix('torch.')} {shape}"

@@ -11,7 +11,7 @@ import numpy as np
 from augrecipes import kinds
 from augrecipes.compiler.prefix import rest_of
 from augrecipes.data.packed_match import check_section, check_store
-from augrecipes.data.reading.listing import Data
+from augrecipes.data.reading.listing import Data, is_source
 from augrecipes.data.reading.sample import Sample
 from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
 from augrecipes.errors import BenchError, DataError
@@ -21,7 +21,7 @@ from augrecipes.sources.store import is_store, open_store
 
 def reads_store(data: Data) -> bool:
     """Whether the data are a packed store."""
-    return not isinstance(data, Mapping) and is_store(data)
+    return not isinstance(data, Mapping) and not is_source(data) and is_store(data)
 
 
 def left_of(recipe: Recipe, data: Data, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:

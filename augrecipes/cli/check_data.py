@@ -53,6 +53,7 @@ def check_data(
       augrecipes check-data segmentation photos/ --masks masks/ --content
       augrecipes check-data detection boxes.csv
       augrecipes check-data stained-tissue-bag slides/
+      augrecipes check-data my.yaml my_data.py:train
       augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --content
       augrecipes check-data sr-x4 hr=Set5/HR lr=Set5/X4 --names lr={}x4
 
@@ -103,6 +104,13 @@ def _templates(given: Sequence[str]) -> dict[str, str]:
 
 def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
     """BadParameter for what does not go with a recipe of this kind."""
+    from augrecipes.data.reading.listing import is_source
+
+    if is_source(data):
+        if names or masks is not None or recipe.facts.tiles:
+            what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
+            raise typer.BadParameter(f"{what} goes with files, and {data.name} is a source in Python")
+        return
     if not recipe.facts.scales and (names or not isinstance(data, str)):
         what = "--names" if names else "TARGET=PATH"
         raise typer.BadParameter(f"{what} is for pairs, and recipe {recipe.name!r} is of kind {recipe.kind}")
@@ -120,10 +128,17 @@ def _check(
 
     steps_of(recipe, mode)  # or the recipe has no such section
     check(recipe)
+    from augrecipes.data.audit.given import check_given
+    from augrecipes.data.reading.listing import is_source
+
+    found: Checked
     with parts() as advance:
-        found: Checked = kinds.part(recipe.kind, "audit").check(
-            recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance
-        )
+        if is_source(data):
+            found = check_given(recipe, mode, data, advance)
+        else:
+            found = kinds.part(recipe.kind, "audit").check(
+                recipe, mode, data, masks=masks, names=names, split=split, content=content, advance=advance
+            )
     report = {
         "kind": recipe.kind,
         "targets": dict(found.listed),
@@ -141,7 +156,8 @@ def _tell(found: Checked) -> None:
 
     widest = max(map(len, found.listed))
     for name, count in found.listed.items():
-        what = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}.get(name, " files")
+        rows = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
+        what = rows.get(name, " samples" if found.given else " files")
         say(f"{name:<{widest}}  {count:>7,}{what}")
     for note in found.notes:
         say_line(f"note: {note}")

@@ -1,15 +1,18 @@
 """The data that a command reads, as every command takes them: `DATA...`, or `--data` for each.
 
-A folder of images or of bags, an image, a CSV file, a store; for pairs `TARGET=PATH` for each target.
+A folder of images or of bags, an image, a CSV file, a store; for pairs `TARGET=PATH` for each target. Or a source in
+Python of the user's own, `FILE.py:NAME`, which is run because it is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from augrecipes.user_code import is_named
 
 Folders = dict[str, str | list[str]]
 _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
@@ -17,7 +20,7 @@ _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, or a CSV file; for pairs "
-                   "TARGET=PATH for each target."),
+                   "TARGET=PATH for each target; or FILE.py:NAME, a source in Python, which is run."),
 ]  # fmt: skip
 Data = Annotated[
     list[str] | None,
@@ -25,7 +28,7 @@ Data = Annotated[
 ]
 
 
-def sources(recipe: str, *given: Sequence[str] | None) -> str | Folders:
+def sources(recipe: str, *given: Sequence[str] | None) -> Any:
     """The data of a command that needs some.
 
     Raises:
@@ -38,7 +41,7 @@ def sources(recipe: str, *given: Sequence[str] | None) -> str | Folders:
     return found
 
 
-def sources_or_none(recipe: str, *given: Sequence[str] | None) -> str | Folders | None:
+def sources_or_none(recipe: str, *given: Sequence[str] | None) -> Any:
     """The data of a command that can do without; see `sources`."""
     words = [word for some in given for word in some or ()]
     if is_data(recipe):
@@ -67,8 +70,8 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def is_data(word: str) -> bool:
     """Whether a word is data and no recipe: a folder, a picture, a list of files, or TARGET=PATH.
 
-    >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR")
-    (True, False, False, True)
+    >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR"), is_data("my.py:data")
+    (True, False, False, True, True)
     """
     from augrecipes.recipe import gallery
 
@@ -77,11 +80,11 @@ def is_data(word: str) -> bool:
         return False
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None
+    return _named(word) is not None or is_named(word)
 
 
-def data_of(given: Sequence[str]) -> str | Folders:
-    """What the words name: a path as it is, or paths by target.
+def data_of(given: Sequence[str]) -> Any:
+    """What the words name: a path as it is, paths by target, or a source of the user's own.
 
     Args:
         given: a single path, or `NAME=PATH` for each target; a target that is named again has several folders.
@@ -98,6 +101,10 @@ def data_of(given: Sequence[str]) -> str | Folders:
     if len(given) == 1 and (named[0] is None or Path(given[0]).exists()):
         if not given[0]:
             raise typer.BadParameter("'' names no folder", param_hint="DATA")
+        if is_named(given[0]) and not Path(given[0]).exists():
+            from augrecipes.data.tables.rows import NamedSource
+
+            return NamedSource(given[0])
         return given[0]
     folders: dict[str, list[str]] = {}
     for text, pair in zip(given, named, strict=True):

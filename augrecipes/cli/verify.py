@@ -223,6 +223,8 @@ def _loading(recipe: str, changes: Mapping[str, Any], without: list[str] | None)
 
 def _replay(found: Verification, loading: str, data: Any, masks: Path | None) -> list[str]:
     """The Python that runs the worst sample again."""
+    from augrecipes.data.tables.rows import NamedSource
+
     place = found.worst[0].place
     given = [loading, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={found.seed}"]
     if found.mode != "train":
@@ -233,7 +235,9 @@ def _replay(found: Verification, loading: str, data: Any, masks: Path | None) ->
         given.append(f"dtype={place.dtype!r}")
     if masks is not None:
         given.append(f"masks={str(masks)!r}")
+    named = ["from augrecipes.data.tables.rows import NamedSource"] if isinstance(data, NamedSource) else []
     return [
+        *named,
         "from augrecipes import load",
         "from augrecipes.verify import replay",
         f"again = replay({', '.join(given)})",

@@ -308,7 +308,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         except DataError as error:
             raise (error if error.path else error.with_path(path)) from error.__cause__
         if self._table.labels is not None:
-            sample["label"] = int(self._table.labels[row])
+            sample.setdefault("label", int(self._table.labels[row]))
         sample["index"], sample["path"] = virtual, path
         return sample
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs, Recipe
@@ -32,6 +33,9 @@ def read_targets(
 
     Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W, boxes and points float32, labels int64.
     """
+    if isinstance(table, SourceTable):
+        how = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames, "channels": channels}
+        return table.read(unit, inputs, undecoded=undecoded, names=names, **how)
     paths = table.paths(unit)
     read: Callable[..., Any] = open_encoded if undecoded else read_image
     targets: dict[str, Any] = {

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
+from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
-from augrecipes.sources.encoded import open_encoded
+from augrecipes.sources.encoded import Encoded, open_encoded
 from augrecipes.sources.file_bytes import stamp_of
 from augrecipes.sources.formats.jpeg_kept import kept
 from augrecipes.sources.store import Item, decodes_to, encoded_item, make_item
@@ -66,19 +67,30 @@ class Baker:
             lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
             return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": lost.reason_in_step}))
         made = {name: [self._item(unit, name, role, done[name])] for name, role in self.roles.items()}
-        return Baked(made, _dump({"stamp": stamp, **self._points(done)}))
+        label = self.table.label_of(unit)
+        report = {} if label is None else {"label": label}
+        return Baked(made, _dump({"stamp": stamp, **report, **self._points(done)}))
 
     def _item(self, unit: int, name: str, role: Any, array: npt.NDArray[Any]) -> Item:
         """A picture or mask: the file's own coefficients where they are kept, and are the picture."""
-        if self.keeps and role == "image":
-            found = open_encoded(self.table.sources()[name][unit], **self.decode)
+        if self.keeps and role == "image" and (found := self._encoded(unit, name)) is not None:
             data = kept(found.data, found.header, found.turn)
             if data is not None and decodes_to(array, data):
                 return encoded_item(data, array)
         return make_item(array, format=self.format, role=role, quality=self.quality)
 
+    def _encoded(self, unit: int, name: str) -> Encoded | None:
+        """The picture in its file format; None where it comes as pixels."""
+        if isinstance(self.table, SourceTable):
+            inputs = self.pipeline.recipe.inputs
+            found = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
+            return found if isinstance(found, Encoded) else None
+        return open_encoded(self.table.sources()[name][unit], **self.decode)
+
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""
+        if isinstance(self.table, SourceTable):
+            return [self.table.stamp(row % self.table.units)]
         sources, unit = self.table.sources(), row % self.table.units
         taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
         return [stamp_of(sources[name][unit]) for name in taken]

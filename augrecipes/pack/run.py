@@ -118,7 +118,8 @@ def pack(
 
     Args:
         recipe: of any kind, a Recipe or what `augrecipes.load` takes.
-        data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file.
+        data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
+            `ar.Samples` over one: pictures, annotations and labels that are integers are kept, nothing else of it.
         out: the store, a folder that does not exist yet.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
@@ -210,6 +211,10 @@ def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
     """The columns of the store; boxes and keypoints from the rows' notes."""
     table = packing.given.table
     found = columns_of(table, packing.plan.times)
+    labels = {row: note["label"] for row, note in notes.items() if "label" in note and row < table.units}
+    if labels:
+        known = np.full(table.units, -1, np.int64) if table.labels is None else table.labels
+        found["label"] = np.array([labels.get(unit, known[unit]) for unit in range(table.units)], np.int64)
     takes = declared(packing.plan.recipe.inputs)
     for name, given in zip(POINTS, (table.boxes, table.keypoints), strict=True):
         if given is not None and takes[name] is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
 from augrecipes.sources.file_headers import read_headers
@@ -42,7 +43,7 @@ class StoreSize:
 def size_of(baker: Baker, rows: int) -> StoreSize:
     """The size of a store of `rows` rows: from headers, and from the steps run on empty pictures of those sizes."""
     units = baker.table.units
-    chosen = _spread(units, _HEADERS)
+    chosen = _spread(units, _SIZES if isinstance(baker.table, SourceTable) else _HEADERS)
     keys, unreadable = _keys(baker, chosen)
     if not keys:
         return StoreSize(0, False, None, unreadable)
@@ -67,11 +68,26 @@ def _spread(n: int, most: int) -> list[int]:
 
 def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
     """The sizes of the files of each chosen unit, without those that cannot be read; and how many cannot."""
+    if isinstance(baker.table, SourceTable):
+        return _given(baker, baker.table, chosen)
     files = _files(baker)
     headers = {name: read_headers([paths[i] for i in chosen]) for name, paths in files.items()}
     rows = zip(*headers.values(), strict=True)
     known = [[header for header in parts if isinstance(header, ImageHeader)] for parts in rows]
     keys = [tuple(_key(header, baker) for header in parts) for parts in known if len(parts) == len(files)]
+    return keys, len(chosen) - len(keys)
+
+
+def _given(baker: Baker, table: SourceTable, chosen: Sequence[int]) -> tuple[list[Key], int]:
+    """The same of what a source gives, which has to be read for it."""
+    keys = []
+    for unit in chosen:
+        try:
+            given = table.read(unit, baker.pipeline.recipe.inputs, undecoded=True, **baker.decode)
+        except DataError:
+            continue
+        parts = (given[name] for name in (*baker.pipeline.targets, "mask") if name in given)
+        keys.append(tuple((part.shape[0], part.shape[1], part.dtype.itemsize) for part in parts))
     return keys, len(chosen) - len(keys)
 
 

@@ -47,10 +47,20 @@ def seen(raster: NDArray[Any], channels: int | None, orientation: int) -> NDArra
         raise UnreadableError(f"a picture of {stored} channels")
     if orientation != 1:
         raster = turned(np.ascontiguousarray(raster), orientation)
-    code = _CONVERSIONS.get((stored, channels or stored))
-    if code is not None:
-        raster = cv2.cvtColor(np.ascontiguousarray(raster), code)
-    return raster[:, :, None] if raster.ndim == 2 else raster
+    return converted(raster[:, :, None] if raster.ndim == 2 else raster, channels or stored)
+
+
+def converted(image: NDArray[Any], channels: int) -> NDArray[Any]:
+    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `seen`.
+
+    >>> converted(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    """
+    code = _CONVERSIONS.get((image.shape[2], channels))
+    if code is None:
+        return image
+    image = cv2.cvtColor(np.ascontiguousarray(image), code)
+    return image[:, :, None] if image.ndim == 2 else image
 
 
 def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.sides import Setting, compiled
+from augrecipes.data.reading.listing import words_of
 from augrecipes.data.reading.sample import Sample
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.preview.cells import cell_of_output
@@ -99,7 +100,7 @@ def grid(
         sides.append(RecipeRun(name, recipe, pipeline, setting.reader(recipe, pipeline)))
     count = min(len(side.reader) for side in sides)
     shown = show_rows(
-        count, SAMPLES, lambda k: run_sample(sides, k, EPOCH), data=str(setting.data), path=str, progress=progress
+        count, SAMPLES, lambda k: run_sample(sides, k, EPOCH), data=words_of(setting.data), path=str, progress=progress
     )
     for edge in _EDGES:
         lines = tuple(_lines(shown.rows, sides, edge))

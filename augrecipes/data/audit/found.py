@@ -21,6 +21,7 @@ class Checked:
         defects: all that is wrong.
         notes: what is no defect and should be known all the same.
         more: that its kind alone has, as plain values.
+        given: by a source, and not in files.
     """
 
     unit: str
@@ -30,3 +31,4 @@ class Checked:
     defects: tuple[Defect, ...] = ()
     notes: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    given: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, DataListing, StrPath
+from augrecipes.data.reading.listing import Data, DataListing, StrPath, source_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -31,7 +31,7 @@ def list_data(
     Args:
         recipe: of any kind.
         targets: of a pair, those that are read.
-        data: a folder or several, a CSV file, or one image; of a pair folders by target, or a CSV file.
+        data: a folder or several, a CSV file, or one image; of a pair folders by target, or a CSV file; or a source.
         mode: the section that reads it.
         masks: folders of masks, for images.
         split: of a CSV file.
@@ -49,6 +49,10 @@ def list_data(
         "exif": exif,
         "max_pixels": max_pixels,
     }
+    if (table := source_in(data, recipe, targets)) is not None:
+        if masks is not None or split is not None:
+            raise DataError(f"{table.name}: masks and splits are of files; a source gives each sample with its mask")
+        return DataListing(table, decode)
     if isinstance(data, Mapping) and not recipe.facts.scales:
         names = ", ".join(f"{name}=" for name in data)
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}")

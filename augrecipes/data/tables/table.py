@@ -85,6 +85,11 @@ class Columns:
         """The row of a unit, and its number among those of the row: with an epoch the key of its draws."""
         return unit, 0
 
+    def label_of(self, unit: int) -> int | None:
+        """The label that comes with a unit when it is read; None where `labels` has it, or nobody."""
+        del unit
+        return None
+
     def paths(self, unit: int) -> dict[str, str]:
         """The pictures of a unit by target."""
         return {name: paths[unit] for name, paths in self.images_by_target().items()}

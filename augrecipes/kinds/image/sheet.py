@@ -23,7 +23,7 @@ _STAGE_PX = 150  # stages are put on a further line before they get smaller than
 
 
 @dataclass(slots=True)
-class _Samples:
+class _DrawnRow:
     """What was drawn of one source: the targets that came out, or the picture after each step."""
 
     sample: Sample
@@ -37,10 +37,10 @@ def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
     files = open_data(recipe, pipeline.targets, asked.data, asked.masks)
     draws = 1 if asked.stages or pipeline.mode == "eval" else asked.columns
 
-    def show(index: int) -> _Samples:
+    def show(index: int) -> _DrawnRow:
         sample = files.read(index)
         outputs = [sample.run(pipeline, asked.epoch + k) for k in range(draws)]
-        return _Samples(sample, outputs, pipeline.stages(index, asked.epoch)(**sample.targets) if asked.stages else [])
+        return _DrawnRow(sample, outputs, pipeline.stages(index, asked.epoch)(**sample.targets) if asked.stages else [])
 
     shown = show_rows(
         len(files), asked.rows, show, data=words_of(asked.data), path=files.path, table=files.listing.table,
@@ -68,7 +68,7 @@ def _caption(sample: Sample) -> tuple[str, str]:
 
 
 def _render_rows(
-    drawn: Sequence[_Samples], recipe: Recipe, epoch: int, classes: Sequence[str]
+    drawn: Sequence[_DrawnRow], recipe: Recipe, epoch: int, classes: Sequence[str]
 ) -> tuple[SheetLayout, list[SheetRow]]:
     """One row a source: the source, then its draws."""
     columns = 1 + len(drawn[0].outputs)
@@ -85,7 +85,7 @@ def _render_rows(
 
 
 def _stage_rows(
-    drawn: Sequence[_Samples], recipe: Recipe, classes: Sequence[str]
+    drawn: Sequence[_DrawnRow], recipe: Recipe, classes: Sequence[str]
 ) -> tuple[SheetLayout, list[SheetRow]]:
     """The source, then the picture after each step; a row that does not fit the sheet goes on below."""
     most = max(len(one.stages) for one in drawn)

@@ -1,0 +1,123 @@
+"""Anything with a length and items, and a recipe, as a torch Dataset."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from augrecipes.data.batches.memory import room, rooms
+from augrecipes.data.checks import as_recipe, tell_of_absent
+from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.read import decoding, marks_of
+from augrecipes.data.sample import as_torch, ragged_keys
+from augrecipes.data.tables.rows import Keys
+from augrecipes.data.tables.source_table import SourceTable, table_of_source
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.files import MAX_PIXELS
+from augrecipes.sources.given import Axes
+from augrecipes.sources.losses import Depth, Frames
+from augrecipes.sources.paths import PathLike
+
+
+class Samples(SampleDataset):
+    """Samples of a source of your own, run through a recipe: a dataset of Hugging Face or torchvision, arrays, HDF5.
+
+    A sample is a pure function of (what the source gives, recipe, seed, epoch, index): the dict that ImageFolder makes,
+    or PairedImages where the recipe is of kind pair, and beside it what else the item has, as it is. `label` is an int
+    where it is an integer. Sources that draw by themselves (torchvision's `transform=`) are to be left without.
+
+    An item of the source is a picture, a tuple (picture, label), (picture, mask) or as `keys` says, or a dict of
+    `image` (or `img`, `jpg`, `png`, ...), `mask`, `boxes` and `keypoints` with their labels under the recipe's names,
+    `label`, and anything else. A picture is one of Pillow (as it stands, whatever its EXIF says), an array H×W×C or
+    H×W, a tensor C×H×W, of uint8 or of floats 0..1; or encoded, as bytes or a path. Annotations that the recipe does
+    not take are left out.
+
+    Args:
+        source: it (or the Samples of another recipe over it), or a function without arguments that opens it, which each
+            process calls for itself: HDF5 and LMDB want that; or a folder of `.npy` files (folders in it are classes),
+            or one `.npy` file of N×H×W×C.
+        recipe: a Recipe of kind image or pair, the name of a gallery recipe, or the path of a recipe file.
+        keys: what the parts of an item are called in it, by the recipe's names: `{"image": "photo", "boxes":
+            "objects.bbox", "box_labels": "objects.category"}`, and nothing else is taken; of tuples numbers, or a tuple
+            of names: `("image", "mask")`.
+        mode: `train` runs the recipe's steps, `eval` its eval section.
+        seed: of the draws.
+        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        on_error: `raise` a DataError for a sample that cannot be read or transformed, or `skip` it, as in ImageFolder.
+        labels: one integer a sample, for `ds.labels` and `weights="balanced"`; None: the source's column or `targets`,
+            where it has some. A sample's own label is what its item says.
+        axes: how arrays and tensors of pictures lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
+        name: of the source, for `path`, which is `name[index]`, and messages; None: that of its class.
+        weights: one number a sample, kept as `ds.weights`.
+        samples_per_epoch: length of the dataset, when it is not that of the source.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        exif, max_pixels, depth, frames: of encoded pictures, as ImageFolder has them; `depth` of arrays of uint16, too.
+        save_applied_params: add `applied` to every sample.
+
+    Attributes:
+        classes: class names, where the source has some, or None.
+        pipeline: the compiled recipe.
+
+    Raises:
+        DataError: an empty source; while reading: a sample that is not as it should be.
+        RecipeError: the recipe is not valid, for bags, or has no section for `mode`.
+        TypeError: the source has no length or no items.
+
+    >>> import numpy as np
+    >>> pictures = np.zeros((5, 200, 300, 3), np.uint8)
+    >>> ds = Samples([(picture, 7) for picture in pictures], "folder-128", seed=1)
+    >>> len(ds), ds[1]["image"].shape, ds[1]["label"], ds[1]["path"]
+    (5, torch.Size([3, 128, 128]), 7, 'list[1]')
+    """
+
+    _table: SourceTable
+
+    def __init__(
+        self,
+        source: Any,
+        recipe: Recipe | PathLike,
+        *,
+        keys: Keys | None = None,
+        mode: Mode = "train",
+        seed: int = 0,
+        optimize: Optimize | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        labels: Any = None,
+        axes: Axes = "auto",
+        name: str | None = None,
+        weights: Any = None,
+        samples_per_epoch: int | None = None,
+        exif: Literal["apply", "ignore"] = "apply",
+        channels: int | None = None,
+        max_pixels: int = MAX_PIXELS,
+        depth: Depth | None = None,
+        frames: Frames | None = None,
+        save_applied_params: bool = False,
+    ) -> None:
+        parsed = as_recipe(recipe)
+        self.kind = parsed.kind
+        super().__init__(parsed, mode, seed, optimize, on_error, save_applied_params)
+        table = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
+        tell_of_absent(parsed, table.annotations(parsed.inputs))
+        self._decode = decoding(parsed, exif, channels, max_pixels, depth, frames)
+        self._hold(table, weights, samples_per_epoch)
+
+    @property
+    def ragged_keys(self) -> frozenset[str]:
+        """Keys of a sample that have a row for each box or point."""
+        return ragged_keys(self.recipe.inputs) if self.recipe.facts.annotated else frozenset()
+
+    def _marks(self) -> dict[str, Any]:
+        return marks_of(self._decode)
+
+    def _path(self, row: int) -> str:
+        return self._table.path(row)
+
+    def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
+        pipeline, inputs, table = self.pipeline, self.recipe.inputs, self._table
+        parts = table.rows.named(table.source.row(row))
+        names = pipeline.targets if self.recipe.facts.scales else None
+        targets, beside = table.split(parts, inputs, undecoded=pipeline.reads, names=names, **self._decode)
+        buffers = rooms(pipeline.outputs) if self.recipe.facts.scales else room("image")
+        out = pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
+        sample = as_torch(out, self.ragged_keys)
+        return sample | {name: value for name, value in beside.items() if name not in sample}

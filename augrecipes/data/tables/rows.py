@@ -1,0 +1,207 @@
+"""What somebody's own source gives for a sample, by the names that recipes have for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augrecipes.errors import DataError
+from augrecipes.sources.given import is_picture
+from augrecipes.sources.npy_files import NpyFiles
+from augrecipes.sources.watch import stage
+from augrecipes.user_code import open_module
+
+# What pictures are called in the rows of Hugging Face, WebDataset and others.
+PICTURE_NAMES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture")
+LABEL_NAMES = ("label", "cls")
+ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
+
+Key = str | int
+Keys = Mapping[str, Key] | Sequence[str]
+
+
+class Source:
+    """Something with a length and items, opened anew in each process where it is given as a function.
+
+    Args:
+        given: it, or a function without arguments that opens it; or a folder of `.npy` files, or one such file, whose
+            first axis counts pictures.
+
+    Raises:
+        TypeError: it has no length or no items.
+    """
+
+    def __init__(self, given: Any) -> None:
+        if isinstance(given, str | os.PathLike):
+            given = _of_path(os.fspath(given))
+        self._given, self._opened, self._process = given, None, 0
+        self.open()
+
+    def open(self) -> Any:
+        """It."""
+        given: Any = self._given
+        if hasattr(given, "__getitem__") or not callable(given):
+            return _checked(given)
+        if self._opened is None or self._process != os.getpid():
+            opened = given()
+            self._opened = opened.open() if isinstance(opened, Source) else _checked(opened)
+            self._process = os.getpid()
+        return self._opened
+
+    def __len__(self) -> int:
+        return len(self.open())
+
+    def row(self, index: int) -> Any:
+        """An item; DataError where it cannot be had, and the MemoryError that there may be."""
+        try:
+            with stage("read"):
+                return self.open()[index]
+        except (DataError, MemoryError):
+            raise
+        except Exception as error:
+            raise DataError(f"the source fails: {type(error).__name__}: {error}") from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+
+@dataclass(frozen=True)
+class NamedSource:
+    """A source in a file of Python, or in a module: `FILE.py:NAME`. Pickles: each process runs the file for itself.
+
+    Attributes:
+        name: as the user gave it.
+    """
+
+    name: str
+
+    def found(self) -> Any:
+        """What has the name, or what it gives when it is called."""
+        module = open_module(self.name, "data", "source:", DataError)
+        found = module.found()
+        if hasattr(found, "__getitem__") or not callable(found):
+            return found
+        try:
+            return found()
+        except Exception as error:
+            raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
+
+    def __call__(self) -> Any:
+        """The source: of an `ar.Samples` what it reads."""
+        found = self.found()
+        return getattr(getattr(found, "table", None), "source", None) or found
+
+
+def _of_path(path: str) -> Any:
+    file = Path(path)
+    if file.suffix == ".npy" and file.is_file():
+        return partial(np.load, path, mmap_mode="r", allow_pickle=False)
+    if file.exists() and not file.is_dir():
+        raise DataError("is no source: give a function that opens it, a folder of .npy files, or one of them", path)
+    return NpyFiles(path)
+
+
+def _checked(given: Any) -> Any:
+    if not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
+        raise TypeError(
+            f"a source has a length and items, a {type(given).__name__} has not; of a stream, recipe.transform(mode) "
+            "takes what comes"
+        )
+    if hasattr(given, "pipeline") and hasattr(given, "recipe"):
+        raise TypeError(f"a {type(given).__name__} has run a recipe over its samples already: give what it reads")
+    return given
+
+
+@dataclass(frozen=True)
+class RowKeys:
+    """Where the parts of a sample stand in an item.
+
+    Attributes:
+        keys: by the recipe's name the item's own (`"objects.bbox"` for what lies deeper, a number for a place in a
+            tuple), or the names of a tuple's places; None: as they are called in it.
+        pictures: that the recipe takes.
+    """
+
+    keys: Keys | None
+    pictures: tuple[str, ...]
+
+    def named(self, row: Any) -> dict[str, Any]:
+        """The parts of an item by the recipe's names.
+
+        Raises:
+            DataError: there is no such part.
+
+        >>> RowKeys({"image": "img", "boxes": "objects.bbox"}, ("image",)).named({"img": 1, "objects": {"bbox": [2]}})
+        {'image': 1, 'boxes': [2]}
+        >>> RowKeys(("image", "mask"), ("image",)).named((1, 2))
+        {'image': 1, 'mask': 2}
+        """
+        if isinstance(self.keys, Mapping):
+            return {name: _part(row, key) for name, key in self.keys.items()}
+        if isinstance(row, Mapping):
+            return self._renamed(row)
+        if not isinstance(row, tuple | list):
+            row = (row,)
+        names = self.keys or self._places(row)
+        if len(names) != len(row):
+            raise DataError(f"{len(row)} parts, and keys= names {len(names)}: {', '.join(names)}")
+        return dict(zip(names, row, strict=True))
+
+    def _renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        found = dict(row)
+        for wanted, names in (("image", PICTURE_NAMES), ("label", LABEL_NAMES)):
+            if wanted in found or (wanted == "image" and "image" not in self.pictures):
+                continue
+            name = next((name for name in names if name in found), None)
+            if name is not None:
+                found[wanted] = found.pop(name)
+        return found
+
+    def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
+        if len(row) == 1:
+            return self.pictures[:1]
+        if len(row) == 2 and self.pictures == ("image",):
+            return ("image", "mask" if is_picture(row[1]) else "label")
+        raise DataError(f'a tuple of {len(row)} parts: say what they are, as in keys=("image", "mask")')
+
+
+def _part(row: Any, key: Key) -> Any:
+    try:
+        if isinstance(key, int) or key in row:
+            return row[key]
+        for name in key.split("."):
+            row = row[name]
+        return row
+    except (KeyError, IndexError, TypeError):
+        there = ", ".join(map(repr, row)) if isinstance(row, Mapping) else f"a {type(row).__name__}"
+        raise DataError(f"has no {key!r}; there is {there}") from None
+
+
+def known_labels(source: Any, key: str) -> tuple[Any, list[str] | None]:
+    """The labels of a source and the names of its classes, as far as they can be had without reading a sample.
+
+    Columns of Hugging Face's datasets, `targets` or `labels` of torchvision's, and Subsets of those.
+    """
+    if hasattr(source, "dataset") and hasattr(source, "indices"):
+        labels, classes = known_labels(source.dataset, key)
+        return None if labels is None else labels[np.asarray(source.indices)], classes
+    columns: Any = getattr(source, "column_names", ())
+    found: Any = None
+    if isinstance(columns, list) and key in columns:
+        found = source[key]
+    for name in ("targets", "labels"):
+        found = getattr(source, name, None) if found is None and not callable(getattr(source, name, None)) else found
+    array = None if found is None else np.asarray(found[:] if hasattr(found, "__getitem__") else found)
+    if array is None or array.shape != (len(source),) or array.dtype.kind not in "iu":
+        return None, None
+    names = getattr((getattr(source, "features", None) or {}).get(key), "names", None) if columns else None
+    classes = names or getattr(source, "classes", None)
+    if isinstance(classes, list | tuple) and all(isinstance(name, str) for name in classes):
+        return array.astype(np.int64), list(classes)
+    return array.astype(np.int64), None

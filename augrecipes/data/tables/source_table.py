@@ -1,0 +1,280 @@
+"""Samples that somebody's own source gives, as a table: read from it, not from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.data.tables.ragged import Ragged
+from augrecipes.data.tables.rows import ANNOTATIONS, Keys, NamedSource, RowKeys, Source, known_labels
+from augrecipes.data.tables.table import Columns, digest_of
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.sources.given import AXES, Axes, as_labels, as_picture, plain_array
+from augrecipes.sources.paths import PathTable
+
+_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
+
+
+@dataclass(frozen=True, eq=False)
+class SourceTable(Columns):
+    """The samples of a source; see `augrecipes.data.samples.Samples` for the arguments.
+
+    Attributes:
+        source: gives the items.
+        rows: where their parts stand in them.
+        axes: of arrays and tensors.
+        name: of the source, for samples and messages.
+        length: how many there are.
+    """
+
+    source: Source
+    rows: RowKeys
+    axes: Axes
+    name: str
+    length: int
+
+    @classmethod
+    def of(
+        cls, given: Any, recipe: Recipe, targets: Sequence[str], keys: Keys | None, axes: Axes, labels: Any, name: Any
+    ) -> Self:
+        """The table of a source, for a recipe and the pictures of it that are read.
+
+        Raises:
+            DataError: nothing in it, or labels that are not one integer for each.
+            RecipeError: the recipe is for bags.
+            TypeError: it is no source.
+        """
+        if recipe.facts.tiles:
+            raise RecipeError(
+                f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, whose tiles are files: "
+                f"ar.{recipe.facts.dataset} takes it"
+            )
+        if axes not in AXES:
+            raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
+        source = Source(given)
+        if not (n := len(source)):
+            raise DataError("the source is empty")
+        opened = source.open()
+        label = keys.get("label", "label") if isinstance(keys, Mapping) else "label"
+        known, classes = known_labels(opened, str(label))
+        if labels is not None:
+            known = plain_array(labels)
+            if known.shape != (n,) or known.dtype.kind not in "iu":
+                raise DataError(f"labels must be one integer for each of the {n} samples, got {known.dtype} of shape "
+                                f"{known.shape}")  # fmt: skip
+        made = cls(
+            source=source,
+            rows=RowKeys(keys, tuple(targets)),
+            axes=axes,
+            name=str(name or (given.name if isinstance(given, NamedSource) else type(opened).__name__)),
+            length=n,
+            labels=None if known is None else known.astype(np.int64),
+            classes=None if classes is None else tuple(classes),
+            class_to_idx=None if classes is None else {each: k for k, each in enumerate(classes)},
+        )
+        return made.read_for(recipe, targets)
+
+    def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
+        """The same samples for a recipe, and the pictures of it that are read."""
+        made = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
+        there = made.annotations(recipe.inputs)
+        return replace(
+            made,
+            masks=made._names if "mask" in there else None,
+            boxes=_NOTHING if "boxes" in there else None,
+            keypoints=_NOTHING if "keypoints" in there else None,
+        )
+
+    def annotations(self, inputs: Inputs) -> set[str]:
+        """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
+        wanted = _taken(inputs)
+        try:
+            parts = self.rows.named(self.source.row(0)) if wanted else {}
+        except DataError:  # told when it is read
+            return set()
+        return {name for name in wanted if parts.get(name) is not None}
+
+    @classmethod
+    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
+        """No store has one: its tables are those of files."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self.length
+
+    def images_by_target(self) -> dict[str, PathTable]:
+        """As every table; the paths are names."""
+        return dict.fromkeys(self.rows.pictures, self._names)
+
+    @cached_property
+    def _names(self) -> PathTable:
+        return PathTable.from_paths([self.path(unit) for unit in range(self.length)])
+
+    def path(self, unit: int) -> str:
+        """What stands for a sample: one of the source's `paths`, where it has some, or its name and the number."""
+        paths = getattr(self.source.open(), "paths", None)
+        return str(paths[unit]) if isinstance(paths, list | tuple) else f"{self.name}[{unit}]"
+
+    def paths(self, unit: int) -> dict[str, str]:
+        """The pictures of a unit by target."""
+        return dict.fromkeys(self.rows.pictures, self.path(unit))
+
+    def digest(self) -> str:
+        """16 hex digits that name the list of samples, as far as it can be known: the pictures are not looked at."""
+        return digest_of(f"{self.name} {self.length}".encode(), self.labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_names", "_last")}
+
+    def label_of(self, unit: int) -> int | None:
+        """As every table; a label that is no integer is left out."""
+        label = _plain("label", self._parts(unit).get("label"))
+        return label if isinstance(label, int) else None
+
+    def stamp(self, unit: int) -> str:
+        """What tells the pixels of a sample from others that are given for it another day."""
+        try:
+            parts = self._parts(unit)
+            values = [parts[name] for name in (*self.rows.pictures, "mask") if name in parts]
+            return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
+        except (DataError, TypeError, ValueError):
+            return "gone"
+
+    # -- samples ------------------------------------------------------------------------------------------------------
+
+    def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
+        """What a pipeline takes of a sample; see `split`, and `Source.row` for errors."""
+        return self.split(self._parts(unit), inputs, **how)[0]
+
+    def _parts(self, unit: int) -> dict[str, Any]:
+        """The parts of a sample, once for all who ask for them one after another."""
+        key, parts = self.__dict__.get("_last", (None, {}))
+        if key != unit:
+            parts = self.rows.named(self.source.row(unit))
+            self.__dict__["_last"] = unit, parts
+        return dict(parts)
+
+    def split(
+        self, parts: dict[str, Any], inputs: Inputs, *, undecoded: bool, names: Any = None, **decode: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a pipeline takes of a sample, and what travels beside it.
+
+        Args:
+            parts: of the sample, by name.
+            inputs: of the recipe.
+            undecoded: leave what is encoded so.
+            names: of the pictures that are wanted; None: all.
+            decode: arguments of `read_image`.
+
+        Raises:
+            DataError: a part is missing, or not what its name says.
+        """
+        parts, targets = dict(parts), {}
+        declared = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
+        for name in self.rows.pictures:
+            value = parts.pop(name, None)
+            if names is None or name in names:
+                if value is None:
+                    raise DataError(f"has no {name}{_there(parts)}")
+                with_ = {**decode, "axes": self.axes, "undecoded": undecoded}
+                targets[name] = _saying(name, as_picture, value, **with_)
+        for name in _taken(inputs) & parts.keys():
+            if (value := parts.pop(name)) is None:
+                continue
+            if name == "mask":
+                targets[name] = _saying(name, as_labels, value, **decode)
+                size, of_image = targets[name].shape, next(iter(targets.values())).shape[:2]
+                if size != of_image:
+                    raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
+                continue
+            targets[name] = _points(name, value)
+            labels = getattr(declared[name], "labels", None)
+            if labels is not None:
+                targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
+        for name in _required(inputs):
+            if name not in targets:
+                raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
+        return targets, {name: _plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
+
+
+def table_of_source(
+    data: Any,
+    recipe: Recipe,
+    targets: Sequence[str],
+    keys: Keys | None = None,
+    axes: Axes = "auto",
+    labels: Any = None,
+    name: str | None = None,
+) -> SourceTable:
+    """The table of a source, of an `ar.Samples` over one, or of what has a name in a file of the user's.
+
+    Raises:
+        DataError, RecipeError, TypeError: as `SourceTable.of`.
+    """
+    given = data.found() if isinstance(data, NamedSource) else data
+    table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
+    if not isinstance(table, SourceTable):
+        return SourceTable.of(data, recipe, targets, keys, axes, labels, name)
+    if isinstance(data, NamedSource):
+        table = replace(table, source=Source(data))
+    return table.read_for(recipe, targets)
+
+
+_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
+
+
+def _taken(inputs: Inputs) -> set[str]:
+    found = {name for name in _POINTS if getattr(inputs, name) and getattr(inputs, name).presence != "absent"}
+    return found | ({"mask"} if inputs.mask != "absent" else set())
+
+
+def _required(inputs: Inputs) -> list[str]:
+    found = [name for name in _POINTS if getattr(inputs, name) and getattr(inputs, name).presence == "required"]
+    return found + (["mask"] if inputs.mask == "required" else [])
+
+
+def _there(parts: Mapping[str, Any]) -> str:
+    known = ", ".join(map(repr, parts)) or "nothing else"
+    return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
+
+
+def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
+    try:
+        return read(value, **how)
+    except DataError as error:
+        raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
+
+
+def _points(name: str, value: Any) -> npt.NDArray[np.float32]:
+    try:
+        found = plain_array(value).astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name}: {error}") from None
+    if not found.size:
+        return np.zeros((0, _POINTS[name]), np.float32)
+    if found.ndim != 2 or found.shape[1] < _POINTS[name]:
+        raise DataError(f"{name} of shape {found.shape}; (n, {_POINTS[name]}) is taken")
+    return found
+
+
+def _labels(value: Any, name: str, n: int) -> npt.NDArray[np.int64]:
+    found = np.zeros(n, np.int64) if value is None and name == "boxes" else None
+    found = np.arange(n, dtype=np.int64) if value is None and found is None else found
+    if found is None:
+        found = plain_array(value)
+        if found.shape != (n,) or (found.size and found.dtype.kind not in "iub"):
+            raise DataError(f"labels of {n} {name} are as many integers, got {found.dtype} of shape {found.shape}")
+    return found.astype(np.int64)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """What travels beside; a label that is an integer as one of Python's."""
+    if name == "label" and (number := plain_array(value)).ndim == 0 and number.dtype.kind in "iub":
+        return int(number)
+    return value

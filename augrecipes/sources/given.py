@@ -1,0 +1,177 @@
+"""Pictures and masks that somebody hands over: of Pillow, numpy or torch, or still encoded, in bytes or in a file.
+
+Nothing is imported for it: whoever gives a picture of a library has imported that.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.sources.encoded import Encoded, encoded, open_encoded
+from augrecipes.sources.files import decode_mask, read_mask
+from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.sources.losses import in_force
+from augrecipes.sources.raster import as_mask, converted
+from augrecipes.sources.watch import stage
+
+Axes = Literal["auto", "hwc", "chw"]
+AXES: tuple[Axes, ...] = get_args(Axes)
+_COLOURS = (1, 3, 4)
+_PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
+_MOST = 512  # an axis that is longer than this is no axis of channels
+
+
+def as_picture(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
+    """A picture as a pipeline takes it: uint8 (0..255) or float32 (0..1), H×W×C.
+
+    Args:
+        value: a picture of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
+            tensor C×H×W or H×W; bytes of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
+        axes: how arrays and tensors of three axes lie; `auto`: those of numpy H×W×C, those of torch C×H×W.
+        undecoded: leave what is encoded so, for steps that decode no more than they need.
+        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped.
+
+    Returns:
+        An array, which may be a view of what was given and then cannot be written to.
+
+    Raises:
+        DataError: it is none of those.
+
+    >>> as_picture(np.zeros((2, 3), np.uint8), channels=3).shape
+    (2, 3, 3)
+    """
+    if (file := _file(value)) is not None:
+        found = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
+        return found if undecoded else found.array()
+    channels: int | None = decode.get("channels", 3)
+    if _is_pillow(value):
+        if value.mode.startswith(_PILLOW_DEEP):
+            raise DataError(f"a picture of Pillow's mode {value.mode}, which has more than 8 bits: convert it")
+        mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
+        with stage("decode"):  # which Pillow puts off until now
+            pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
+        return _sealed(pixels[:, :, None] if pixels.ndim == 2 else pixels)
+    array, axes = _array(value, axes)
+    array = _laid_out(array, axes, channels)
+    if array.dtype == np.uint16:
+        if in_force(decode.get("depth"), None)["depth"] == "error":
+            raise DataError('16 bits a sample, and pictures have 8: scale it, or keep the upper 8 with depth="8bit"')
+        array = (array >> 8).astype(np.uint8)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float32, copy=False)
+    elif array.dtype != np.uint8:
+        raise DataError(f"a picture of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
+    if channels in (None, array.shape[2]):
+        return _sealed(array)
+    if array.shape[2] not in _COLOURS or channels not in _COLOURS:
+        raise DataError(f"a picture of {array.shape[2]} channels, and {channels} are wanted")
+    return converted(array, channels)
+
+
+def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
+    """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32.
+
+    Args:
+        value: as for `as_picture`; an axis of one in front or behind is left out. A picture of Pillow with a palette
+            gives the indices of its colours.
+        exif: of what is encoded.
+        max_pixels: the same.
+        frames: the same.
+
+    Raises:
+        DataError: it is none of those, or has colours.
+
+    >>> as_labels(np.array([[[0, 7, 300]]]), max_pixels=9)
+    array([[  0,   7, 300]], dtype=uint16)
+    """
+    if (file := _file(value)) is not None:
+        how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
+        return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
+    array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
+    if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
+        array = array[0] if array.shape[0] == 1 else array[:, :, 0]
+    if array.ndim not in (2, 3) or not array.size:
+        raise DataError(f"a mask of shape {array.shape}; H×W is taken")
+    if array.dtype.kind == "f" and array.ndim == 2:
+        return _sealed(array.astype(np.float32, copy=False))
+    if array.dtype.kind not in "biu":
+        raise DataError(f"a mask of {array.dtype} and shape {array.shape}; labels are integers, H×W")
+    try:
+        return as_mask(_narrowed(array), 1)
+    except UnreadableError as error:
+        raise DataError(str(error)) from None
+
+
+def is_picture(value: Any) -> bool:
+    """Whether a value looks like a picture: of Pillow, or an array or tensor of two axes or more."""
+    return _is_pillow(value) or getattr(value, "ndim", 0) >= 2
+
+
+def plain_array(value: Any) -> NDArray[Any]:
+    """An array, a tensor, or a list of numbers, as an array."""
+    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+def _file(value: Any) -> bytes | str | None:
+    """The bytes of a file, or its path; None where it is neither."""
+    if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return os.fsdecode(value) if isinstance(value, str | os.PathLike) else None
+
+
+def _is_pillow(value: Any) -> bool:
+    return hasattr(value, "getbands") and hasattr(value, "convert")
+
+
+def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
+    if hasattr(value, "detach"):
+        if value.ndim == 3 and axes == "auto":
+            first, _, last = value.shape
+            axes = "hwc" if first not in _COLOURS and last in _COLOURS else "chw"
+        return plain_array(value), axes
+    if not hasattr(value, "__array__") and not hasattr(value, "__array_interface__"):
+        raise DataError(f"a {type(value).__name__} is no picture: give one of Pillow, numpy or torch, bytes or a path")
+    return np.asarray(value), axes
+
+
+def _laid_out(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[Any]:
+    """H×W×C."""
+    if array.ndim == 2:
+        array, axes = array[:, :, None], "hwc"
+    if array.ndim != 3 or not array.size:
+        raise DataError(f"a picture of shape {array.shape}; H×W×C, C×H×W and H×W are taken")
+    fits = (*_COLOURS, channels)
+    if axes == "auto" and array.shape[2] not in fits and array.shape[0] in fits:
+        raise DataError(f'an array of shape {array.shape} looks like C×H×W: say axes="chw", or turn it')
+    if axes == "chw":
+        array = np.ascontiguousarray(array.transpose(1, 2, 0))
+    if array.shape[2] > _MOST:
+        raise DataError(f"a picture of {array.shape[2]} channels: say how its axes lie, `hwc` or `chw`")
+    return array
+
+
+def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels in the narrowest of the dtypes that masks have."""
+    if labels.dtype.kind == "b":
+        return labels.astype(np.uint8)
+    if labels.dtype.name in ("uint8", "uint16", "int32"):
+        return labels
+    least, most = int(labels.min()), int(labels.max())
+    for dtype in (np.uint8, np.uint16, np.int32):
+        if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
+            return labels.astype(dtype)
+    raise DataError(f"mask values from {least} to {most}; 32 bits are read")
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, which is somebody else's, as one that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
