@@ -13,6 +13,7 @@ from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
 from augrecipes.cli.diff import diff
+from augrecipes.cli.eject import eject
 from augrecipes.cli.explain import explain
 from augrecipes.cli.import_ import import_
 from augrecipes.cli.list import list_gallery
@@ -83,6 +84,7 @@ for name, command, about in (
     ("list", list_gallery, "List the recipes that come with augrecipes."),
     ("check", check, "Print every problem of recipes, and say what a code means."),
     ("import", import_, "Make a recipe of another framework's pipeline."),
+    ("eject", eject, "Write a recipe as plain albumentations."),
     ("check-data", check_data, "Print every defect of the files that a recipe reads."),
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),

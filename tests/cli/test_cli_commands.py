@@ -22,6 +22,7 @@ COMMANDS = (
     "list",
     "check",
     "import",
+    "eject",
     "check-data",
     "explain",
     "diff",

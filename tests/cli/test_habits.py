@@ -32,6 +32,7 @@ WITHOUT = {
     "list": (("list",), 0),
     "check": (("check", "good.yaml"), 0),
     "import": (("import", "saved.json"), 0),
+    "eject": (("eject", "good.yaml"), 0),
     "schema": (("schema",), 0),
 }
 DEMO = {"demo"}  # half a minute: tests/demo runs it
