@@ -22,8 +22,16 @@ def python_of(recipe: Recipe) -> str:
     """The recipe as a program that needs albumentations, and of this package the classes that only it has.
 
     >>> import augrecipes as ar
-    >>> print(python_of(ar.load({"version": 1, "recipe": "tiny", "steps": ["HorizontalFlip"]})).splitlines()[-8])
+    >>> code = python_of(ar.load("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]\\noutput: {dtype: uint8}"))
+    >>> print("\\n".join(code.splitlines()[-8:]))
     train = A.Compose(
+        [
+            # line 3: HorizontalFlip
+            A.HorizontalFlip(),
+            # output
+            ToTensorV2(),
+        ],
+    )
     """
     head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
     if recipe.facts.scales or recipe.facts.tiles:
