@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "job.h"
-#include "resized.h"
+#include "layers.h"
 
 enum { MOST_WARPS = 6 }; /* that follow one another */
 

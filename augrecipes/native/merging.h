@@ -81,7 +81,11 @@ static inline int64_t write_job(Run *run) {
     const Plan *p = run->plan;
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
-    View base = w->moved;
+    run->view = w->moved;
+    int64_t answer = made(run);
+    if (answer != DONE)
+        return answer;
+    View base = run->view;
     int64_t x = base.x, y = base.y, down, across;
     int64_t last_y = y + (base.rows - 1) * base.down[0] + (base.columns - 1) * base.across[0];
     int64_t last_x = x + (base.rows - 1) * base.down[1] + (base.columns - 1) * base.across[1];
@@ -103,7 +107,7 @@ static inline int64_t write_job(Run *run) {
     for (int c = 0; c < COLOURS; c++)
         j->scale[c] = p->scale[c], j->shift[c] = p->shift[c];
     j->scratch = p->scratch + run->used, j->room = p->room - run->used;
-    int64_t answer = JOIN(fused, ISA)(j);
+    answer = JOIN(fused, ISA)(j);
     return answer > 0 ? run->used + answer + 64 : answer;
 }
 

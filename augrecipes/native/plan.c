@@ -13,6 +13,11 @@ enum {
     RESIZES,          /* to height, width, by an interpolation */
     CUTS_AND_RESIZES, /* the window; by another interpolation where it shrinks */
     WARPS,            /* by the matrix that was drawn, to so many rows and columns; border and fill */
+    KEEPS,            /* everything as it is */
+    SCALES,           /* drawn: a factor; by an interpolation, or another where it shrinks; rounds sizes, or cuts them off */
+    PADS,             /* drawn: rows above, below, columns before, behind; by a border, of a fill for each number of channels */
+    PADS_AND_CUTS,    /* drawn: the window, and before that as PADS */
+    CUTS_AND_PADS,    /* drawn: the window, and behind that as PADS; keeps the size by an interpolation, unless below 0 */
     MERGES = 16,      /* the same, from here on, as one resampling */
     MERGED_ENDS = 31, /* that is over: see merging.h */
     JITTERS,          /* brightness, contrast, saturation, hue, and their order */
@@ -74,23 +79,41 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return merge(run, step, drawn);
     if (run->merging->left)
         return REFUSED;
-    if (step->effect == CUTS || step->effect == CUTS_AND_RESIZES) {
+    int64_t answer, rows = v->rows, columns = v->columns;
+    uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
+    if (step->effect == PADS_AND_CUTS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
+        return answer;
+    if (step->effect == CUTS || step->effect == CUTS_AND_RESIZES || step->effect == PADS_AND_CUTS ||
+        step->effect == CUTS_AND_PADS) {
         if (!is_inside(drawn, v->rows, v->columns))
             return REFUSED;
         cut(v, (int64_t)drawn[0], (int64_t)drawn[1], (int64_t)drawn[2], (int64_t)drawn[3]);
     }
     switch (step->effect) {
     case CUTS:
+    case KEEPS:
+    case PADS_AND_CUTS:
         return DONE;
     case TURNS:
         turn(v, (int64_t)drawn[0]);
         return DONE;
     case RESIZES:
-        return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[2]);
     case CUTS_AND_RESIZES: {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
         return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
     }
+    case SCALES: {
+        double height = (double)v->rows * drawn[0], width = (double)v->columns * drawn[0];
+        if (!(fabs(height) <= LONGEST && fabs(width) <= LONGEST))
+            return REFUSED;
+        height = a[2] ? MAX(1, rint(height)) : height, width = a[2] ? MAX(1, rint(width)) : width;
+        return resize(run, (int64_t)height, (int64_t)width, (int64_t)a[drawn[0] < 1]);
+    }
+    case PADS:
+        return pad(run, drawn, (int64_t)a[0], fill);
+    case CUTS_AND_PADS:
+        answer = pad(run, drawn + 4, (int64_t)a[0], fill);
+        return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
     default:
         return REFUSED;
     }
@@ -109,7 +132,9 @@ static int64_t finish(Run *run) {
         return DONE;
     if (run->merging->left)
         return write_job(run);
-    int64_t place[3];
+    int64_t place[3], answer = made(run);
+    if (answer != DONE)
+        return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
     return JOIN(sink, ISA)(place, 1, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
                            (int32_t)p->type, 0, p->down, p->across, p->apart);

@@ -1,4 +1,5 @@
-/* A picture on its way through a plan: where its pixels lie, cut and turned without a copy; and memory to make others. */
+/* A picture on its way through a plan: where its pixels lie, cut and turned without a copy; or what they are to be made
+   of, so that what is cut off is never made (see layers.h). */
 
 #ifndef AUGRECIPES_VIEW_H
 #define AUGRECIPES_VIEW_H
@@ -7,6 +8,9 @@
 
 #include "plan.h"
 
+enum { PIXELS = 0, RESIZED, PADDED }; /* a picture that is there; or one that is to be made of another */
+enum { MOST_LAYERS = 4 };
+
 /* A picture on its way: rows x columns of pixels of another one, turned or not. */
 typedef struct {
     const uint8_t *at; /* of that one: its pixel at row `top`, column `left` */
@@ -14,15 +18,20 @@ typedef struct {
     int64_t y, x;                    /* of the first pixel, in that one */
     int64_t down[2], across[2];      /* how far on the next row begins there, and the next pixel: rows, columns */
     int64_t rows, columns, channels; /* of this one */
+    int64_t kind, layer;             /* unless it is PIXELS: which of the run's layers that one is to be made of */
+    int64_t tall, wide;              /* of all of that one */
+    int64_t how;                     /* RESIZED: interpolation. PADDED: border */
+    int64_t above, before;           /* PADDED: rows and columns of border before the picture */
+    uint32_t fill;                   /* of a constant border */
 } View;
 
-/* A sample on its way: its picture, and memory that is not taken yet. */
+/* A sample on its way: its picture, what that is to be made of, and memory that is not taken yet. */
 typedef struct {
     const Plan *plan;
     Sample *sample;
-    View view;
+    View view, layers[MOST_LAYERS];
     int64_t used;
-    int named, scaled; /* scaled: a picture that is not decoded yet would be decoded smaller */
+    int named, deep, scaled; /* scaled: a picture that is not decoded yet would be decoded smaller */
     struct Merging *merging; /* see merged.h */
 } Run;
 
@@ -56,19 +65,16 @@ static inline void turn(View *v, int64_t how) {
         turn_round(v->columns, v->across, v);
 }
 
-/* Whether pixels are only to be named, not read: then these are those that the sample reads, if it is the first time. */
-static inline int only_named(Run *run) {
-    const View *v = &run->view;
-    int64_t *w = run->sample->window;
-    if (run->sample->target)
-        return 0;
-    if (!run->named) {
-        int64_t y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
-        int64_t x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
-        w[0] = MIN(v->y, y), w[1] = MIN(v->x, x), w[2] = MAX(v->y, y) + 1, w[3] = MAX(v->x, x) + 1;
-        run->named = 1;
-    }
-    return 1;
+/* Rows from the first to behind the last, and columns. */
+typedef struct {
+    int64_t top, left, bottom, right;
+} Window;
+
+/* What a view shows of the other picture. */
+static inline Window seen(const View *v) {
+    int64_t y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
+    int64_t x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
+    return (Window){MIN(v->y, y), MIN(v->x, x), MAX(v->y, y) + 1, MAX(v->x, x) + 1};
 }
 
 /* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes. */
@@ -87,25 +93,6 @@ static inline uint8_t *taken(Run *run, int64_t bytes) {
         return 0;
     }
     return run->plan->scratch + from;
-}
-
-/* The picture with its pixels side by side, row below row. */
-static inline int64_t upright(Run *run) {
-    View *v = &run->view;
-    int64_t down, across;
-    const uint8_t *from = placed(v, &down, &across);
-    if (across == v->channels && down > 0)
-        return DONE;
-    int64_t step = v->columns * v->channels;
-    uint8_t *to = taken(run, v->rows * step);
-    if (!to)
-        return run->sample->answer;
-    for (int64_t y = 0; y < v->rows; y++, from += down)
-        for (int64_t x = 0; x < v->columns; x++)
-            for (int64_t c = 0; c < v->channels; c++)
-                to[y * step + x * v->channels + c] = from[x * across + c];
-    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
-    return DONE;
 }
 
 #endif

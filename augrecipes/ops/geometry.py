@@ -51,7 +51,7 @@ def _ratio(arguments: Mapping[str, Any]) -> tuple[float, float]:
 
 
 CAPABILITIES = (
-    _geometric("NoOp", "identity", random=False),
+    _geometric("NoOp", "identity", random=False, native="moves:nothing"),
     # Flips, quarter turns, transposition.
     _flip("HorizontalFlip", symmetry="h", native="moves:flip"),
     _flip("VerticalFlip", symmetry="v", native="moves:flip"),
@@ -69,18 +69,18 @@ CAPABILITIES = (
         pixels=("x_min", "y_min", "x_max", "y_max"),
         size=sizes.to_box,
         makes=made.padded_first,
-        native="moves:fixed_window",
+        native="borders:fixed_window",
     ),
     _window(
         "CenterCrop",
-        native="moves:centre_window",
+        native="borders:centre_window",
         random=False,
         steady_when=_pads_in_place,
         crops="centre",
         makes=made.padded_first,
     ),
-    _window("RandomCrop", native="moves:random_window", makes=made.padded_first, instead="CenterCrop"),
-    _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable),
+    _window("RandomCrop", native="borders:random_window", makes=made.padded_first, instead="CenterCrop"),
+    _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable, native="moves:inner_window"),
     _window("AtLeastOneBBoxRandomCrop"),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
     _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask"),
@@ -94,8 +94,18 @@ CAPABILITIES = (
         size=sizes.kept_if("keep_size", True),
         makes=made.padded_or_cut,
         effect="padding",
+        native="borders:cut_or_padded",
     ),
-    _geometric("Pad", "padding", random=False, grids="never", size=sizes.pad, makes=made.padded, effect="padding"),
+    _geometric(
+        "Pad",
+        "padding",
+        random=False,
+        grids="never",
+        size=sizes.pad,
+        makes=made.padded,
+        effect="padding",
+        native="borders:padding",
+    ),
     _geometric(
         "PadIfNeeded",
         "padding",
@@ -105,6 +115,7 @@ CAPABILITIES = (
         size=sizes.pad_to,
         makes=made.padded,
         effect="padding",
+        native="borders:padding_if_needed",
     ),
     _geometric("RandomGridShuffle"),
     # One 3×3 matrix.
@@ -123,6 +134,7 @@ CAPABILITIES = (
         steady_when=_one_size,
         pixels=("max_size", "max_size_hw"),
         size=sizes.shorter_side,
+        native="moves:shorter_side",
     ),
     _scaled(
         "LongestMaxSize",
@@ -130,8 +142,9 @@ CAPABILITIES = (
         steady_when=_one_size,
         pixels=("max_size", "max_size_hw"),
         size=sizes.longer_side,
+        native="moves:longer_side",
     ),
-    _scaled("RandomScale", size=sizes.scaled, instead="Resize"),
+    _scaled("RandomScale", size=sizes.scaled, instead="Resize", native="moves:scaled"),
     _scaled_window(
         "RandomResizedCrop",
         pixels=("size",),

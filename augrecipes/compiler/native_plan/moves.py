@@ -1,34 +1,43 @@
-"""Windows, turns and resizes as numbers of a native plan."""
+"""Flips, turns, resizes, and windows that are resized, as numbers of a native plan. What pads stands in borders.py."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import cv2
 
 from augrecipes.compiler.kernels.moves import D4, QUARTERS, Symmetry, symmetry_of
 from augrecipes.compiler.native_plan.steps import (
-    ANY_WINDOW,
-    CENTRE,
+    BORDERS,
     CUTS,
     CUTS_AND_RESIZES,
+    KEEPS,
     NOTHING,
     ONE_OF_EIGHT,
     ONE_OF_FOUR,
     RESIZED_CROP,
     RESIZES,
+    SCALE,
+    SCALES,
     SIZED_CROP,
+    TO_SIDE,
     TURNS,
     NativeStep,
 )
 
-_KERNELS = {
+KERNELS = {
     cv2.INTER_NEAREST: ("nearest",),
     cv2.INTER_LINEAR: ("resize", "blocks"),
     cv2.INTER_AREA: ("shrink", "blocks"),
 }
+_SHORTER, _LONGER, _HEIGHT, _WIDTH, _COVERS, _FITS = range(6)  # as native/drawn_moves.h numbers sides
+_MOST_LENGTHS = 14
+
+
+def nothing(step: Any) -> NativeStep:
+    """A step that leaves everything as it is."""
+    return NativeStep(NOTHING, KEEPS, (), lambda _: ())
 
 
 def flip(step: Any) -> NativeStep:
@@ -55,20 +64,10 @@ def _bits(symmetry: Symmetry) -> float:
     return float(symmetry.transpose + 2 * symmetry.flip_y + 4 * symmetry.flip_x)
 
 
-def random_window(step: Any) -> NativeStep | None:
-    """A window of a size anywhere in the picture."""
-    return None if step.pad_if_needed else NativeStep(ANY_WINDOW, CUTS, (step.height, step.width), _window)
-
-
-def centre_window(step: Any) -> NativeStep | None:
-    """A window of a size in the middle."""
-    return None if step.pad_if_needed else NativeStep(CENTRE, CUTS, (step.height, step.width), _window)
-
-
-def fixed_window(step: Any) -> NativeStep | None:
-    """The same window of every picture."""
-    box = (step.x_min, step.y_min, step.x_max, step.y_max)
-    return None if step.pad_if_needed else NativeStep(NOTHING, CUTS, box, _window)
+def inner_window(step: Any) -> NativeStep:
+    """A window that leaves out some of each border."""
+    parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
+    return NativeStep(BORDERS, CUTS, parts, lambda params: tuple(map(float, params["crop_coords"])))
 
 
 def resized_crop(step: Any) -> NativeStep | None:
@@ -83,20 +82,59 @@ def sized_crop(step: Any) -> NativeStep | None:
 
 
 def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
-    smaller = cv2.INTER_AREA if step.area_for_downscale else step.interpolation
-    if step.interpolation not in _KERNELS:
+    if (sampled := _interpolations(step)) is None:
         return None
-    kernels = _KERNELS[step.interpolation] + _KERNELS[smaller]
-    return NativeStep(draw, CUTS_AND_RESIZES, arguments, _window, (*step.size, step.interpolation, smaller), kernels)
+    both, kernels = sampled
+    seen = lambda params: tuple(map(float, params["crop_coords"]))  # noqa: E731
+    return NativeStep(draw, CUTS_AND_RESIZES, arguments, seen, (*step.size, *both), kernels)
 
 
 def resize(step: Any) -> NativeStep | None:
     """A picture of one size."""
-    if step.interpolation not in _KERNELS or step.area_for_downscale:
+    if (sampled := _interpolations(step)) is None:
         return None
-    does = (step.height, step.width, step.interpolation)
-    return NativeStep(NOTHING, RESIZES, (), lambda _: (), does, _KERNELS[step.interpolation])
+    both, kernels = sampled
+    return NativeStep(NOTHING, RESIZES, (), lambda _: (), (step.height, step.width, *both), kernels)
 
 
-def _window(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return () if params.get("pad_params") else tuple(float(v) for v in params["crop_coords"])
+def shorter_side(step: Any) -> NativeStep | None:
+    """A picture whose shorter side is of one length, or of one of several; or that covers a size."""
+    return _to_side(step, _SHORTER, _COVERS)
+
+
+def longer_side(step: Any) -> NativeStep | None:
+    """A picture whose longer side is of one length, or of one of several; or that fits into a size."""
+    return _to_side(step, _LONGER, _FITS)
+
+
+def _to_side(step: Any, side: int, of_both: int) -> NativeStep | None:
+    lengths = step.max_size
+    if lengths is None:
+        height, width = step.max_size_hw
+        if height is None or width is None:
+            side, lengths = (_WIDTH, width) if height is None else (_HEIGHT, height)
+        else:
+            return _scaled(step, TO_SIDE, (of_both, 0, height, width), rounds=True)
+    several = isinstance(lengths, list | tuple)
+    if several and not 0 < len(lengths) <= _MOST_LENGTHS:
+        return None
+    arguments = (side, len(lengths), *lengths) if several else (side, 0, lengths)
+    return _scaled(step, TO_SIDE, arguments, rounds=True)
+
+
+def scaled(step: Any) -> NativeStep | None:
+    """A picture larger or smaller by a factor."""
+    return _scaled(step, SCALE, step.scale_limit, rounds=False)
+
+
+def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool) -> NativeStep | None:
+    if (sampled := _interpolations(step)) is None:
+        return None
+    both, kernels = sampled
+    return NativeStep(draw, SCALES, arguments, lambda params: (params["scale"],), (*both, rounds), kernels)
+
+
+def _interpolations(step: Any) -> tuple[tuple[int, int], tuple[str, ...]] | None:
+    """How a step resizes, and where it makes smaller; and the kernels that do. None: there are none."""
+    both = step.interpolation, cv2.INTER_AREA if step.area_for_downscale else step.interpolation
+    return None if both[0] not in KERNELS else (both, KERNELS[both[0]] + KERNELS[both[1]])

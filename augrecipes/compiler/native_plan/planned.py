@@ -20,12 +20,17 @@ from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
 from augrecipes.compiler.native_plan.steps import (
     CUTS,
+    CUTS_AND_PADS,
     CUTS_AND_RESIZES,
     JITTERS,
+    KEEPS,
     MERGED_ENDS,
     MERGES,
     NOTHING,
+    PADS,
+    PADS_AND_CUTS,
     RESIZES,
+    SCALES,
     TURNS,
     WARPS,
     NativeStep,
@@ -37,7 +42,8 @@ _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
 _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
-_ALONE, _MOVED = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES}, {CUTS, TURNS, WARPS}
+_ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
+_MOVED = {CUTS, TURNS, WARPS}
 _RESAMPLED, _COLOURS = {RESIZES, CUTS_AND_RESIZES}, {JITTERS}
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))

@@ -11,7 +11,8 @@ from augrecipes.ops.capabilities import claims
 
 # What steps draw, as native/draws.h numbers it, and what that does, as native/plan.c does.
 NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP, ROTATION, AFFINE, JITTER = range(10)
-CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS = range(5)
+TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES = range(10, 16)
+CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
 MERGES, MERGED_ENDS, JITTERS = 16, 31, 32
 
 

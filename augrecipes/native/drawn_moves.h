@@ -1,0 +1,174 @@
+/* What steps draw that move pixels: windows, sides, scales and borders, as albumentations' samplers place them. */
+
+#ifndef AUGRECIPES_DRAWN_MOVES_H
+#define AUGRECIPES_DRAWN_MOVES_H
+
+#include <math.h>
+
+#include "plan.h"
+
+/* A step that draws: its generators, and the picture that it sees. */
+typedef struct {
+    Stream stream;
+    Philox philox;
+    int64_t rows, columns;
+} Drawing;
+
+/* x_min, y_min, x_max, y_max of a window, placed by two numbers of 0 to 1. */
+static inline void place_window(const Drawing *d, int64_t height, int64_t width, double down, double across, double *to) {
+    height = MIN(height, d->rows), width = MIN(width, d->columns);
+    int64_t y = (int64_t)((double)(d->rows - height + 1) * down), x = (int64_t)((double)(d->columns - width + 1) * across);
+    to[0] = (double)x, to[1] = (double)y, to[2] = (double)(x + width), to[3] = (double)(y + height);
+}
+
+static inline void centre_window(const Drawing *d, int64_t height, int64_t width, double *to) {
+    int64_t y = d->rows - height, x = d->columns - width; /* halves are rounded down, also below 0 */
+    y = y >= 0 ? y / 2 : -((1 - y) / 2), x = x >= 0 ? x / 2 : -((1 - x) / 2);
+    to[0] = (double)x, to[1] = (double)y, to[2] = (double)(x + width), to[3] = (double)(y + height);
+}
+
+static inline void resized_crop(Drawing *d, const double *a, double *to) {
+    double area = (double)(d->rows * d->columns), least = a[0] * area, most = a[1] * area;
+    for (int k = 0; k < 10; k++) {
+        double wanted = between(&d->stream, least, most), ratio = exp(between(&d->stream, a[2], a[3]));
+        double width = rint(sqrt(wanted * ratio)), height = rint(sqrt(wanted / ratio));
+        if (0 < width && width <= (double)d->columns && 0 < height && height <= (double)d->rows) {
+            double down = unit(&d->stream), across = unit(&d->stream);
+            place_window(d, (int64_t)height, (int64_t)width, down, across, to);
+            return;
+        }
+    }
+    double width = (double)d->columns, height = (double)d->rows, ratio = width / height;
+    if (ratio < a[4])
+        height = rint(width / a[4]);
+    else if (ratio > a[5])
+        width = rint(height * a[5]);
+    centre_window(d, (int64_t)height, (int64_t)width, to);
+}
+
+/* Where a border goes. */
+enum { IN_THE_MIDDLE = 0, TOP_LEFT, TOP_RIGHT, BOTTOM_LEFT, BOTTOM_RIGHT, ANYWHERE };
+
+/* By how much a side is to grow, before and behind the picture: to a least size, or a multiple of a divisor; -1: neither. */
+static inline void grow_side(int64_t size, int64_t least, int64_t divisor, double *to) {
+    int64_t more = least >= 0 ? MAX(least - size, 0) : divisor > 0 && size % divisor ? divisor - size % divisor : 0;
+    to[0] = (double)(more / 2), to[1] = (double)(more - more / 2);
+}
+
+/* A border of so many rows above, below, columns before, behind, where it is to go; 0 where that is nowhere. */
+static inline int move_border(Drawing *d, int64_t to_where, double *sides) {
+    double rows = sides[0] + sides[1], columns = sides[2] + sides[3];
+    if (to_where == IN_THE_MIDDLE)
+        return 1;
+    if (to_where == ANYWHERE) {
+        sides[0] = (double)whole(&d->stream, 0, (int64_t)rows);
+        sides[2] = (double)whole(&d->stream, 0, (int64_t)columns);
+    } else {
+        sides[0] = to_where == BOTTOM_LEFT || to_where == BOTTOM_RIGHT ? rows : 0;
+        sides[2] = to_where == TOP_RIGHT || to_where == BOTTOM_RIGHT ? columns : 0;
+    }
+    sides[1] = rows - sides[0], sides[3] = columns - sides[2];
+    return TOP_LEFT <= to_where && to_where <= ANYWHERE;
+}
+
+static inline int draw_padding(Drawing *d, const double *a, double *to) {
+    grow_side(d->rows, (int64_t)a[0], (int64_t)a[2], to);
+    grow_side(d->columns, (int64_t)a[1], (int64_t)a[3], to + 2);
+    return move_border(d, (int64_t)a[4], to);
+}
+
+/* What is added before a window of height x width is cut, if it may be; the picture is that large then. */
+static inline int pad_first(Drawing *d, const double *a, double *sides) {
+    for (int k = 0; k < 4; k++)
+        sides[k] = 0;
+    if (a[0] <= (double)d->rows && a[1] <= (double)d->columns)
+        return 1;
+    if (!a[2])
+        return 0;
+    grow_side(d->rows, (int64_t)a[0], 0, sides);
+    grow_side(d->columns, (int64_t)a[1], 0, sides + 2);
+    if (!move_border(d, (int64_t)a[3], sides))
+        return 0;
+    d->rows += (int64_t)(sides[0] + sides[1]), d->columns += (int64_t)(sides[2] + sides[3]);
+    return 1;
+}
+
+/* A window that is always the same, with so much added before that it lies in the picture. */
+static inline int padded_box(Drawing *d, const double *a, double *to) {
+    int64_t rows = MAX((int64_t)a[3] - d->rows, 0), columns = MAX((int64_t)a[2] - d->columns, 0);
+    double *sides = to + 4;
+    for (int k = 0; k < 4; k++)
+        to[k] = a[k];
+    sides[0] = (double)(rows / 2), sides[1] = (double)(rows - rows / 2);
+    sides[2] = (double)(columns / 2), sides[3] = (double)(columns - columns / 2);
+    if ((rows || columns) && !move_border(d, (int64_t)a[4], sides))
+        return 0;
+    sides[1] = MAX(sides[1], (double)rows), sides[3] = MAX(sides[3], (double)columns);
+    return 1;
+}
+
+/* By which factor a side becomes as long as it shall. a[0]: the shorter, the longer one, the height, the width; or the
+   greater, or the lesser, of what height and width need. a[1]: of how many lengths one is drawn; 0: there is but one. */
+static inline double side_scale(Drawing *d, const double *a) {
+    double rows = (double)d->rows, columns = (double)d->columns;
+    if (a[0] >= 4) {
+        double down = a[2] / rows, across = a[3] / columns;
+        return a[0] == 4 ? MAX(down, across) : MIN(down, across);
+    }
+    double sides[4] = {MIN(rows, columns), MAX(rows, columns), rows, columns};
+    return a[2 + (a[1] ? below(&d->stream, (int64_t)a[1]) : 0)] / sides[(int)a[0]];
+}
+
+/* A window that leaves out some of each border. */
+static inline int cut_borders(Drawing *d, const double *a, double *to) {
+    int64_t sizes[2] = {d->columns, d->rows};
+    for (int k = 0; k < 2; k++) {
+        int64_t most = (int64_t)(a[2 * k] * (double)sizes[k]);
+        int64_t first = whole(&d->stream, 0, most), least = (int64_t)((1 - a[2 * k + 1]) * (double)sizes[k]);
+        least = MAX(first + 1, least);
+        if (most < 0 || least > sizes[k])
+            return 0;
+        to[k] = (double)first, to[k + 2] = (double)whole(&d->stream, least, sizes[k]);
+    }
+    return 1;
+}
+
+/* What is cut off on two sides of a picture of `size`, if nothing would be left, as albumentations shares it out. */
+static inline void leave_some(int64_t size, int64_t *one, int64_t *two) {
+    if (size - (*one + *two) < 1) {
+        int64_t back = size + 1, first = back - back / 2, second = back / 2;
+        if (first > *one)
+            second += first - *one, first = *one;
+        else if (second > *two)
+            first += second - *two, second = *two;
+        *one -= first, *two -= second;
+    }
+    *one = MAX(*one, 0), *two = MAX(*two, 0);
+}
+
+/* A window, and what is added around it. a[0]: whether numbers are parts of the picture, not pixels; a[1]: how often they
+   are drawn: 0, once for all sides, 4 times; then from where to where above, right, below, left. */
+static inline int cut_and_padded(Drawing *d, const double *a, double *to) {
+    double drawn[4];
+    for (int k = 0; k < 4; k++) {
+        double low = a[2 + 2 * k], high = a[3 + 2 * k];
+        if (a[1] && !a[0] && high <= low)
+            return 0;
+        if (!a[1] || (a[1] == 1 && k))
+            drawn[k] = a[1] ? drawn[0] : low;
+        else
+            drawn[k] = a[0] ? between(&d->stream, low, high) : (double)whole(&d->stream, (int64_t)low, (int64_t)high - 1);
+    }
+    int64_t cuts[4];
+    for (int k = 0; k < 4; k++) {
+        int64_t n = (int64_t)(a[0] ? drawn[k] * (double)(k % 2 ? d->columns : d->rows) : drawn[k]);
+        cuts[k] = MAX(-n, 0), drawn[k] = (double)MAX(n, 0);
+    }
+    leave_some(d->rows, cuts, cuts + 2), leave_some(d->columns, cuts + 3, cuts + 1);
+    to[0] = (double)cuts[3], to[1] = (double)cuts[0];
+    to[2] = (double)(d->columns - cuts[1]), to[3] = (double)(d->rows - cuts[2]);
+    to[4] = drawn[0], to[5] = drawn[2], to[6] = drawn[3], to[7] = drawn[1];
+    return 1;
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* Pictures that are to be made of others, resized or with a border, and are not yet: what is cut off is never made. */
+
+#ifndef AUGRECIPES_LAYERS_H
+#define AUGRECIPES_LAYERS_H
+
+#include <math.h>
+
+#include "sampled.h"
+#include "view.h"
+#include "windows.h"
+
+enum { NEAREST = 0, LINEAR = 1, AREA = 3 }; /* as OpenCV numbers them */
+enum { BLOCKS = 16 };                      /* the most pixels each way that `blocks` takes together */
+
+typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
+                       int64_t, int64_t, int64_t);
+EXPORT Resize JOIN(resize, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA);
+
+/* What makes a picture of another size with OpenCV's bits; 0: nothing here does. */
+static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width, int64_t how) {
+    double down = 1.0 / ((double)height / (double)rows), across = 1.0 / ((double)width / (double)columns);
+    int whole = down == floor(down) && across == floor(across), colours = channels >= 3;
+    if (how == NEAREST)
+        return JOIN(nearest, ISA);
+    if (how == LINEAR)
+        return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
+    if (how != AREA || down < 1 || across < 1 || (whole && MAX(down, across) > BLOCKS))
+        return 0;
+    return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;
+}
+
+/* What a window of a picture with a border reads of the picture: where all is border, a pixel. */
+static inline Window under_border(const View *padded, const View *inner, Window of) {
+    int64_t size[2] = {inner->rows, inner->columns}, first[2] = {of.top - padded->above, of.left - padded->before};
+    int64_t last[2] = {of.bottom - padded->above - 1, of.right - padded->before - 1}, low[2], high[2];
+    for (int k = 0; k < 2; k++) {
+        int inside = first[k] >= 0 && last[k] < size[k], folds = padded->how != CONSTANT && padded->how != REPLICATE;
+        low[k] = folds && !inside ? 0 : MIN(MAX(first[k], 0), size[k] - 1);
+        high[k] = folds && !inside ? size[k] - 1 : MIN(MAX(last[k], low[k]), size[k] - 1);
+    }
+    return (Window){low[0], low[1], high[0] + 1, high[1] + 1};
+}
+
+/* Whether pixels are only to be named, not read: then these are those that the sample reads, if it is the first time. */
+static inline int only_named(Run *run) {
+    int64_t *w = run->sample->window;
+    if (run->sample->target)
+        return 0;
+    if (!run->named) {
+        View v = run->view;
+        while (v.kind != PIXELS) {
+            View inner = run->layers[v.layer];
+            if (v.kind == PADDED) {
+                Window part = under_border(&v, &inner, seen(&v));
+                cut(&inner, part.left, part.top, part.right, part.bottom);
+            }
+            v = inner;
+        }
+        Window part = seen(&v);
+        w[0] = part.top, w[1] = part.left, w[2] = part.bottom, w[3] = part.right;
+        run->named = 1;
+    }
+    return 1;
+}
+
+static inline int64_t made(Run *run);
+
+/* The picture with its pixels side by side, row below row. */
+static inline int64_t upright(Run *run) {
+    View *v = &run->view;
+    int64_t down, across, answer = made(run);
+    if (answer != DONE)
+        return answer;
+    const uint8_t *from = placed(v, &down, &across);
+    if (across == v->channels && down > 0)
+        return DONE;
+    int64_t step = v->columns * v->channels;
+    uint8_t *to = taken(run, v->rows * step);
+    if (!to)
+        return run->sample->answer;
+    for (int64_t y = 0; y < v->rows; y++, from += down)
+        for (int64_t x = 0; x < v->columns; x++)
+            for (int64_t c = 0; c < v->channels; c++)
+                to[y * step + x * v->channels + c] = from[x * across + c];
+    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
+    return DONE;
+}
+
+/* Pixels from `x` to `end` of a row with a border, of a row of the picture whose first one stands at column `first`. */
+static inline void fill_row(const View *padded, int64_t columns, const uint8_t *row, int64_t across, int64_t first, int64_t x,
+                            int64_t end, uint8_t *to) {
+    for (; x < end; x++, to += padded->channels) {
+        int64_t at = row ? fold((int32_t)(x - padded->before), (int32_t)columns, (int32_t)padded->how) : -1;
+        for (int64_t c = 0; c < padded->channels; c++)
+            to[c] = at < 0 ? (uint8_t)(padded->fill >> 8 * c) : row[(at - first) * across + c];
+    }
+}
+
+/* A window of the picture with a border around it. */
+static inline int64_t make_border(Run *run, const View *padded, Window of, uint8_t *to) {
+    View *v = &run->view;
+    int64_t rows = v->rows, columns = v->columns, channels = v->channels, down, across;
+    Window part = under_border(padded, v, of);
+    cut(v, part.left, part.top, part.right, part.bottom);
+    int64_t answer = made(run);
+    if (answer != DONE)
+        return answer;
+    const uint8_t *from = placed(v, &down, &across);
+    int64_t left = MIN(MAX(padded->before, of.left), of.right), right = MIN(MAX(padded->before + columns, left), of.right);
+    for (int64_t y = of.top; y < of.bottom; y++, to += (of.right - of.left) * channels) {
+        int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->how);
+        const uint8_t *row = at < 0 ? 0 : from + (at - part.top) * down;
+        int64_t inner = row ? left : of.right, outer = row ? right : of.right;
+        fill_row(padded, columns, row, across, part.left, of.left, inner, to);
+        if (row && across == channels)
+            memcpy(to + (left - of.left) * channels, row + (left - padded->before - part.left) * channels,
+                   (right - left) * channels);
+        else
+            fill_row(padded, columns, row, across, part.left, inner, outer, to + (inner - of.left) * channels);
+        fill_row(padded, columns, row, across, part.left, outer, of.right, to + (outer - of.left) * channels);
+    }
+    return DONE;
+}
+
+/* The pixels that the picture shows, where they are still to be made. */
+static inline int64_t made(Run *run) {
+    View picture = run->view;
+    if (picture.kind == PIXELS)
+        return DONE;
+    Window of = seen(&picture);
+    int64_t height = of.bottom - of.top, step = (of.right - of.left) * picture.channels;
+    run->view = run->layers[picture.layer];
+    int64_t answer = picture.kind == RESIZED ? upright(run) : DONE;
+    uint8_t *to = answer == DONE ? taken(run, height * step) : 0;
+    if (!to)
+        return answer == DONE ? run->sample->answer : answer;
+    if (picture.kind == PADDED)
+        answer = make_border(run, &picture, of, to);
+    else {
+        View *v = &run->view;
+        int64_t from_step, unused;
+        const uint8_t *from = placed(v, &from_step, &unused);
+        Resize *make = resizer(v->rows, v->columns, v->channels, picture.tall, picture.wide, picture.how);
+        answer = make(from, v->rows, v->columns, from_step, (int32_t)v->channels, picture.tall, picture.wide, to, of.top,
+                      of.left, height, of.right - of.left, step);
+    }
+    picture.kind = PIXELS, picture.at = to, picture.step = step, picture.top = of.top, picture.left = of.left;
+    run->view = picture;
+    return answer;
+}
+
+/* Another picture in place of this one, to be made of it. */
+static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t how) {
+    View *v = &run->view;
+    if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->plan->most)
+        return REFUSED;
+    run->deep = v->kind == PIXELS ? 0 : run->deep;
+    if (run->deep == MOST_LAYERS) {
+        int64_t answer = DONE;
+        if (only_named(run))
+            *v = whole_picture(0, v->rows, v->columns, 0, v->channels);
+        else
+            answer = made(run);
+        if (answer != DONE)
+            return answer;
+        run->deep = 0;
+    }
+    run->layers[run->deep] = *v;
+    *v = whole_picture(0, height, width, 0, v->channels);
+    v->kind = kind, v->layer = run->deep++, v->tall = height, v->wide = width, v->how = how;
+    return DONE;
+}
+
+/* The picture of another size. */
+static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t interpolation) {
+    const View *v = &run->view;
+    if (height == v->rows && width == v->columns)
+        return DONE;
+    if (height < 1 || width < 1 || v->rows > LONGEST || v->columns > LONGEST ||
+        !resizer(v->rows, v->columns, v->channels, height, width, interpolation))
+        return REFUSED;
+    return layer(run, RESIZED, height, width, interpolation);
+}
+
+/* The picture of another size, by rows and columns of what it is a part of: its turns come after. */
+static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, int64_t interpolation) {
+    View *v = &run->view;
+    View was = *v;
+    int64_t last_y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
+    int64_t last_x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
+    int transposes = v->down[1] != 0;
+    int flips_y = (transposes ? v->down[1] : v->down[0]) < 0, flips_x = (transposes ? v->across[0] : v->across[1]) < 0;
+    v->y = MIN(v->y, last_y), v->x = MIN(v->x, last_x);
+    v->rows = MAX(was.y, last_y) - v->y + 1, v->columns = MAX(was.x, last_x) - v->x + 1;
+    v->down[0] = v->across[1] = 1, v->down[1] = v->across[0] = 0;
+    int64_t answer = resize(run, transposes ? width : height, transposes ? height : width, interpolation);
+    turn(v, transposes + 2 * flips_y + 4 * flips_x);
+    return answer;
+}
+
+/* The picture with so many rows and columns more: above, below, left, right. */
+static inline int64_t pad(Run *run, const double *sides, int64_t border, uint32_t fill) {
+    View *v = &run->view;
+    if (!(sides[0] || sides[1] || sides[2] || sides[3]))
+        return DONE;
+    for (int k = 0; k < 4; k++)
+        if (!(sides[k] >= 0 && sides[k] <= LONGEST))
+            return REFUSED;
+    int64_t above = (int64_t)sides[0], before = (int64_t)sides[2];
+    int64_t answer = layer(run, PADDED, v->rows + above + (int64_t)sides[1], v->columns + before + (int64_t)sides[3], border);
+    v->above = above, v->before = before, v->fill = fill;
+    return answer;
+}
+
+#endif

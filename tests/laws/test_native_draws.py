@@ -1,0 +1,195 @@
+"""What native plans draw is what albumentations' samplers draw, to the last bit: for any arguments, sizes and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.native_plan import steps
+from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
+from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.compiler.run.draws import Draws
+from augrecipes.errors import RecipeError
+from augrecipes.native.kernels import library
+from augrecipes.ops.registry import construct
+from augrecipes.recipe.model import Arguments, Output, Step
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no native kernels here")
+
+SIDE = st.integers(1, 90)
+PART = st.floats(0, 0.9)
+POSITION = st.sampled_from(("center", "top_left", "top_right", "bottom_left", "bottom_right", "random"))
+BORDER = st.sampled_from(("constant", "replicate", "reflect", "wrap", "reflect_101"))
+LENGTHS = st.one_of(SIDE, st.lists(SIDE, min_size=1, max_size=5))
+
+
+def pair(numbers: Any) -> Any:
+    return st.tuples(numbers, numbers).map(sorted)
+
+
+def each_side(numbers: Any) -> Any:
+    """As CropAndPad takes numbers: one, a range, one for each side, or a range for each side."""
+    ranges = st.tuples(numbers, numbers).map(lambda ends: [min(ends), max(ends) + 1])
+    four = st.lists(numbers, min_size=4, max_size=4)
+    return st.one_of(numbers, ranges, four, st.lists(ranges, min_size=4, max_size=4))
+
+
+def side(name: str) -> dict[str, Any]:
+    """A least height, or width, or a divisor of it."""
+    least = st.fixed_dictionaries({f"min_{name}": SIDE})
+    divided = st.fixed_dictionaries({f"min_{name}": st.none(), f"pad_{name}_divisor": SIDE})
+    return {"sides": st.one_of(least, divided)}
+
+
+def arguments(**named: Any) -> Any:
+    return st.fixed_dictionaries(named)
+
+
+_padded = {"pad_if_needed": st.just(True), "pad_position": POSITION, "border_mode": BORDER}
+_sides = st.tuples(side("height")["sides"], side("width")["sides"], POSITION).map(
+    lambda made: {**made[0], **made[1], "position": made[2]}
+)
+_to_side = st.one_of(
+    arguments(max_size=LENGTHS), arguments(max_size_hw=st.tuples(SIDE, SIDE)),
+    arguments(max_size_hw=st.tuples(SIDE, st.none())), arguments(max_size_hw=st.tuples(st.none(), SIDE)),
+)  # fmt: skip
+_window = st.one_of(arguments(height=SIDE, width=SIDE), arguments(height=SIDE, width=SIDE, **_padded))
+_corner = st.integers(0, 40)
+_box = st.tuples(_corner, _corner, SIDE, SIDE).map(
+    lambda b: {"x_min": b[0], "y_min": b[1], "x_max": b[0] + b[2], "y_max": b[1] + b[3]}
+)
+ARGUMENTS: dict[str, Any] = {
+    "HorizontalFlip": arguments(),
+    "RandomRotate90": arguments(),
+    "D4": arguments(),
+    "RandomCrop": _window,
+    "CenterCrop": _window,
+    "Crop": st.one_of(_box, st.builds(lambda a, b: a | b, _box, arguments(**_padded))),
+    "RandomResizedCrop": arguments(
+        size=st.tuples(SIDE, SIDE), scale=pair(st.floats(0.01, 1)), ratio=pair(st.floats(0.1, 9))
+    ),
+    "RandomSizedCrop": arguments(min_max_height=pair(SIDE), size=st.tuples(SIDE, SIDE), w2h_ratio=st.floats(0.3, 3)),
+    "SmallestMaxSize": _to_side,
+    "LongestMaxSize": _to_side,
+    "RandomScale": arguments(scale_limit=st.one_of(PART, pair(st.floats(-0.9, 3)))),
+    "PadIfNeeded": _sides,
+    "Pad": arguments(
+        padding=st.one_of(SIDE, st.tuples(SIDE, SIDE), st.tuples(SIDE, SIDE, SIDE, SIDE)), border_mode=BORDER
+    ),
+    "RandomCropFromBorders": arguments(crop_left=PART, crop_right=PART, crop_top=PART, crop_bottom=PART),
+    "CropAndPad": st.one_of(
+        arguments(px=each_side(st.integers(-30, 30)), sample_independently=st.booleans(), keep_size=st.booleans()),
+        arguments(percent=each_side(st.floats(-0.7, 0.7)), sample_independently=st.booleans()),
+    ),
+}
+KEYS = st.lists(st.tuples(st.integers(0, 2**62), st.integers(0, 2**62)), min_size=1, max_size=5)
+
+
+def check(
+    name: str, found: NativeStep, made: Any, seed: int, keys: list[tuple[int, int]], size: tuple[int, int]
+) -> None:
+    label, epoch = f"{name}#1", 3
+    kernels = library()
+    assert kernels is not None
+    plan = NativePlan(kernels, [KeyedStep(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
+    draws = Draws(seed)
+    made.random_generator, made.py_random = draws.add(label)
+    draw = sampler_of(made)
+    for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
+        draws.position(epoch, index, tile)
+        acts = made.should_apply()
+        assert acts == (numbers is not None)
+        if numbers is None:
+            continue
+        try:
+            wanted = list(found.seen(draw({"image": stand_in((*size, 3), np.dtype(np.uint8))})))
+        except Exception:  # the picture is too small
+            assert not np.isfinite(numbers[0])  # left to Python, which says so
+            continue
+        assert wanted == numbers[: len(wanted)]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_draws_are_those_of_the_samplers(name: str) -> None:
+    @given(ARGUMENTS[name], st.integers(0, 2**64 - 1), KEYS, st.tuples(SIDE, SIDE), st.sampled_from((1.0, 0.4)))
+    def law(args: dict[str, Any], seed: int, keys: Any, size: tuple[int, int], p: float) -> None:
+        made = step_of(name, args, p)
+        found = None if made is None else encode(made)
+        if found is not None:
+            check(name, found, made, seed, keys, size)
+
+    law()
+
+
+def step_of(name: str, args: dict[str, Any], p: float) -> Any:
+    """The step; None where albumentations refuses such arguments."""
+    try:
+        return construct(Step(name, Arguments(args), p=p))
+    except RecipeError:
+        return None
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_usual_arguments_are_known(name: str) -> None:
+    """The law would be idle if nothing were encoded."""
+    known = []
+
+    @given(ARGUMENTS[name])
+    def law(args: dict[str, Any]) -> None:
+        made = step_of(name, args, 1.0)
+        known.append(made is not None and encode(made) is not None)
+
+    law()
+    assert sum(known) > len(known) / 2
+
+
+def planted() -> dict[str, Callable[[NativeStep], NativeStep]]:
+    """Steps that draw a little otherwise."""
+
+    def another(draw: int) -> Callable[[NativeStep], NativeStep]:
+        return lambda found: replace(found, draw=draw)
+
+    def nudged(place: int, by: float) -> Callable[[NativeStep], NativeStep]:
+        def made(found: NativeStep) -> NativeStep:
+            numbers = list(found.arguments)
+            numbers[place] += by
+            return replace(found, arguments=tuple(numbers))
+
+        return made
+
+    return {
+        "RandomCrop": another(steps.CENTRE),
+        "SmallestMaxSize": nudged(0, 1),
+        "LongestMaxSize": nudged(0, -1),
+        "RandomScale": nudged(0, 1e-9),
+        "PadIfNeeded": nudged(4, 1),
+        "RandomCropFromBorders": nudged(1, 0.01),
+        "CropAndPad": nudged(3, 1),
+        "CenterCrop": nudged(1, 1),
+    }
+
+
+@pytest.mark.parametrize("name", planted())
+def test_planted_faults_are_found(name: str) -> None:
+    spoil = planted()[name]
+
+    @PLANTED
+    @given(ARGUMENTS[name], st.integers(0, 2**64 - 1), KEYS, st.tuples(SIDE, SIDE))
+    def law(args: dict[str, Any], seed: int, keys: Any, size: tuple[int, int]) -> None:
+        made = step_of(name, args, 1.0)
+        found = None if made is None else encode(made)
+        if found is not None:
+            check(name, spoil(found), made, seed, keys, size)
+
+    with pytest.raises(AssertionError):
+        law()
