@@ -19,6 +19,7 @@ class Call:
         children: the transforms of a group, in order; None where it has none.
         place: where it stands.
         package: what the name is of, where the config says so: `albumentations`, `torchvision.transforms.v2`.
+        unread: why its arguments cannot be told; empty where they can.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Call:
     children: tuple[Call, ...] | None = None
     place: Place = NOWHERE
     package: str = ""
+    unread: str = ""
 
     def walk(self) -> Iterator[Call]:
         """The call and everything inside it."""

@@ -23,7 +23,8 @@ from augrecipes.recipe.problems import Problems, Stop
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _ENDS = (yaml.ScalarEvent, yaml.CollectionEndEvent)
-_HARMLESS_TAGS = ("tag:yaml.org,2002:python/tuple", "tag:yaml.org,2002:python/list")
+_CORE = "tag:yaml.org,2002:"
+_HARMLESS_TAGS = tuple(_CORE + name for name in ("python/tuple", "python/list", "float", "int", "bool", "null"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,14 @@ class Document:
         top: the config; None where it is neither YAML nor JSON.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
+        key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
     """
 
     file: str
     top: Node | None = None
     text: str = ""
     value: Any = None
+    key: str = ""
 
     @property
     def place(self) -> Place:
@@ -69,6 +72,8 @@ def of_text(text: str, file: str) -> Document:
     True
     """
     problems = Problems()
+    if Path(file).suffix == ".py":
+        return Document(file, None, text)
     # JSON writes characters beyond the first plane as two halves, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
@@ -123,6 +128,8 @@ class _ConfigReader(YamlReader):
             raise self.problems.stop("E108", self._place(event), message, "alias")
         if event.tag in _HARMLESS_TAGS:
             event.tag = None
+            if isinstance(event, yaml.ScalarEvent) and not event.style:
+                event.implicit = (True, False)
         super()._node(event)
 
     def _scalar(self, event: Any, place: Place) -> Scalar:

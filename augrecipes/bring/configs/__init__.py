@@ -1,0 +1,1 @@
+"""Configs that name the classes they build: Hydra, LightningCLI, the MM frameworks, and `name:` with `params:`."""
