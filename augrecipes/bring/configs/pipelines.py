@@ -34,13 +34,13 @@ class Found:
         path: keys that lead to it, joined by dots.
         node: the list, the mapping, or the Compose.
         items: its transforms, in order.
-        around: the mapping that holds it, for what stands beside it.
+        holder: the mapping that holds it, for what stands beside it.
     """
 
     path: str
     node: Node
     items: tuple[MappingNode, ...]
-    around: MappingNode | None
+    holder: MappingNode | None
 
     @property
     def place(self) -> Place:
@@ -79,23 +79,23 @@ def pipelines(top: Node) -> list[Found]:
     return [each for each in found if id(each.node) not in inside]
 
 
-def _walk(node: Node, path: str, around: MappingNode | None, seen: set[int]) -> Iterator[Found]:
+def _walk(node: Node, path: str, holder: MappingNode | None, seen: set[int]) -> Iterator[Found]:
     if id(node) in seen:  # a name that is used again
         return
     seen.add(id(node))
     if isinstance(node, MappingNode) and names_class(node):
         # Beside a lone name anything may be meant: only a package tells that it is a transform.
         if call_of(node).package and family((node,)):
-            yield Found(path, node, (node,), around)
+            yield Found(path, node, (node,), holder)
             return
     elif (items := _items(node)) and family(items) and not _side_by_side(items):
-        yield Found(path, node, items, around)
+        yield Found(path, node, items, holder)
         return
     inner = node.entries.items() if isinstance(node, MappingNode) else []
     if isinstance(node, ListNode):
         inner = [(str(index), item) for index, item in enumerate(node.items)]
     for key, value in inner:
-        holder = node if isinstance(node, MappingNode) else around
+        holder = node if isinstance(node, MappingNode) else holder
         yield from _walk(value, f"{path}.{key}" if path else key, holder, seen)
 
 

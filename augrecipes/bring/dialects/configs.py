@@ -97,12 +97,12 @@ def _named(call: Call) -> Call:
 
 
 def _settings(found: Found) -> dict[str, Any]:
-    """What stands beside a list of transforms, and is meant for the Compose around it."""
-    around = found.around.entries if isinstance(found.around, MappingNode) else {}
+    """What stands beside a list of transforms, and is meant for the Compose of it."""
+    holder = found.holder.entries if isinstance(found.holder, MappingNode) else {}
     settings = {}
     for key in _SETTINGS:
         try:
-            value = read(around[key]) if key in around else None
+            value = read(holder[key]) if key in holder else None
         except Unread:
             continue
         if isinstance(value, Mapping):

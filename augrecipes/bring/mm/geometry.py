@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.draft import Item, Line
-from augrecipes.bring.mm.flow import Flow, Unheld
+from augrecipes.bring.mm.state import SampleState, Unheld
 from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 
 Args = Mapping[str, Any]
@@ -22,7 +22,7 @@ _INTERPOLATIONS = {
 _MOST_SIZES = 1024
 
 
-def resize(args: Args, flow: Flow) -> list[Item]:
+def resize(args: Args, sample: SampleState) -> list[Item]:
     """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
     scale = args.get("scale", args.get("img_scale"))
     how = _how(args)
@@ -30,29 +30,29 @@ def resize(args: Args, flow: Flow) -> list[Item]:
         factor = args.get("scale_factor")
         if not isinstance(factor, int | float):
             raise Unheld("it says no scale; write the size")
-        return [flow.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
+        return [sample.line("RandomScale", scale_limit=[factor - 1, factor - 1], **how, p=1.0)]
     keep = args.get("keep_ratio", "img_scale" in args)
     scales = scale if isinstance(scale, list) and scale and isinstance(scale[0], list) else [_pair(scale)]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
         scales = _between(scales[0], scales[1])
-    found = [_sized([_pair(each) for each in scales], keep, flow, how)]
+    found = [_sized([_pair(each) for each in scales], keep, sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
         limit = [round(ratios[0] - 1, 10), round(ratios[1] - 1, 10)]
-        line = flow.line("RandomScale", scale_limit=limit, **how, p=1.0)
+        line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
         line.beside.append("resampled twice, once in the framework")
         found.append(line)
     return list(found)
 
 
-def random_resize(args: Args, flow: Flow) -> list[Item]:
+def random_resize(args: Args, sample: SampleState) -> list[Item]:
     """Version 2 of a resize to one of a range."""
-    return resize({"keep_ratio": True, **args}, flow)
+    return resize({"keep_ratio": True, **args}, sample)
 
 
-def choice_resize(args: Args, flow: Flow) -> list[Item]:
+def choice_resize(args: Args, sample: SampleState) -> list[Item]:
     """To one of several sizes."""
     keep = args.get("keep_ratio", (args.get("resize_cfg") or {}).get("keep_ratio", True))
-    return [_sized([_pair(each) for each in args["scales"]], keep, flow, _how(args))]
+    return [_sized([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
 
 
 def _how(args: Args) -> dict[str, Any]:
@@ -78,26 +78,26 @@ def _between(low: list[int], high: list[int]) -> list[list[int]]:
     return [[long, side] for side in range(min(short, last), max(short, last) + 1)]
 
 
-def _sized(scales: list[list[int]], keep: Any, flow: Flow, how: dict[str, Any]) -> Line:
+def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
     """One resize to one of these (width, height)."""
     if not keep:
         if len(scales) > 1:
-            steps: list[Item] = [flow.line("Resize", height=h, width=w, **how) for w, h in scales]
-            return Line(ONE_OF, {}, flow.place, steps)
-        return flow.line("Resize", height=scales[0][1], width=scales[0][0], **how)
+            steps: list[Item] = [sample.line("Resize", height=h, width=w, **how) for w, h in scales]
+            return Line(ONE_OF, {}, sample.place, steps)
+        return sample.line("Resize", height=scales[0][1], width=scales[0][0], **how)
     longest, shortest = {max(each) for each in scales}, [min(each) for each in scales]
     if all(each[0] == each[1] for each in scales):
-        return flow.line("LongestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
-    line = flow.line("SmallestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
+        return sample.line("LongestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
+    line = sample.line("SmallestMaxSize", max_size=shortest if len(shortest) > 1 else shortest[0], **how)
     line.beside.append(f"the longer side is not held below {max(longest)}")
-    flow.draft.note(
+    sample.draft.note(
         f"Resize keeps the longer side below {max(longest)} in the framework: pictures longer than "
         f"{max(longest) / max(shortest):.2f} times their shorter side become larger here."
     )
     return line
 
 
-def random_flip(args: Args, flow: Flow) -> list[Item]:
+def random_flip(args: Args, sample: SampleState) -> list[Item]:
     """Turned over in one of the directions."""
     p = args.get("prob", args.get("flip_ratio"))
     directions = args.get("direction", "horizontal")
@@ -108,18 +108,18 @@ def random_flip(args: Args, flow: Flow) -> list[Item]:
         return []
     chances = p if isinstance(p, list) else [p / len(directions)] * len(directions)
     if len(directions) == 1 and len(_FLIPS[directions[0]]) == 1:
-        return [flow.line(_FLIPS[directions[0]][0], p=chances[0])]
-    steps = [_flipped(flow, _FLIPS[each], chance) for each, chance in zip(directions, chances, strict=False)]
-    return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, flow.place, steps)]
+        return [sample.line(_FLIPS[directions[0]][0], p=chances[0])]
+    steps = [_flipped(sample, _FLIPS[each], chance) for each, chance in zip(directions, chances, strict=False)]
+    return steps if len(steps) == 1 else [Line(ONE_OF, {"p": round(sum(chances), 6)}, sample.place, steps)]
 
 
-def _flipped(flow: Flow, names: tuple[str, ...], p: float) -> Item:
+def _flipped(sample: SampleState, names: tuple[str, ...], p: float) -> Item:
     if len(names) == 1:
-        return flow.line(names[0], p=p)
-    return Line(SEQUENTIAL, {"p": p}, flow.place, [flow.line(name, p=1.0) for name in names])
+        return sample.line(names[0], p=p)
+    return Line(SEQUENTIAL, {"p": p}, sample.place, [sample.line(name, p=1.0) for name in names])
 
 
-def pad(args: Args, flow: Flow) -> list[Item]:
+def pad(args: Args, sample: SampleState) -> list[Item]:
     """To a size, or to a multiple of one; the picture stays at the top left."""
     divisor, size = args.get("size_divisor"), args.get("size")
     if args.get("pad_to_square"):
@@ -129,7 +129,7 @@ def pad(args: Args, flow: Flow) -> list[Item]:
     else:
         height, width = _pair(size)
         sides = {"min_height": height, "min_width": width}
-    return [flow.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
+    return [sample.line("PadIfNeeded", **sides, position="top_left", **_fills(args))]
 
 
 def _fills(args: Args) -> dict[str, Any]:
@@ -141,35 +141,35 @@ def _fills(args: Args) -> dict[str, Any]:
     return {"fill": fill} | ({"fill_mask": labels} if labels is not None else {})
 
 
-def random_crop(args: Args, flow: Flow) -> list[Item]:
+def random_crop(args: Args, sample: SampleState) -> list[Item]:
     """A window; of pictures that are smaller, as much as there is, which a Pad behind it fills up."""
     kind = args.get("crop_type", "absolute")
     if kind != "absolute":
         raise Unheld(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
     height, width = _pair(args["crop_size"])
-    behind = next((call for call in flow.rest if call.name == "Pad" and call.args.get("size") is not None), None)
+    behind = next((call for call in sample.rest if call.name == "Pad" and call.args.get("size") is not None), None)
     fills = {} if behind is None else _fills(behind.args)
-    line = flow.line("RandomCrop", height=height, width=width, pad_if_needed=True, pad_position="top_left", **fills)
+    line = sample.line("RandomCrop", height=height, width=width, pad_if_needed=True, pad_position="top_left", **fills)
     if args.get("cat_max_ratio", 1.0) != 1.0:
         line.beside.append("cat_max_ratio is not kept")
-        flow.draft.note("RandomCrop draws again where one class fills cat_max_ratio of the window; here it does not.")
+        sample.draft.note("RandomCrop draws again where one class fills cat_max_ratio of the window; here it does not.")
     return [line]
 
 
-def center_crop(args: Args, flow: Flow) -> list[Item]:
+def center_crop(args: Args, sample: SampleState) -> list[Item]:
     """The middle."""
     height, width = _pair(args["crop_size"])
-    return [flow.line("CenterCrop", height=height, width=width, pad_if_needed=True)]
+    return [sample.line("CenterCrop", height=height, width=width, pad_if_needed=True)]
 
 
-def random_rotate(args: Args, flow: Flow) -> list[Item]:
+def random_rotate(args: Args, sample: SampleState) -> list[Item]:
     """By an angle, sometimes."""
     degree = args["degree"]
     limit = [-degree, degree] if isinstance(degree, int | float) else degree
-    return [flow.line("Rotate", limit=limit, **_fills(args), p=args.get("prob", 0.5))]
+    return [sample.line("Rotate", limit=limit, **_fills(args), p=args.get("prob", 0.5))]
 
 
-def cut_out(args: Args, flow: Flow) -> list[Item]:
+def cut_out(args: Args, sample: SampleState) -> list[Item]:
     """Holes of one shape."""
     holes, shape = args["n_holes"], args.get("cutout_shape")
     if args.get("cutout_ratio") is not None or not isinstance(shape, list) or isinstance(shape[0], list):
@@ -179,13 +179,13 @@ def cut_out(args: Args, flow: Flow) -> list[Item]:
     fill = args.get("fill_in", [0, 0, 0])
     same = fill[0] if isinstance(fill, list) and len(set(fill)) == 1 else fill
     labels = {} if args.get("seg_fill_in") is None else {"fill_mask": args["seg_fill_in"]}
-    return [flow.line("CoarseDropout", num_holes_range=count, **ranges, fill=same, **labels, p=args.get("prob", 1.0))]
+    return [sample.line("CoarseDropout", num_holes_range=count, **ranges, fill=same, **labels, p=args.get("prob", 1.0))]
 
 
-def filter_boxes(args: Args, flow: Flow) -> list[Item]:
+def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
     """Boxes that are dropped when they are small."""
     width, height = args.get("min_gt_bbox_wh") or (1, 1)
-    flow.boxes = {**(flow.boxes or {}), "min_width": width, "min_height": height}
+    sample.boxes = {**(sample.boxes or {}), "min_width": width, "min_height": height}
     return []
 
 

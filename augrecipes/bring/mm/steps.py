@@ -12,8 +12,8 @@ from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, LeftOut, RecipeDraft
 from augrecipes.bring.last import behind
 from augrecipes.bring.mm import colors, geometry
-from augrecipes.bring.mm.flow import Flow, Unheld
 from augrecipes.bring.mm.names import CARRIERS
+from augrecipes.bring.mm.state import SampleState, Unheld
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe import suggest
 
@@ -26,7 +26,7 @@ _NOT_OF_BOXES = ("type", "label_fields", "filter_lost_elements")
 _TELLS_CHANNELS = frozenset({
     "CLAHE", "ColorJitter", "FancyPCA", "HueSaturationValue", "PlanckianJitter", "RGBShift", "ToGray", "ToSepia",
 })  # fmt: skip
-Maker = Callable[[Mapping[str, Any], Flow], list[Item]]
+Maker = Callable[[Mapping[str, Any], SampleState], list[Item]]
 _MAKERS: dict[str, Maker] = {**geometry.MAKERS, **colors.MAKERS}
 # What has no step of the same meaning: why, and what comes nearest.
 _APART = {
@@ -60,33 +60,33 @@ def fill(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, A
         calls: the transforms.
         preprocessor: arguments of the model's `data_preprocessor`, which normalises in releases from 2022 on.
     """
-    flow = Flow(draft)
-    draft.steps = lines(calls, flow)
-    if preprocessor is not None and not flow.normalized:
-        colors.normalize(preprocessor, flow)
-    if not flow.normalized:
+    sample = SampleState(draft)
+    draft.steps = lines(calls, sample)
+    if preprocessor is not None and not sample.normalized:
+        colors.normalize(preprocessor, sample)
+    if not sample.normalized:
         draft.note("The config normalises elsewhere (in `_base_`, or in the model): write `normalize:` into `output:`.")
-    draft.keys["output"] = flow.output
-    if flow.boxes is not None:
-        draft.keys["inputs"] = {"boxes": {"format": "pascal_voc", **flow.boxes}}
-    if flow.needs_mask:
+    draft.keys["output"] = sample.output
+    if sample.boxes is not None:
+        draft.keys["inputs"] = {"boxes": {"format": "pascal_voc", **sample.boxes}}
+    if sample.needs_mask:
         draft.keys.setdefault("inputs", {})["mask"] = "required"
 
 
-def lines(calls: Sequence[Call], flow: Flow) -> list[Item]:
+def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
     found: list[Item] = []
     for index, call in enumerate(calls):
-        flow.place, flow.rest = call.place, calls[index + 1 :]
-        normalized = flow.normalized
-        made = _made(call, flow)
-        found += [behind(item, flow.output) for item in made] if normalized else made
+        sample.place, sample.rest = call.place, calls[index + 1 :]
+        normalized = sample.normalized
+        made = _made(call, sample)
+        found += [behind(item, sample.output) for item in made] if normalized else made
     return found
 
 
-def _made(call: Call, flow: Flow) -> list[Item]:
+def _made(call: Call, sample: SampleState) -> list[Item]:
     if call.name in CARRIERS:
-        return flow.carried(call)
+        return sample.carried(call)
     if call.name == _TESTED and not call.unread and not call.args.get("flip") and call.children:
         scale = call.args.get("img_scale")
         if scale is None or not isinstance(scale[0], list):
@@ -94,17 +94,17 @@ def _made(call: Call, flow: Flow) -> list[Item]:
             inside = [
                 replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in call.children
             ]
-            return lines([each for each in inside if each.name != "RandomFlip"], flow)
+            return lines([each for each in inside if each.name != "RandomFlip"], sample)
     if call.name in _APART or any(near in call.name for near in _NEAR):
         why = _APART.get(call.name) or "it needs other samples, which a step of a recipe does not have"
         return [LeftOut(call.name, why, call.place)]
     if call.unread:
         return [LeftOut(call.name, call.unread, call.place)]
     if call.name in _ALBU:
-        return _albu(call, flow)
+        return _albu(call, sample)
     try:
         if call.name in _MAKERS:
-            return _MAKERS[call.name](call.args, flow)
+            return _MAKERS[call.name](call.args, sample)
     except Unheld as error:
         return [LeftOut(call.name, str(error), call.place)]
     except KeyError as error:
@@ -113,22 +113,22 @@ def _made(call: Call, flow: Flow) -> list[Item]:
     return [LeftOut(call.name, f"a transform of the framework that recipes do not have; {why}", call.place)]
 
 
-def _albu(call: Call, flow: Flow) -> list[Item]:
+def _albu(call: Call, sample: SampleState) -> list[Item]:
     """What stands inside of Albu, with the names of today; its boxes are those of `inputs:`."""
     params = call.args.get("bbox_params")
     if isinstance(params, Mapping):
-        inner = RecipeDraft(flow.draft.name, flow.draft.origin, call.place)
+        inner = RecipeDraft(sample.draft.name, sample.draft.origin, call.place)
         kept = {
             key: value for key, value in params.items() if key not in ("type", "label_fields", "filter_lost_elements")
         }
         compose.fill(inner, Call(COMPOSE, {"bbox_params": kept}, (), call.place))
-        flow.boxes = {**(flow.boxes or {}), **_without_labels(inner.keys.get("inputs", {}).get("boxes", {}))}
+        sample.boxes = {**(sample.boxes or {}), **_without_labels(inner.keys.get("inputs", {}).get("boxes", {}))}
         for refused in inner.refused:
-            flow.draft.refused.append(refused)
+            sample.draft.refused.append(refused)
     if any(inner.name in _TELLS_CHANNELS for inner in call.walk()):
-        flow.draft.note(_BGR)
+        sample.draft.note(_BGR)
     if call.args.get("skip_img_without_anno"):
-        flow.draft.note("Albu skipped pictures that lost all of their boxes; here they come without boxes.")
+        sample.draft.note("Albu skipped pictures that lost all of their boxes; here they come without boxes.")
     return albumentations.lines(call.children or ())
 
 

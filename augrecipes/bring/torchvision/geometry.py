@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.bring.draft import Item
-from augrecipes.bring.torchvision.flow import Flow
-from augrecipes.bring.torchvision.values import Unknown, around, border, interpolation, numbers, resampling, size
+from augrecipes.bring.torchvision.state import Picture
+from augrecipes.bring.torchvision.values import Unknown, border, interpolation, numbers, resampling, size, span
 
 Args = Mapping[str, Any]
 
@@ -17,102 +17,102 @@ _ROUNDED = "the longer side is rounded, where torchvision cuts the fraction off"
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
 
 
-def resize(args: Args, flow: Flow) -> list[Item]:
+def resize(args: Args, picture: Picture) -> list[Item]:
     """The shorter side, where one number is given; both sides, where two are."""
     how = resampling(args)
     longest = args.get("max_size")
     if args.get("size") is None:
-        return [flow.line("LongestMaxSize", max_size=int(numbers(longest, "max_size")[0]), **how)]
+        return [picture.line("LongestMaxSize", max_size=int(numbers(longest, "max_size")[0]), **how)]
     given = numbers(args["size"], "size")
     if len(given) == 1 and longest is None:
-        flow.at_least(int(given[0]), int(given[0]))
-        return [flow.line("SmallestMaxSize", max_size=int(given[0]), **how)]
+        picture.at_least(int(given[0]), int(given[0]))
+        return [picture.line("SmallestMaxSize", max_size=int(given[0]), **how)]
     if longest is not None:
         raise Unknown(
             f"max_size {longest} limits the longer side as well: write `SmallestMaxSize` where no picture is so long, "
             "or `LongestMaxSize` for that side alone"
         )
     height, width = size(given)
-    flow.at_least(height, width)
-    return [flow.line("Resize", height=height, width=width, **how)]
+    picture.at_least(height, width)
+    return [picture.line("Resize", height=height, width=width, **how)]
 
 
-def center_crop(args: Args, flow: Flow) -> list[Item]:
+def center_crop(args: Args, picture: Picture) -> list[Item]:
     """The middle; of pictures that are smaller, with a black border."""
     height, width = size(args["size"])
-    pad = {} if flow.holds(height, width) else {"pad_if_needed": True}
-    flow.at_least(height, width)
-    return [flow.line("CenterCrop", height=height, width=width, **pad)]
+    pad = {} if picture.holds(height, width) else {"pad_if_needed": True}
+    picture.at_least(height, width)
+    return [picture.line("CenterCrop", height=height, width=width, **pad)]
 
 
-def random_crop(args: Args, flow: Flow) -> list[Item]:
+def random_crop(args: Args, picture: Picture) -> list[Item]:
     """A window, of a picture with a border where one is asked for."""
     height, width = size(args["size"])
-    edge = {"border_mode": border(args.get("padding_mode", "constant")), **flow.fills(args.get("fill"))}
-    found = pad(args, flow) if args.get("padding") not in (None, 0) else []
+    edge = {"border_mode": border(args.get("padding_mode", "constant")), **picture.fills(args.get("fill"))}
+    found = pad(args, picture) if args.get("padding") not in (None, 0) else []
     needed = {"pad_if_needed": True, "pad_position": "random", **edge} if args.get("pad_if_needed") else {}
-    flow.at_least(height, width)
-    return [*found, flow.line("RandomCrop", height=height, width=width, **needed)]
+    picture.at_least(height, width)
+    return [*found, picture.line("RandomCrop", height=height, width=width, **needed)]
 
 
-def pad(args: Args, flow: Flow) -> list[Item]:
+def pad(args: Args, picture: Picture) -> list[Item]:
     """A border: one number for all sides, two for left and right and for top and bottom, or four."""
     given = [int(each) for each in numbers(args["padding"], "padding")]
     if len(given) not in (1, 2, 4):
         raise Unknown(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
     padding = given[0] if len(set(given)) == 1 else given
     mode = border(args.get("padding_mode", "constant"))
-    flow.grown()
-    return [flow.line("Pad", padding=padding, border_mode=mode, **flow.fills(args.get("fill")))]
+    picture.grown()
+    return [picture.line("Pad", padding=padding, border_mode=mode, **picture.fills(args.get("fill")))]
 
 
-def random_resized_crop(args: Args, flow: Flow) -> list[Item]:
+def random_resized_crop(args: Args, picture: Picture) -> list[Item]:
     """A window of random area and proportions, at one size."""
     height, width = size(args["size"])
-    flow.at_least(height, width)
-    ranges = {key: list(around(args[key], key)) for key in ("scale", "ratio") if args.get(key) is not None}
-    return [flow.line("RandomResizedCrop", size=[height, width], **ranges, **resampling(args))]
+    picture.at_least(height, width)
+    ranges = {key: list(span(args[key], key)) for key in ("scale", "ratio") if args.get(key) is not None}
+    return [picture.line("RandomResizedCrop", size=[height, width], **ranges, **resampling(args))]
 
 
 def flip(name: str) -> Any:
     """What makes a flip of this class."""
 
-    def made(args: Args, flow: Flow) -> list[Item]:
-        return [flow.line(name, p=args.get("p", 0.5))]
+    def made(args: Args, picture: Picture) -> list[Item]:
+        return [picture.line(name, p=args.get("p", 0.5))]
 
     return made
 
 
-def random_rotation(args: Args, flow: Flow) -> list[Item]:
+def random_rotation(args: Args, picture: Picture) -> list[Item]:
     """By an angle, counter-clockwise; with `expand` the picture grows until it is whole."""
-    limit = around(args["degrees"], "degrees")
+    limit = span(args["degrees"], "degrees")
     _no_centre(args)
-    how = {"interpolation": interpolation(args.get("interpolation", "nearest")), **flow.fills(args.get("fill"))}
+    how = {"interpolation": interpolation(args.get("interpolation", "nearest")), **picture.fills(args.get("fill"))}
     if not args.get("expand"):
-        return [flow.line("Rotate", limit=limit, **how, p=1.0)]
-    flow.grown()
-    return [flow.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
+        return [picture.line("Rotate", limit=limit, **how, p=1.0)]
+    picture.grown()
+    return [picture.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
 
 
-def random_affine(args: Args, flow: Flow) -> list[Item]:
+def random_affine(args: Args, picture: Picture) -> list[Item]:
     """Turned, moved, scaled and sheared at once; angles are clockwise in torchvision."""
     _no_centre(args)
-    found: dict[str, Any] = {"rotate": _turned(around(args["degrees"], "degrees"))}
+    found: dict[str, Any] = {"rotate": _turned(span(args["degrees"], "degrees"))}
     if args.get("translate") is not None:
-        x, y = around(args["translate"], "translate")
+        x, y = span(args["translate"], "translate")
         found["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
     if args.get("scale") is not None:
-        found |= {"scale": around(args["scale"], "scale"), "keep_ratio": True}
+        found |= {"scale": span(args["scale"], "scale"), "keep_ratio": True}
     if args.get("shear") is not None:
         given = numbers(args["shear"], "shear")
-        horizontal = around(given if len(given) < 3 else given[:2], "shear")
+        horizontal = span(given if len(given) < 3 else given[:2], "shear")
         vertical = given[2:] if len(given) == 4 else [0.0, 0.0]
         found["shear"] = {"x": horizontal, "y": vertical}
     mode = interpolation(args.get("interpolation", "nearest"))
-    line = flow.line("Affine", **found, interpolation=mode, **flow.fills(args.get("fill")), p=1.0)
+    line = picture.line("Affine", **found, interpolation=mode, **picture.fills(args.get("fill")), p=1.0)
     if any(found["rotate"]) and any(_ends(found.get("shear"))):
         line.beside.append(_AFTER)
-        flow.draft.note(f"RandomAffine: {_AFTER}.")
+        picture.draft.note(f"RandomAffine: {_AFTER}.")
     return [line]
 
 
@@ -129,41 +129,41 @@ def _no_centre(args: Args) -> None:
         raise Unknown(f"center {args['center']}: pictures turn about their middle here; leave it out, or pad one side")
 
 
-def elastic(args: Args, flow: Flow) -> list[Item]:
+def elastic(args: Args, picture: Picture) -> list[Item]:
     """Wobbles; torchvision counts alpha in half pixels."""
     alpha, sigma = ({*numbers(args.get(key, usual), key)} for key, usual in (("alpha", 50.0), ("sigma", 5.0)))
     if len(alpha) > 1 or len(sigma) > 1:
         raise Unknown("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
     mode = interpolation(args.get("interpolation", "bilinear"))
-    fill = flow.fills(args.get("fill"))
+    fill = picture.fills(args.get("fill"))
     made = {"alpha": alpha.pop() / 2, "sigma": sigma.pop(), "noise_distribution": "uniform", "interpolation": mode}
-    return [flow.line("ElasticTransform", **made, **fill, p=1.0)]
+    return [picture.line("ElasticTransform", **made, **fill, p=1.0)]
 
 
-def scale_jitter(args: Args, flow: Flow) -> list[Item]:
+def scale_jitter(args: Args, picture: Picture) -> list[Item]:
     """As large as fits into the target, times a factor."""
     height, width = size(args["target_size"], "target_size")
-    low, high = around(args.get("scale_range", [0.1, 2.0]), "scale_range")
-    flow.grown()
+    low, high = span(args.get("scale_range", [0.1, 2.0]), "scale_range")
+    picture.grown()
     how = resampling(args)
     limit = [round(low - 1, 10), round(high - 1, 10)]
-    line = flow.line("RandomScale", scale_limit=limit, **how, p=1.0)
+    line = picture.line("RandomScale", scale_limit=limit, **how, p=1.0)
     line.beside.append("resampled twice, once in torchvision")
-    return [flow.line("LongestMaxSize", max_size_hw=[height, width], **how), line]
+    return [picture.line("LongestMaxSize", max_size_hw=[height, width], **how), line]
 
 
-def shortest_size(args: Args, flow: Flow) -> list[Item]:
+def shortest_size(args: Args, picture: Picture) -> list[Item]:
     """The shorter side, one of several."""
     sizes = [int(each) for each in numbers(args["min_size"], "min_size")]
     if args.get("max_size") is not None:
-        return resize({**args, "size": sizes[:1]}, flow)
-    flow.at_least(min(sizes), min(sizes))
-    return [flow.line("SmallestMaxSize", max_size=sizes if len(sizes) > 1 else sizes[0], **resampling(args))]
+        return resize({**args, "size": sizes[:1]}, picture)
+    picture.at_least(min(sizes), min(sizes))
+    return [picture.line("SmallestMaxSize", max_size=sizes if len(sizes) > 1 else sizes[0], **resampling(args))]
 
 
-def random_resize(args: Args, flow: Flow) -> list[Item]:
+def random_resize(args: Args, picture: Picture) -> list[Item]:
     """The shorter side, any from `min_size` to below `max_size`."""
     low, high = (int(numbers(args[key], key)[0]) for key in ("min_size", "max_size"))
     if not 0 < high - low <= _MOST_SIZES:
         raise Unknown(f"{high - low} sizes are too many to list; write `SmallestMaxSize` with a list of some of them")
-    return shortest_size({**args, "min_size": list(range(low, high)), "max_size": None}, flow)
+    return shortest_size({**args, "min_size": list(range(low, high)), "max_size": None}, picture)

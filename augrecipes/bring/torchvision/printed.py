@@ -43,14 +43,14 @@ def read(text: str, file: str) -> Call:
     >>> read("Compose(\\n  Resize(size=[256], interpolation=bilinear)\\n  ToImage()\\n)", "x.txt").children[0].args
     {'size': [256], 'interpolation': 'bilinear'}
     """
-    reader = _Reader(text, file)
+    reader = _PrintedReader(text, file)
     found = reader.value()
     if not isinstance(found, Call) or reader.kind:
         reader.wrong("one pipeline is expected, such as Compose(...)")
     return found
 
 
-class _Reader:
+class _PrintedReader:
     """Takes a text apart from its front; `kind` and `word` are the token at hand."""
 
     def __init__(self, text: str, file: str) -> None:

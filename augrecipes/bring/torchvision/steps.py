@@ -10,14 +10,14 @@ from augrecipes.bring.configs.forms import positional
 from augrecipes.bring.draft import Item, LeftOut, Line, RecipeDraft
 from augrecipes.bring.last import behind
 from augrecipes.bring.torchvision import colors, ends, geometry
-from augrecipes.bring.torchvision.flow import Flow
 from augrecipes.bring.torchvision.signatures import PARAMETERS
+from augrecipes.bring.torchvision.state import Picture
 from augrecipes.bring.torchvision.values import Unknown
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe import suggest
 
-Maker = Callable[[Mapping[str, Any], Flow], list[Item]]
+Maker = Callable[[Mapping[str, Any], Picture], list[Item]]
 
 _MAKERS: dict[str, Maker] = {
     "CenterCrop": geometry.center_crop,
@@ -68,39 +68,39 @@ _GROUPS = frozenset({"RandomApply", "RandomChoice", "RandomOrder"})
 
 def fill(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
-    flow = Flow(draft)
-    draft.steps = lines(call.children or () if call.name == COMPOSE else (call,), flow)
-    draft.keys["output"] = flow.output
-    if flow.boxes is not None:
-        draft.keys["inputs"] = {"boxes": flow.boxes}
+    picture = Picture(draft)
+    draft.steps = lines(call.children or () if call.name == COMPOSE else (call,), picture)
+    draft.keys["output"] = picture.output
+    if picture.boxes is not None:
+        draft.keys["inputs"] = {"boxes": picture.boxes}
 
 
-def lines(calls: Sequence[Call], flow: Flow) -> list[Item]:
+def lines(calls: Sequence[Call], picture: Picture) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
     found: list[Item] = []
     for call in calls:
-        normalized = flow.normalized
-        made = _made(call, flow)
-        found += [behind(item, flow.output) for item in made] if normalized else made
+        normalized = picture.normalized
+        made = _made(call, picture)
+        found += [behind(item, picture.output) for item in made] if normalized else made
     return found
 
 
-def _made(call: Call, flow: Flow) -> list[Item]:
-    flow.place = call.place
+def _made(call: Call, picture: Picture) -> list[Item]:
+    picture.place = call.place
     call = positional(call, [key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         return [LeftOut(call.name, call.unread, call.place)]
     args = {key: value for key, value in call.args.items() if key != "transforms"}
     unknown = [key for key in args if key not in PARAMETERS.get(call.name, args)]
     if call.name == COMPOSE:
-        return lines(call.children or (), flow)
+        return lines(call.children or (), picture)
     if unknown and (call.name in _MAKERS or call.name in _GROUPS):
         return [LeftOut(call.name, f"torchvision's {call.name} has no argument {unknown[0]!r}", call.place)]
     try:
         if call.name in _GROUPS:
-            return _group(call, args, flow)
+            return _group(call, args, picture)
         if call.name in _MAKERS:
-            return _MAKERS[call.name](args, flow)
+            return _MAKERS[call.name](args, picture)
     except Unknown as error:
         return [LeftOut(call.name, str(error), call.place)]
     except KeyError as error:
@@ -118,27 +118,27 @@ def _hint(call: Call) -> str:
     return suggest.step(call.name, call.args, ()).removeprefix("; ") or "nothing in a recipe has the same meaning"
 
 
-def _group(call: Call, args: Mapping[str, Any], flow: Flow) -> list[Item]:
+def _group(call: Call, args: Mapping[str, Any], picture: Picture) -> list[Item]:
     children = call.children or ()
     if not children:
         return []
-    sides = flow.sides
+    sides = picture.sides
     if call.name == "RandomApply":
         if args.get("p", 0.5) is None:
             raise Unknown("torchvision 2 does not print its p: import the object itself, or write `p=` into the text")
-        inside = lines(children, flow)
-        flow.sides = sides
+        inside = lines(children, picture)
+        picture.sides = sides
         return _applied(call, inside, float(args.get("p", 0.5)))
     if call.name == "RandomChoice":
         weights = args.get("p") or [1 / len(children)] * len(children)
         if len(weights) != len(children):
             raise Unknown(f"{len(weights)} probabilities for {len(children)} transforms")
         total = sum(weights)
-        chosen = [_weighed(each, weight / total, flow) for each, weight in zip(children, weights, strict=True)]
-        flow.sides = None
+        chosen = [_weighed(each, weight / total, picture) for each, weight in zip(children, weights, strict=True)]
+        picture.sides = None
         return [Line(ONE_OF, {}, call.place, chosen)]
-    inside = [_whole(lines([each], flow), each) for each in children]
-    flow.sides = None
+    inside = [_whole(lines([each], picture), each) for each in children]
+    picture.sides = None
     return [Line(RANDOM_ORDER, {}, call.place, inside)]
 
 
@@ -150,9 +150,9 @@ def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
     return [Line(SEQUENTIAL, {"p": p}, call.place, inside)] if any(isinstance(i, Line) for i in inside) else inside
 
 
-def _weighed(call: Call, weight: float, flow: Flow) -> Item:
+def _weighed(call: Call, weight: float, picture: Picture) -> Item:
     """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
-    whole = _whole(lines([call], flow), call)
+    whole = _whole(lines([call], picture), call)
     if isinstance(whole, LeftOut):
         return whole
     if _acts_always(whole):

@@ -50,10 +50,10 @@ def numbers(value: Any, what: str) -> list[float]:
     return found
 
 
-def around(value: Any, what: str, centre: float = 0.0) -> list[float]:
+def span(value: Any, what: str, centre: float = 0.0) -> list[float]:
     """A range: two numbers as they are, one on both sides of the centre.
 
-    >>> around(25, "degrees"), around([0, 90], "degrees"), around(0.4, "brightness", 1.0)
+    >>> span(25, "degrees"), span([0, 90], "degrees"), span(0.4, "brightness", 1.0)
     ([-25, 25], [0, 90], [0.6, 1.4])
     """
     found = numbers(value, what)

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, Line, RecipeDraft
-from augrecipes.ops import registry
+from augrecipes.bring.lines import line
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 
@@ -17,7 +17,7 @@ class Unheld(ValueError):  # noqa: N818 - a finding about one transform, not a f
 
 
 @dataclass(slots=True)
-class Flow:
+class SampleState:
     """The sample on its way, and the draft that is written.
 
     Attributes:
@@ -40,9 +40,7 @@ class Flow:
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
-        takes = (registry.arguments(name) or {"properties": {}})["properties"]
-        said = {key: value for key, value in args.items() if takes.get(key, {}).get("default", _NOTHING) != value}
-        return Line(name, said, self.place)
+        return line(name, args, self.place)
 
     def carried(self, call: Call) -> list[Item]:
         """What loading and packing tell of the sample."""
@@ -56,6 +54,3 @@ class Flow:
         if call.args.get("color_type") == "grayscale":
             self.output["color"] = "gray"
         return []
-
-
-_NOTHING = object()

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.bring.draft import Line, RecipeDraft
+from augrecipes.bring.lines import line
 from augrecipes.bring.torchvision.values import fills
-from augrecipes.ops import registry
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 
 @dataclass(slots=True)
-class Flow:
+class Picture:
     """The picture on its way, and the draft that is written.
 
     Attributes:
@@ -35,9 +35,7 @@ class Flow:
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""
-        takes = (registry.arguments(name) or {"properties": {}})["properties"]
-        said = {key: value for key, value in args.items() if takes.get(key, {}).get("default", _NOTHING) != value}
-        return Line(name, said, self.place)
+        return line(name, args, self.place)
 
     def fills(self, value: Any) -> dict[str, Any]:
         """What a border is filled with, in levels of 0..255."""
@@ -58,6 +56,3 @@ class Flow:
     def holds(self, height: int, width: int) -> bool:
         """Whether a window of that size fits into every picture."""
         return self.sides is not None and self.sides[0] >= height and self.sides[1] >= width
-
-
-_NOTHING = object()
