@@ -59,6 +59,16 @@ static inline void write_row(const uint8_t *restrict levels, int64_t count, cons
             bytes[x * across] = levels[x];
 }
 
+/* Ask for some of the memory that will be read next, a few lines at a time: more at once would wait for each other. */
+static inline void ask(Ahead *ahead, int64_t lines) {
+    for (; lines && ahead->rows; lines--) {
+        __builtin_prefetch(ahead->at + ahead->asked, 0, 2);
+        ahead->asked += LINE;
+        if (ahead->asked >= ahead->bytes)
+            ahead->asked = 0, ahead->at += ahead->step, ahead->rows--;
+    }
+}
+
 /* Rows of a picture from row `top` of the result on. */
 static void write(const Job *job, const uint16_t (*halves)[256], const Picture *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
@@ -167,6 +177,8 @@ KERNEL(fused)(const Job *job) {
     for (int c = 0; c < job->channels && job->type == FLOAT16; c++)
         for (int i = 0; i < 256; i++)
             halves[c][i] = as_half((float)i * (float)job->scale[c] + (float)job->shift[c]);
+    Ahead ahead = job->ahead ? *job->ahead : (Ahead){0};
+    int64_t lines_ahead = ahead.rows * (ahead.bytes / LINE + 1) / (job->height * (stride / BLOCK)) + 1;
     for (int64_t top = 0; top < job->height; top += rows) {
         Picture picture = {levels, rows, job->width, stride, {{0}}, 0, 0, 0, 0, {0}};
         for (int64_t y = top; y < top + rows; y++) {
@@ -178,6 +190,7 @@ KERNEL(fused)(const Job *job) {
                 make_upright(&lines, &source, v[0], job->width, to, stride);
             } else
                 for (int64_t x = 0; x < job->width; x += BLOCK) {
+                    ask(&ahead, lines_ahead);
                     find_places(&path, x, y, job->width, u, v);
                     sample(&source, u, v, to + x, stride);
                 }

@@ -29,6 +29,12 @@ typedef struct {
     const uint8_t *table;
 } Operation;
 
+/* Memory that will be read next: rows of bytes, `step` apart. */
+typedef struct {
+    const uint8_t *at;
+    int64_t rows, bytes, step, asked;
+} Ahead;
+
 typedef struct {
     /* The picture: rows x columns x channels of uint8, 1 or 3; step: bytes from row to row. */
     const uint8_t *source;
@@ -46,6 +52,8 @@ typedef struct {
     /* Memory to work in, that of nobody else meanwhile. */
     uint8_t *scratch;
     int64_t room;
+    /* What to bring near meanwhile; 0: nothing. */
+    const Ahead *ahead;
     /* What is done to colours, of three channels only. */
     int64_t count;
     Operation operations[MOST_OPERATIONS];

@@ -266,9 +266,10 @@ static double cost_of_resize(const Costs *c, const Resized *r) {
     return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height);
 }
 
-static double cost_of_warp(const Costs *c, const Warped *w) {
-    const double far = (double)(1 << 30);
-    double low[2] = {far, far}, high[2] = {-far, -far}, limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
+/* Columns and rows, ends exclusive, that a warp reads of its picture; false where it reads none. */
+static int read_box(const Warped *w, int64_t *from, int64_t *to) {
+    const double far = (double)(1 << 30), limits[2] = {(double)w->moved.columns, (double)w->moved.rows};
+    double low[2] = {far, far}, high[2] = {-far, -far};
     for (int k = 0; k < 4; k++) {
         double x = k & 1 ? (double)w->width - 1 : 0, y = k & 2 ? (double)w->height - 1 : 0, at[2];
         const double *m = w->matrix.of;
@@ -278,14 +279,21 @@ static double cost_of_warp(const Costs *c, const Warped *w) {
             low[i] = behind ? -far : MIN(low[i], at[i]), high[i] = behind ? far : MAX(high[i], at[i]);
         }
     }
-    double sizes[2];
     for (int i = 0; i < 2; i++) {
-        double from = MAX(floor(MAX(low[i], -far)) - 2, 0.0), to = MIN(ceil(MIN(high[i], far)) + 3, limits[i]);
-        if (from >= to)
+        from[i] = (int64_t)MAX(floor(MAX(low[i], -far)) - 2, 0.0);
+        to[i] = (int64_t)MIN(ceil(MIN(high[i], far)) + 3, limits[i]);
+        if (from[i] >= to[i])
             return 0;
-        sizes[i] = to - from;
     }
-    return c->call + c->warped * (double)w->height * (double)w->width + c->read * sizes[1] * sizes[0];
+    return 1;
+}
+
+static double cost_of_warp(const Costs *c, const Warped *w) {
+    int64_t from[2], to[2];
+    if (!read_box(w, from, to))
+        return 0;
+    return c->call + c->warped * (double)w->height * (double)w->width +
+           c->read * (double)(to[1] - from[1]) * (double)(to[0] - from[0]);
 }
 
 static double cost_at_once(const Costs *c, const Warped *w) {

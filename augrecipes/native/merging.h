@@ -76,27 +76,56 @@ static inline int64_t end_merging(Run *run, const double *a) {
     return answer;
 }
 
-/* Write what is left, as the output asks. */
-static inline int64_t write_job(Run *run) {
-    const Plan *p = run->plan;
-    Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
-    run->view = w->moved;
-    int64_t answer = made(run);
-    if (answer != DONE)
-        return answer;
-    View base = run->view;
-    int64_t x = base.x, y = base.y, down, across;
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = 0, m->job.count = 0; }
+
+/* The picture that a job reads, by rows and columns; and the matrix to it. */
+static inline View upright_base(const Warped *w, Matrix *matrix) {
+    View base = w->moved;
+    int64_t x = base.x, y = base.y, turned = base.down[0] != 1 || base.across[1] != 1;
     int64_t last_y = y + (base.rows - 1) * base.down[0] + (base.columns - 1) * base.across[0];
     int64_t last_x = x + (base.rows - 1) * base.down[1] + (base.columns - 1) * base.across[1];
     base.y = MIN(y, last_y), base.x = MIN(x, last_x);
     const Matrix to_base = {{(double)base.across[1], (double)base.down[1], (double)(x - base.x), (double)base.across[0],
                              (double)base.down[0], (double)(y - base.y), 0, 0, 1}};
-    int turned = base.down[0] != 1 || base.across[1] != 1;
-    Matrix matrix = turned ? multiplied(&to_base, &w->matrix) : w->matrix;
-    Job *j = &m->job;
-    j->rows = MAX(y, last_y) - base.y + 1, j->columns = MAX(x, last_x) - base.x + 1;
+    *matrix = turned ? multiplied(&to_base, &w->matrix) : w->matrix;
+    base.rows = MAX(y, last_y) - base.y + 1, base.columns = MAX(x, last_x) - base.x + 1;
     base.down[0] = base.across[1] = 1, base.down[1] = base.across[0] = 0;
+    return base;
+}
+
+/* What a run that is left reads; nothing where it is more than is kept at hand. */
+static inline Ahead ahead_of(const Run *run) {
+    Warped w = run->merging->chain[run->merging->warps];
+    int64_t from[2], to[2], down, across;
+    Ahead ahead = {0};
+    w.moved = upright_base(&w, &w.matrix);
+    if (!read_box(&w, from, to) || (to[0] - from[0]) * (to[1] - from[1]) * w.moved.channels > NEAR)
+        return ahead;
+    cut(&w.moved, from[0], from[1], to[0], to[1]);
+    ahead.at = placed(&w.moved, &down, &across);
+    ahead.rows = w.moved.rows, ahead.bytes = w.moved.columns * w.moved.channels, ahead.step = w.moved.step;
+    return ahead;
+}
+
+/* Write what is left, as the output asks; meanwhile ask for what the next one reads, if there is one. */
+static inline int64_t write_job(Run *run, const Run *next) {
+    const Plan *p = run->plan;
+    Merging *m = run->merging;
+    Warped *w = m->chain + m->warps;
+    run->view = w->moved;
+    int64_t answer = made(run);
+    if (answer != DONE)
+        return answer;
+    w->moved = run->view;
+    Ahead ahead = {0};
+    Matrix matrix;
+    View base = upright_base(w, &matrix);
+    int64_t down, across;
+    Job *j = &m->job;
+    if (next)
+        ahead = ahead_of(next);
+    j->ahead = ahead.at ? &ahead : 0;
+    j->rows = base.rows, j->columns = base.columns;
     j->source = placed(&base, &down, &across);
     j->step = base.step, j->channels = base.channels;
     memcpy(j->matrix, matrix.of, sizeof j->matrix);

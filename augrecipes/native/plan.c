@@ -131,7 +131,7 @@ static int64_t finish(Run *run) {
     if (!s->target)
         return DONE;
     if (run->merging->left)
-        return write_job(run);
+        return write_job(run, 0);
     int64_t place[3], answer = made(run);
     if (answer != DONE)
         return answer;
@@ -140,35 +140,51 @@ static int64_t finish(Run *run) {
                            (int32_t)p->type, 0, p->down, p->across, p->apart);
 }
 
-static int64_t run_sample(const Plan *p, Sample *s) {
+/* Carry out the steps of a sample, up to what is written at last. */
+static int64_t run_steps(Run *run) {
+    const Plan *p = run->plan;
+    const Sample *s = run->sample;
     uint64_t epoch = mixed(GOLDEN, p->epoch), of_index = mixed(epoch, s->index);
     uint64_t own = mixed(of_index, s->tile), shared = mixed(of_index, 0);
-    Merging merging;
-    Run run = {.plan = p, .sample = s, .merging = &merging};
-    merging.begun = merging.left = 0, merging.warps = 0, merging.job.count = 0;
-    run.view = whole_picture(s->at, s->rows, s->columns, s->step, p->channels);
-    run.view.top = s->top, run.view.left = s->left;
     for (int64_t k = 0; k < p->count; k++) {
         const Step *step = p->steps + k;
         Drawing d = {stream_at(finalised(step->hash ^ (step->shared ? shared : own))),
                      philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), 0, 0};
         double drawn[DRAWN];
-        seen_size(&run, &d.rows, &d.columns);
+        seen_size(run, &d.rows, &d.columns);
         if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
             continue;
         if (!draw(step->draw, &d, step->arguments, drawn))
             return REFUSED;
-        int64_t answer = carry_out(&run, step, drawn);
+        int64_t answer = carry_out(run, step, drawn);
         if (answer != DONE)
             return answer;
     }
-    return finish(&run);
+    return DONE;
 }
 
-/* Samples one after another; each says for itself how it went. */
+/* Samples one after another; each says for itself how it went. A picture that is warped waits for the next sample's
+   steps: they tell which memory is read after it, and that is asked for meanwhile. */
 KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
-    for (int64_t k = 0; k < count; k++)
-        samples[k].answer = run_sample(plan, samples + k);
+    Merging merging[2];
+    Run runs[2], *waits = 0;
+    for (int64_t k = 0; k < count; k++) {
+        Sample *s = samples + k;
+        Run *run = runs + k % 2;
+        *run = (Run){.plan = plan, .sample = s, .merging = merging + k % 2};
+        begin_merging(run->merging);
+        run->view = whole_picture(s->at, s->rows, s->columns, s->step, plan->channels);
+        run->view.top = s->top, run->view.left = s->left;
+        s->answer = run_steps(run);
+        int left = s->answer == DONE && s->target && run->merging->left && !run->used;
+        if (waits)
+            waits->sample->answer = write_job(waits, left ? run : 0);
+        waits = left ? run : 0;
+        if (s->answer == DONE && !left)
+            s->answer = finish(run);
+    }
+    if (waits)
+        waits->sample->answer = write_job(waits, 0);
     return DONE;
 }
 

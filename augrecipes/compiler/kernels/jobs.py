@@ -28,7 +28,7 @@ from augrecipes.ops.colour_ops import Contrast, Hue, Linear, Operation
 from augrecipes.ops.warps import LINEAR, multiply
 
 # The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-_HEAD = struct.Struct("=5q9d3q2q5q6d3q")
+_HEAD = struct.Struct("=5q9d3q2q5q6d4q")
 _OPERATION = struct.Struct("=q12dq")
 _MOST_OPERATIONS = 24
 _LINEAR, _CONTRAST, _HUE, _HSV = range(4)  # as job.h numbers them
@@ -71,11 +71,11 @@ class Kernel:
         for one in operations:
             _OPERATION.pack_into(self.job, at, *one)
             at += _OPERATION.size
-        _HEAD.pack_into(self.job, 0, *head, *self.scratch, len(operations))
+        _HEAD.pack_into(self.job, 0, *head, *self.scratch, 0, len(operations))
         answer = self._carry_out(self._at)
         if answer > 0:  # so much room
             self.room(answer)
-            _HEAD.pack_into(self.job, 0, *head, *self.scratch, len(operations))
+            _HEAD.pack_into(self.job, 0, *head, *self.scratch, 0, len(operations))
             answer = self._carry_out(self._at)
         return answer == 0
 
