@@ -60,11 +60,11 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (goes_in_turn(&costs, w))
         return REFUSED;
     if (!resized_sooner(&costs, w, &found)) {
-        m->left = 1;
+        m->left = run->elsewhere = 1;
         m->job.reduction = a[7] != 0 ? reduction(&w->matrix) : 1;
         return a[6] != 0 && (run->plan->channels == 1 || run->plan->channels == 3) ? DONE : REFUSED;
     }
-    run->scaled = a[7] != 0 && reduction(&w->matrix) > 1;
+    run->elsewhere = a[7] != 0 && reduction(&w->matrix) > 1;
     run->view = w->moved;
     cut(&run->view, found.x_min, found.y_min, found.x_max, found.y_max);
     int64_t answer = resize_upright(run, found.height, found.width, 1);
@@ -98,6 +98,8 @@ static inline Ahead ahead_of(const Run *run) {
     Warped w = run->merging->chain[run->merging->warps];
     int64_t from[2], to[2], down, across;
     Ahead ahead = {0};
+    if (w.moved.kind != PIXELS)
+        return ahead;
     w.moved = upright_base(&w, &w.matrix);
     if (!read_box(&w, from, to) || (to[0] - from[0]) * (to[1] - from[1]) * w.moved.channels > NEAR)
         return ahead;
@@ -141,9 +143,16 @@ static inline int64_t write_job(Run *run, const Run *next) {
 }
 
 static inline int64_t add_operation(Run *run, const Operation *operation) {
-    Job *j = &run->merging->job;
-    if (!run->merging->left || run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
+    Merging *m = run->merging;
+    Job *j = &m->job;
+    if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
+    if (!m->left) { /* of pixels as they are */
+        only_named(run);
+        m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                               .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};
+        m->warps = 0, m->left = 1, j->reduction = 1;
+    }
     j->operations[j->count++] = *operation;
     return DONE;
 }

@@ -124,12 +124,11 @@ static int64_t finish(Run *run) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
     seen_size(run, &s->height, &s->width);
-    if (!s->target && (run->merging->left || run->scaled))
-        s->window[0] = -1;
-    else
-        only_named(run);
-    if (!s->target)
+    if (only_named(run)) {
+        if (run->elsewhere)
+            s->window[0] = -1;
         return DONE;
+    }
     if (run->merging->left)
         return write_job(run, 0);
     int64_t place[3], answer = made(run);

@@ -31,7 +31,7 @@ typedef struct {
     Sample *sample;
     View view, layers[MOST_LAYERS];
     int64_t used;
-    int named, deep, scaled; /* scaled: a picture that is not decoded yet would be decoded smaller */
+    int named, deep, elsewhere; /* elsewhere: of a picture that is not decoded yet Python reads other pixels */
     struct Merging *merging; /* see merged.h */
 } Run;
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import Drawn, Sample, sampler_of
+from augrecipes.compiler.kernels import jobs
 from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.pending_colours import PendingColours
+from augrecipes.compiler.kernels.resample import Shrinks
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.unmade import realised
+from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.ops.colour_ops import Operations
 
 _RGB = 3
@@ -60,17 +63,25 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
 
     Args:
         transforms: `ColourStep` steps, and groups of them.
+
+    Attributes:
+        to_sink: leave uint8 pictures to be coloured by what writes the output, as a `ToMake`.
     """
 
     def __init__(self, transforms: list[Any]) -> None:
         super().__init__(transforms, p=1.0)
-        self._scratch = Scratch()
+        self._scratch, self.to_sink = Scratch(), False
+        self._kernel = jobs.kernel()
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The sample after all steps. `force_apply` changes nothing: each step has its own gate."""
         image = data["image"]
         if isinstance(image, ToMake):
             return self._left_pending(image, data)
+        if self.to_sink and self._kernel is not None and _is_coloured(image):
+            moved = image if isinstance(image, Moved) else Moved(image)
+            moved = Moved(realised(moved.base), moved.symmetry)
+            return self._left_pending(ToMake(Warped(moved), Shrinks(), self._scratch, self._kernel), data)
         array = realised(image.base) if isinstance(image, Moved) else image
         picture = None
         if array.ndim == _RGB and array.shape[2] == _RGB and array.dtype in (np.uint8, np.float32):
@@ -97,3 +108,8 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
         del data[_PENDING]
         data["image"] = picture
         return data
+
+
+def _is_coloured(image: np.ndarray | Moved) -> bool:
+    """Whether a picture is uint8 of three channels."""
+    return image.dtype == np.uint8 and len(image.shape) == _RGB and image.shape[2] == _RGB

@@ -104,7 +104,7 @@ def _keyed_steps(transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]]
                 yield child.step, _keyed(child.step, made, _merged)
             ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
             yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
-        elif type(step) is ColourOps:
+        elif type(step) is ColourOps and step.to_sink:
             for child in step.transforms:
                 if type(child) is not ColourStep:
                     raise NotNativeError("a group of colours is made in Python")

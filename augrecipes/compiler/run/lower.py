@@ -30,8 +30,8 @@ def lower(steps: tuple[Node, ...]) -> tuple[list[Any], Sites]:
     sites: Sites = []
     made = [lower_step(step, sites) for step in steps]
     for place, kernel in enumerate(made):
-        if isinstance(kernel, Warps):
-            # The sink, and colour steps before it, take a last turn along.
+        if isinstance(kernel, Warps | ColourOps):
+            # The sink takes a last turn along, and colours; so do colour steps before it.
             kernel.to_sink = all(isinstance(later, ColourOps) for later in made[place + 1 :])
     return made, sites
 
