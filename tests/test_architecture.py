@@ -63,7 +63,7 @@ OUTSIDE = {
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})
 PUBLIC = frozenset({"_replace", "_asdict", "_exit"})  # of named tuples and os, in spite of their names
 # Facts about a class live in ops: elsewhere its name stands only where old and foreign names become today's.
-NAMES_CLASSES = ("ops/", "recipe/synonyms.py", "recipe/history.py", "bring/")
+NAMES_CLASSES = ("ops/", "recipe/synonyms.py", "recipe/history.py", "recipe/releases.py", "bring/")
 CLASSES = frozenset({*catalog.shipped(), *GROUPS})
 # Rooms ask for facts of a kind, or for a module of its folder; none of them names a kind, or what only one has.
 KIND_FOLDERS = tuple(f"kinds.{kind}." for kind in kinds.KINDS)

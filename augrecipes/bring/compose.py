@@ -10,6 +10,8 @@ from augrecipes.bring import last
 from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, Line, RecipeDraft
 from augrecipes.bring.steps import lines
+from augrecipes.ops import registry
+from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import TO_TENSOR
 from augrecipes.recipe.model import Boxes, Keypoints
@@ -20,6 +22,10 @@ _ONE_PICTURE = (
     "a recipe of kind image has one picture, a mask, boxes and points: for pictures of the same scene write a recipe "
     "of kind pair; masks can be stacked as channels of one"
 )
+# Arguments of Compose that are told apart below, and those that change no sample.
+_READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "mask_interpolation")
+_SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
+_OUTERMOST = "only the outermost Compose can have it"
 # Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
 _FIXED = {
     "check_each_transform": (True, "boxes and points are always checked after each step"),
@@ -51,8 +57,31 @@ def fill(draft: RecipeDraft, call: Call) -> None:
         draft.keys["inputs"] = inputs
     if call.args.get("additional_targets"):
         draft.refuse("additional_targets", _ONE_PICTURE, call.place)
-    if call.args.get("seed") is not None:
-        draft.note(f"The seed {call.args['seed']} is no part of a recipe: write compile(seed={call.args['seed']}).")
+    for key, value in call.args.items():
+        if key not in (*_READ, *_SILENT) and value is not None:
+            draft.refuse(key, "no argument of Compose: take it out", call.place)
+    for inner in (each for child in call.children or () for each in child.walk() if each.name == COMPOSE):
+        for key in ("bbox_params", "keypoint_params", "additional_targets"):
+            if inner.args.get(key):
+                draft.refuse(key, _OUTERMOST, inner.place)
+    _masks(draft, call.args.get("mask_interpolation"))
+    seed = call.args.get("seed")
+    if seed is not None:
+        draft.note(
+            f"The seed {seed} is no part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
+            "steps the same numbers, so that two flips with p 0.5 always acted together; here each draws for itself."
+        )
+
+
+def _masks(draft: RecipeDraft, interpolation: Any) -> None:
+    """Let every step resample masks as the Compose has it."""
+    if interpolation is None:
+        return
+    key = "mask_interpolation"
+    for line in draft.lines():
+        takes = (registry.arguments(line.name) or {"properties": {}})["properties"]
+        if line.steps is None and key in takes:
+            line.args[key] = to_name(key, interpolation)
 
 
 def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:

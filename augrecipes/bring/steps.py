@@ -11,7 +11,8 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe.history import CLASSES, GONE, instead, step_today
+from augrecipes.recipe import releases
+from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, instead, meant, step_today
 from augrecipes.recipe.write import flow
 
 ALWAYS = "always_apply"
@@ -40,6 +41,8 @@ def _line(call: Call) -> Item:
         return _one_or_other(call)
     if call.name in GROUPS:
         return _group(call)
+    if call.name == FLIP:
+        return _flip(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
     if not _is_known(call):
@@ -70,29 +73,47 @@ def step(call: Call) -> Line:
     line = Line(call.name, place=call.place)
     if call.name in CLASSES and (today := step_today(call.name, call.args)) is not None:
         line.name, line.args = CLASSES[call.name], _named(today)
-        line.beside.append(f"was {call.name}{_said(call.args)}")
+        line.beside.append(f"was {call.name}{_said(call.args)}{_until(call.name)}")
         return line
     takes = (registry.arguments(call.name) or {"properties": {}})["properties"]
-    was: list[str] = []
+    was: dict[str, list[str]] = {}  # by the last release with the name
     for key, value in call.args.items():
-        if key in takes:
+        said = f"{key}: {flow(value)}"
+        if key in takes and (new := meant(call.name, key, call.args)) is not None:
+            line.args |= new
+            if new:
+                line.beside.append(f"was {said}")
+        elif key in takes:
             line.args[key] = to_name(key, value)
         elif key == ALWAYS:
             if value is True:
-                was.append(f"{ALWAYS}: true")
+                was.setdefault(_until(call.name, key), []).append(said)
         elif (call.name, key) in GONE:
-            line.beside.append(f"{key}: {flow(value)}: {GONE[call.name, key]}")
+            line.beside.append(f"was {said}{_until(call.name, key)}: {GONE[call.name, key]}")
         elif (new := instead(call.name, key, call.args)) is not None:
             line.args |= _named(new)
-            if new:
-                was.append(f"{key}: {flow(value)}")
+            if value is not None:
+                was.setdefault(_until(call.name, key), []).append(said)
         else:
             line.args[key] = value  # the check of the draft names it
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
-    if was:
-        line.beside.insert(0, f"was {', '.join(was)}")
+    line.beside[:0] = [f"was {', '.join(items)}{until}" for until, items in was.items()]
     return line
+
+
+def _until(cls: str, name: str = "") -> str:
+    """How long it was so, for a comment."""
+    release = releases.until(cls, name)
+    return f" until {release}" if release else ""
+
+
+def _flip(call: Call) -> Line:
+    """One of the two flips, or both at once, each as likely."""
+    p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
+    each = [Line(name, {"p": 1.0}, call.place) for name in FLIPS]
+    both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [Line(name, {"p": 1.0}, call.place) for name in FLIPS])
+    return Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name}{_until(call.name)}"])
 
 
 def _named(args: dict[str, Any]) -> dict[str, Any]:

@@ -34,5 +34,6 @@ REFUSED: dict[str, str] = {
     "Compose": "is what `steps:` already is; use Sequential for a group",
     "ReplayCompose": "is what `steps:` already is; `pipeline.at(index, epoch)` replays a sample",
     "SelectiveChannelTransform": "is not in version 1; steps act on all channels",
+    "PerChannel": "is gone from albumentations; most classes have per_channel: true",
     "OneOrOther": "is not in version 1; use OneOf with two steps",
 }

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
+from augrecipes.recipe.arguments import check_value
+from augrecipes.recipe.nodes import NOWHERE, from_value
 
 Arguments = Mapping[str, Any]
 
@@ -29,6 +31,9 @@ CLASSES: dict[str, str] = {
     "IAASuperpixels": "Superpixels",
 }
 
+# A class that is gone, and the two of which it drew one, or both.
+FLIP, FLIPS = "Flip", ("HorizontalFlip", "VerticalFlip")
+
 # Old names of arguments, in every class that takes the new one and not the old.
 RENAMED: dict[str, str] = {
     "value": "fill",
@@ -47,6 +52,7 @@ RENAMED: dict[str, str] = {
     "sigmaX_limit": "sigma_x_limit",
     "sigmaY_limit": "sigma_y_limit",
     "cropping_box_key": "cropping_bbox_key",
+    "method": "rotate_method",
 }
 # The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
 _MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
@@ -129,6 +135,37 @@ CONVERTED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
     ("RandomContrast", "limit"): ("contrast_limit", _keep),
     ("Solarize", "threshold"): ("threshold_range", _levels),
 }
+
+_COMPRESSIONS = {0: "jpeg", 1: "webp"}
+
+
+def meant(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
+    """What stands today for an argument that has its name still, and another meaning; None: it means what it did.
+
+    >>> meant("ImageCompression", "compression_type", {"compression_type": 0})
+    {'compression_type': 'jpeg'}
+    >>> meant("GaussianBlur", "sigma_limit", {"blur_limit": [3, 7], "sigma_limit": 0})
+    {'sigma_limit': [0.8, 1.4]}
+    """
+    value = given[name]
+    if (cls, name) == ("ImageCompression", "compression_type") and value in (0, 1) and not isinstance(value, bool):
+        return {name: _COMPRESSIONS[value]}
+    if (cls, name) == ("GaussianBlur", "sigma_limit") and value in (0, [0, 0]):
+        # OpenCV took it from the size of the kernel.
+        limits = given.get("blur_limit", [3, 7])
+        sizes = limits if isinstance(limits, list) else [3, limits]
+        if all(isinstance(size, int | float) and size >= 3 for size in sizes):
+            return {name: [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]}
+    schema = (registry.arguments(cls) or {"properties": {}})["properties"].get(name, {})
+    if (
+        value is None
+        and "default" in schema
+        and schema["default"] is not None
+        and check_value(schema, from_value(None, NOWHERE))
+    ):
+        return {}  # once the default, which was the same in effect
+    return None
+
 
 # What a class that is gone did not do, and the class that replaces it does unless told.
 _ALSO: dict[str, Arguments] = {
