@@ -31,8 +31,6 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 def _line(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, call.unread, call.place)
-    if call.name == _FLIP:
-        return _flipped(call)
     if call.name == groups.COMPOSE:
         return _whole_or_less(
             Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, lines(call.children or ()))
@@ -125,18 +123,6 @@ def _said(args: dict[str, Any]) -> str:
 
 
 # What turned a picture over along one axis or along both, each as often; it is gone.
-_FLIP, _ALONG = "Flip", ("HorizontalFlip", "VerticalFlip")
-
-
-def _flipped(call: Call) -> Line:
-    """What Flip did."""
-    p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
-
-    def each() -> list[Item]:
-        return [Line(name, {"p": 1.0}, call.place) for name in _ALONG]
-
-    both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, each())
-    return Line(groups.ONE_OF, {"p": p}, call.place, [*each(), both], [f"was {_FLIP}"])
 
 
 # What albumentations' groups do where nothing is said, and ours do not.

@@ -47,8 +47,8 @@ def test_old_names_are_todays_with_a_comment_at_the_line(tmp_path: Path) -> None
     lines = draft_of(_written(tmp_path, old)).to_yaml().splitlines()
     assert lines[-5:-1] == [
         "steps:",
-        "  - ImageCompression: {quality_range: [60, 90]}  # was quality_lower: 60, quality_upper: 90",
-        "  - Resize: {height: 224, width: 200}  # was always_apply: true",
+        "  - ImageCompression: {quality_range: [60, 90]}  # was quality_lower: 60, quality_upper: 90 until 1.4.24",
+        "  - Resize: {height: 224, width: 200}  # was always_apply: true until 1.4.24",
         "  - Rotate: {limit: [-20, 20], border_mode: reflect_101}",
     ]
 
