@@ -38,13 +38,14 @@ INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files are read through these parts alone.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
-# Doors from the language up: Recipe.compile, Recipe.device_stage, Recipe.to_albumentations.
-DOORS = frozenset(("recipe/model.py", room) for room in ("compiler", "device", "bring"))
+# Doors from the language up: Recipe.compile, Recipe.device_stage, Recipe.to_albumentations, Recipe.transform.
+DOORS = frozenset(("recipe/model.py", room) for room in ("compiler", "data", "device", "bring"))
 # Methods of Recipe that users call, and that work further up: the only circles of calls.
 CIRCLES = frozenset(
     {
         ("augrecipes.recipe.model", "augrecipes.compiler.compile"),  # Recipe.compile
         ("augrecipes.recipe.model", "augrecipes.compiler.run.pipeline"),  # what Recipe.compile returns
+        ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform
         ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
         ("augrecipes.recipe.model", "augrecipes.bring.plain"),  # Recipe.to_albumentations
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml

@@ -9,6 +9,7 @@ from augrecipes.data.checks import as_recipe, tell_of_absent
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.sample import as_torch, ragged_keys
+from augrecipes.data.tables.parts import split_parts
 from augrecipes.data.tables.rows import Keys
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -116,7 +117,9 @@ class Samples(SampleDataset):
         pipeline, inputs, table = self.pipeline, self.recipe.inputs, self._table
         parts = table.rows.named(table.source.row(row))
         names = pipeline.targets if self.recipe.facts.scales else None
-        targets, beside = table.split(parts, inputs, undecoded=pipeline.reads, names=names, **self._decode)
+        targets, beside = split_parts(
+            parts, inputs, table.rows.pictures, table.axes, undecoded=pipeline.reads, names=names, **self._decode
+        )
         buffers = rooms(pipeline.outputs) if self.recipe.facts.scales else room("image")
         out = pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
         sample = as_torch(out, self.ragged_keys)

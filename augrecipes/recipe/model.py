@@ -17,6 +17,7 @@ from augrecipes.ops.step import NOWHERE, Position, Step
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
+    from augrecipes.data.transform import SampleTransform
     from augrecipes.device.stage import DeviceStage
 
 Optimize = Literal["none", "exact", "fast"]
@@ -237,6 +238,22 @@ class Recipe:
         from augrecipes.compiler.compile import compile_recipe
 
         return compile_recipe(self, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
+
+    def transform(self, mode: Mode = "train", **options: Any) -> SampleTransform:
+        """One function of a sample, for `transform=` of torchvision, HF `set_transform`, LitData, WebDataset.
+
+        Args:
+            mode: `train` or `eval`.
+            options: `seed`, `optimize`, `keys`, `index`, `axes`, `channels`: see `SampleTransform`.
+
+        >>> import numpy as np, augrecipes as ar
+        >>> picture, label = ar.load("folder-128").transform(seed=1)((np.zeros((200, 300, 3), np.uint8), 7))
+        >>> tuple(picture.shape), label
+        ((3, 128, 128), 7)
+        """
+        from augrecipes.data.transform import SampleTransform
+
+        return SampleTransform(self, mode, **options)
 
     def to_albumentations(self, mode: Mode = "train") -> Any:
         """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.

@@ -326,7 +326,7 @@ class TestPlantedFaults:
                 test_threads_of_the_user_below_our_loader(backend)
 
     def test_processes_that_count_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Visits, "_of_process", lambda self: ALONE)
+        monkeypatch.setattr(Visits, "of_process", lambda self: ALONE)
         with pytest.raises(AssertionError):
             shared_out(2, False)
 

@@ -64,10 +64,10 @@ class Visits:
             return clock.epoch, earlier
         if earlier and not self.quiet and not cells[-1]:
             self._tell(cells)
-        share = self._of_process()
+        share = self.of_process()
         return clock.epoch + earlier * share.world_size + share.rank, 0
 
-    def _of_process(self) -> Share:
+    def of_process(self) -> Share:
         """Which of several processes this is; a worker that was not forked knows it from the one that started it."""
         share = found()
         return self._sent if share.world_size == 1 else share
@@ -82,7 +82,7 @@ class Visits:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_sent": self._of_process()}
+        return {**self.__dict__, "_sent": self.of_process()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -8,17 +8,15 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from augrecipes.data.tables.parts import plain, split_parts, taken_by
 from augrecipes.data.tables.ragged import Ragged
-from augrecipes.data.tables.rows import ANNOTATIONS, Keys, NamedSource, RowKeys, Source, known_labels
+from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
 from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.given import AXES, Axes, as_labels, as_picture, plain_array
+from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.paths import PathTable
-
-_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,7 @@ class SourceTable(Columns):
 
     def annotations(self, inputs: Inputs) -> set[str]:
         """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
-        wanted = _taken(inputs)
+        wanted = taken_by(inputs)
         try:
             parts = self.rows.named(self.source.row(0)) if wanted else {}
         except DataError:  # told when it is read
@@ -134,7 +132,7 @@ class SourceTable(Columns):
 
     def label_of(self, unit: int) -> int | None:
         """As every table; a label that is no integer is left out."""
-        label = _plain("label", self._parts(unit).get("label"))
+        label = plain("label", self._parts(unit).get("label"))
         return label if isinstance(label, int) else None
 
     def stamp(self, unit: int) -> str:
@@ -149,8 +147,8 @@ class SourceTable(Columns):
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
-        """What a pipeline takes of a sample; see `split`, and `Source.row` for errors."""
-        return self.split(self._parts(unit), inputs, **how)[0]
+        """What a pipeline takes of a sample; see `split_parts`, and `Source.row` for errors."""
+        return split_parts(self._parts(unit), inputs, self.rows.pictures, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
         """The parts of a sample, once for all who ask for them one after another."""
@@ -159,48 +157,6 @@ class SourceTable(Columns):
             parts = self.rows.named(self.source.row(unit))
             self.__dict__["_last"] = unit, parts
         return dict(parts)
-
-    def split(
-        self, parts: dict[str, Any], inputs: Inputs, *, undecoded: bool, names: Any = None, **decode: Any
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a sample, and what travels beside it.
-
-        Args:
-            parts: of the sample, by name.
-            inputs: of the recipe.
-            undecoded: leave what is encoded so.
-            names: of the pictures that are wanted; None: all.
-            decode: arguments of `read_image`.
-
-        Raises:
-            DataError: a part is missing, or not what its name says.
-        """
-        parts, targets = dict(parts), {}
-        declared = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
-        for name in self.rows.pictures:
-            value = parts.pop(name, None)
-            if names is None or name in names:
-                if value is None:
-                    raise DataError(f"has no {name}{_there(parts)}")
-                with_ = {**decode, "axes": self.axes, "undecoded": undecoded}
-                targets[name] = _saying(name, as_picture, value, **with_)
-        for name in _taken(inputs) & parts.keys():
-            if (value := parts.pop(name)) is None:
-                continue
-            if name == "mask":
-                targets[name] = _saying(name, as_labels, value, **decode)
-                size, of_image = targets[name].shape, next(iter(targets.values())).shape[:2]
-                if size != of_image:
-                    raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
-                continue
-            targets[name] = _points(name, value)
-            labels = getattr(declared[name], "labels", None)
-            if labels is not None:
-                targets[labels] = _labels(parts.pop(labels, None), name, len(targets[name]))
-        for name in _required(inputs):
-            if name not in targets:
-                raise DataError(f"the recipe requires {name}, and this sample has none{_there(parts)}")
-        return targets, {name: _plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
 
 
 def table_of_source(
@@ -227,54 +183,3 @@ def table_of_source(
 
 
 _NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
-
-
-def _taken(inputs: Inputs) -> set[str]:
-    found = {name for name in _POINTS if getattr(inputs, name) and getattr(inputs, name).presence != "absent"}
-    return found | ({"mask"} if inputs.mask != "absent" else set())
-
-
-def _required(inputs: Inputs) -> list[str]:
-    found = [name for name in _POINTS if getattr(inputs, name) and getattr(inputs, name).presence == "required"]
-    return found + (["mask"] if inputs.mask == "required" else [])
-
-
-def _there(parts: Mapping[str, Any]) -> str:
-    known = ", ".join(map(repr, parts)) or "nothing else"
-    return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
-
-
-def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
-    try:
-        return read(value, **how)
-    except DataError as error:
-        raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
-
-
-def _points(name: str, value: Any) -> npt.NDArray[np.float32]:
-    try:
-        found = plain_array(value).astype(np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name}: {error}") from None
-    if not found.size:
-        return np.zeros((0, _POINTS[name]), np.float32)
-    if found.ndim != 2 or found.shape[1] < _POINTS[name]:
-        raise DataError(f"{name} of shape {found.shape}; (n, {_POINTS[name]}) is taken")
-    return found
-
-
-def _labels(value: Any, name: str, n: int) -> npt.NDArray[np.int64]:
-    found = np.zeros(n, np.int64) if value is None and name == "boxes" else None
-    found = np.arange(n, dtype=np.int64) if value is None and found is None else found
-    if found is None:
-        found = plain_array(value)
-        if found.shape != (n,) or (found.size and found.dtype.kind not in "iub"):
-            raise DataError(f"labels of {n} {name} are as many integers, got {found.dtype} of shape {found.shape}")
-    return found.astype(np.int64)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """What travels beside; a label that is an integer as one of Python's."""
-    if name == "label" and (number := plain_array(value)).ndim == 0 and number.dtype.kind in "iub":
-        return int(number)
-    return value
