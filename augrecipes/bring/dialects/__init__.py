@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from augrecipes.bring.dialect import Dialect
-from augrecipes.bring.dialects import composed, configs, saved, torchvision
+from augrecipes.bring.dialects import composed, configs, saved, sr, torchvision
 
-DIALECTS: tuple[Dialect, ...] = (composed.DIALECT, saved.DIALECT, torchvision.DIALECT, configs.DIALECT)
+DIALECTS: tuple[Dialect, ...] = (composed.DIALECT, saved.DIALECT, torchvision.DIALECT, sr.DIALECT, configs.DIALECT)

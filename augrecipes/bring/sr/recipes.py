@@ -1,0 +1,165 @@
+"""Drafts of recipes out of option files: windows and turns of pairs, or of what a degradation makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augrecipes.bring.draft import Item, Line, RecipeDraft
+from augrecipes.bring.sr.degradation import BASICSR, REDUX, Degradation
+from augrecipes.bring.sr.options import Options
+from augrecipes.ops.groups import DEGRADE
+from augrecipes.recipe.write import flow
+
+PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
+MADE = ("realesrgandataset",)
+PLAIN = ("singlegtdataset",)
+FACES = ("ffhqdataset",)
+_MOVING = ("video", "recurrent", "reds", "vimeo")
+_HR, _LR = "hr", "lr"
+
+
+def fill(draft: RecipeDraft, top: Options, train: Options, validation: Options | None) -> None:
+    """Put what an option file's training data goes through into a draft.
+
+    Args:
+        draft: to be filled.
+        top: the file's top-level options.
+        train: those of `datasets: train:`.
+        validation: those of `datasets: val:`.
+
+    Raises:
+        RecipeError: a value that cannot be, or data that a recipe does not work on.
+    """
+    said = train.get("type", "")
+    name = str(said).lower()
+    if any(word in name for word in _MOVING) or top.get("num_frame") or train.get("num_frame"):
+        train.wrong("type", f"{said} is of video, and a recipe works on pictures: there is no import for it")
+    if name in FACES:
+        _faces(draft, train)
+    elif name in PAIRS + MADE + PLAIN:
+        _scaled(draft, top, train, name)
+    else:
+        known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
+        train.wrong("type", f"{said!r} is no data set that can be imported; known are {known}")
+    _data(draft, train, validation, made=name in MADE + PLAIN)
+
+
+def _faces(draft: RecipeDraft, train: Options) -> None:
+    """Single pictures, mirrored."""
+    draft.steps = _turns(train, rotated=False)
+    draft.keys["output"] = _output(train)
+    draft.eval = []
+
+
+def _scaled(draft: RecipeDraft, top: Options, train: Options, name: str) -> None:
+    """Windows at two scales."""
+    scale = top.whole("scale", train.whole("scale", 1))
+    side = train.whole("lq_size") if train.node("lq_size") else _low_side(train, top, scale)
+    draft.keys["kind"] = "pair"
+    draft.keys["scales"] = {_LR: 1, _HR: scale}
+    draft.keys["output"] = _output(train)
+    window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, train.at("gt_size"))
+    draft.steps = [window, *_turns(train)]
+    if name in PAIRS:
+        draft.eval = []
+        return
+    both = Options((*top.sources, *train.sources), train.place)
+    manner = REDUX if top.node("resize_mode_list") or train.node("lq_size") or "lq_usm" in _keys(top) else BASICSR
+    made = Degradation(both, manner, side, draft)
+    if name in PLAIN:
+        draft.steps.append(_plainly(made, train))
+    else:
+        draft.steps += [*_sharp_target(top, train), made.line()]
+        draft.note(
+            "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
+        )
+    shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, train.place)
+    draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
+
+
+def _low_side(train: Options, top: Options, scale: int) -> int:
+    """The window of the low resolution, of an option that counts pixels of the high one."""
+    side = train.whole("gt_size", top.whole("gt_size", 128) if top.node("gt_size") else None)
+    if side % scale:
+        train.wrong("gt_size", f"{side} px are no whole number of pixels at scale {scale}: write a multiple of {scale}")
+    return side // scale
+
+
+def _keys(options: Options) -> set[str]:
+    return {key for source in options.sources for key in source.entries}
+
+
+def _turns(train: Options, *, rotated: bool = True) -> list[Item]:
+    """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
+    mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
+    names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
+    where = train.at("use_rot" if turned else "use_hflip")
+    return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
+
+
+def _sharp_target(top: Options, train: Options) -> list[Item]:
+    """RealESRNet's network is to make the sharpened picture."""
+    if not top.get("gt_usm"):
+        return []
+    args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
+    return [Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm"))]
+
+
+def _plainly(made: Degradation, train: Options) -> Line:
+    """One resize and nothing else."""
+    mode = str(train.get("lq_resize_mode", "bicubic"))
+    resize = made.to_target(mode)
+    del resize.args["id"]
+    steps: list[Item] = [resize]
+    if resize.name != "ResizeToTarget":
+        steps.append(Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode")))
+    return Line(DEGRADE, {"source": _HR, "target": _LR}, train.at("lq_resize_mode"), steps)
+
+
+def _output(train: Options) -> dict[str, Any]:
+    found: dict[str, Any] = {"dtype": "float32", "layout": "chw"}
+    if train.get("color") == "y":
+        found["color"] = "y"
+    if train.node("mean") is not None and train.get("mean") is not None:
+        return {**found, "normalize": {"mean": train.numbers("mean", None), "std": train.numbers("std", None)}}
+    return {**found, "range": [0, 1]}
+
+
+def _data(draft: RecipeDraft, train: Options, validation: Options | None, *, made: bool) -> None:
+    """How the same files are read here."""
+    recipe = f"{draft.name}.yaml"
+    draft.dataset = _call(train, recipe, made=made)
+    draft.note(f"The data: {draft.dataset}")
+    if size := train.get("batch_size_per_gpu"):
+        draft.note(f'The loader: ar.loader(ds, batch_size={size}, num_workers="auto", shuffle=True)')
+    if validation is not None and validation.node("dataroot_gt"):
+        low = "; its low resolution is made here, too" if made and validation.node("dataroot_lq") else ""
+        draft.note(f"Validation: {_call(validation, recipe, made=made, mode='eval')}{low}")
+    listed = next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None)
+    if listed:
+        draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
+    if (train.get("io_backend") or {}).get("type") == "lmdb":
+        draft.note("LMDB is not read: point at the folders of pictures, and `augrecipes pack` them for speed.")
+
+
+def _call(options: Options, recipe: str, *, made: bool, mode: str = "") -> str:
+    more = ', mode="eval"' if mode else ""
+    high = _folders(options, "dataroot_gt")
+    if options.get("type", "").lower() in FACES:
+        return f"ar.ImageFolder({high}, {_quoted(recipe)}{more})"
+    roots = f'"{_HR}": {high}'
+    if not made and options.node("dataroot_lq"):
+        roots = f'"{_LR}": {_folders(options, "dataroot_lq")}, {roots}'
+    template = options.get("filename_tmpl", "{}")
+    names = f', names={{"{_LR}": {_quoted(str(template))}}}' if not made and template != "{}" else ""
+    return f"ar.PairedImages({{{roots}}}, {_quoted(recipe)}{names}{more})"
+
+
+def _folders(options: Options, key: str) -> str:
+    given = [_quoted(each) for each in options.texts(key)]
+    return given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+
+
+def _quoted(text: str) -> str:
+    shown = flow(text)
+    return shown if shown.startswith('"') else f'"{shown}"'
