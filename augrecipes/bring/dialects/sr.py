@@ -6,7 +6,7 @@ from augrecipes.bring.dialect import Dialect
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.naming import name_of
 from augrecipes.bring.reading import Document
-from augrecipes.bring.sr.options import Options
+from augrecipes.bring.sr.options import OptionFile
 from augrecipes.bring.sr.recipes import fill
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.nodes import MappingNode, Node
@@ -40,9 +40,9 @@ def draft(document: Document) -> RecipeDraft:
     made = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
     fill(
         made,
-        Options((top,), document.place),
-        Options((train,), train.place),
-        None if validation is None else Options((validation,), validation.place),
+        OptionFile((top,), document.place),
+        OptionFile((train,), train.place),
+        None if validation is None else OptionFile((validation,), validation.place),
     )
     return made
 

@@ -13,7 +13,7 @@ from math import pi
 from typing import Any
 
 from augrecipes.bring.draft import Item, Line, RecipeDraft
-from augrecipes.bring.sr.options import Options
+from augrecipes.bring.sr.options import OptionFile
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.recipe.nodes import Place
 
@@ -63,7 +63,7 @@ class Degradation:
         draft: that remarks go to.
     """
 
-    options: Options
+    options: OptionFile
     manner: Manner
     side: int
     draft: RecipeDraft

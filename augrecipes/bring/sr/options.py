@@ -10,7 +10,7 @@ from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionFile:
     """What one or several mappings of an option file say; the first that has a key counts.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from augrecipes.bring.draft import Item, Line, RecipeDraft
 from augrecipes.bring.sr.degradation import BASICSR, REDUX, Degradation
-from augrecipes.bring.sr.options import Options
+from augrecipes.bring.sr.options import OptionFile
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.recipe.write import flow
 
@@ -18,7 +18,7 @@ _MOVING = ("video", "recurrent", "reds", "vimeo")
 _HR, _LR = "hr", "lr"
 
 
-def fill(draft: RecipeDraft, top: Options, train: Options, validation: Options | None) -> None:
+def fill(draft: RecipeDraft, top: OptionFile, train: OptionFile, validation: OptionFile | None) -> None:
     """Put what an option file's training data goes through into a draft.
 
     Args:
@@ -44,14 +44,14 @@ def fill(draft: RecipeDraft, top: Options, train: Options, validation: Options |
     _data(draft, train, validation, made=name in MADE + PLAIN)
 
 
-def _faces(draft: RecipeDraft, train: Options) -> None:
+def _faces(draft: RecipeDraft, train: OptionFile) -> None:
     """Single pictures, mirrored."""
     draft.steps = _turns(train, rotated=False)
     draft.keys["output"] = _output(train)
     draft.eval = []
 
 
-def _scaled(draft: RecipeDraft, top: Options, train: Options, name: str) -> None:
+def _scaled(draft: RecipeDraft, top: OptionFile, train: OptionFile, name: str) -> None:
     """Windows at two scales."""
     scale = top.whole("scale", train.whole("scale", 1))
     side = train.whole("lq_size") if train.node("lq_size") else _low_side(train, top, scale)
@@ -63,7 +63,7 @@ def _scaled(draft: RecipeDraft, top: Options, train: Options, name: str) -> None
     if name in PAIRS:
         draft.eval = []
         return
-    both = Options((*top.sources, *train.sources), train.place)
+    both = OptionFile((*top.sources, *train.sources), train.place)
     manner = REDUX if top.node("resize_mode_list") or train.node("lq_size") or "lq_usm" in _keys(top) else BASICSR
     made = Degradation(both, manner, side, draft)
     if name in PLAIN:
@@ -77,7 +77,7 @@ def _scaled(draft: RecipeDraft, top: Options, train: Options, name: str) -> None
     draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
 
 
-def _low_side(train: Options, top: Options, scale: int) -> int:
+def _low_side(train: OptionFile, top: OptionFile, scale: int) -> int:
     """The window of the low resolution, of an option that counts pixels of the high one."""
     side = train.whole("gt_size", top.whole("gt_size", 128) if top.node("gt_size") else None)
     if side % scale:
@@ -85,11 +85,11 @@ def _low_side(train: Options, top: Options, scale: int) -> int:
     return side // scale
 
 
-def _keys(options: Options) -> set[str]:
+def _keys(options: OptionFile) -> set[str]:
     return {key for source in options.sources for key in source.entries}
 
 
-def _turns(train: Options, *, rotated: bool = True) -> list[Item]:
+def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
     """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
     mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
     names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
@@ -97,7 +97,7 @@ def _turns(train: Options, *, rotated: bool = True) -> list[Item]:
     return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
 
 
-def _sharp_target(top: Options, train: Options) -> list[Item]:
+def _sharp_target(top: OptionFile, train: OptionFile) -> list[Item]:
     """RealESRNet's network is to make the sharpened picture."""
     if not top.get("gt_usm"):
         return []
@@ -105,7 +105,7 @@ def _sharp_target(top: Options, train: Options) -> list[Item]:
     return [Line("UnsharpMask", {**args, "target": _HR}, top.at("gt_usm"))]
 
 
-def _plainly(made: Degradation, train: Options) -> Line:
+def _plainly(made: Degradation, train: OptionFile) -> Line:
     """One resize and nothing else."""
     mode = str(train.get("lq_resize_mode", "bicubic"))
     resize = made.to_target(mode)
@@ -116,7 +116,7 @@ def _plainly(made: Degradation, train: Options) -> Line:
     return Line(DEGRADE, {"source": _HR, "target": _LR}, train.at("lq_resize_mode"), steps)
 
 
-def _output(train: Options) -> dict[str, Any]:
+def _output(train: OptionFile) -> dict[str, Any]:
     found: dict[str, Any] = {"dtype": "float32", "layout": "chw"}
     if train.get("color") == "y":
         found["color"] = "y"
@@ -125,7 +125,7 @@ def _output(train: Options) -> dict[str, Any]:
     return {**found, "range": [0, 1]}
 
 
-def _data(draft: RecipeDraft, train: Options, validation: Options | None, *, made: bool) -> None:
+def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, made: bool) -> None:
     """How the same files are read here."""
     recipe = f"{draft.name}.yaml"
     draft.dataset = _call(train, recipe, made=made)
@@ -142,7 +142,7 @@ def _data(draft: RecipeDraft, train: Options, validation: Options | None, *, mad
         draft.note("LMDB is not read: point at the folders of pictures, and `augrecipes pack` them for speed.")
 
 
-def _call(options: Options, recipe: str, *, made: bool, mode: str = "") -> str:
+def _call(options: OptionFile, recipe: str, *, made: bool, mode: str = "") -> str:
     more = ', mode="eval"' if mode else ""
     high = _folders(options, "dataroot_gt")
     if options.get("type", "").lower() in FACES:
@@ -155,7 +155,7 @@ def _call(options: Options, recipe: str, *, made: bool, mode: str = "") -> str:
     return f"ar.PairedImages({{{roots}}}, {_quoted(recipe)}{names}{more})"
 
 
-def _folders(options: Options, key: str) -> str:
+def _folders(options: OptionFile, key: str) -> str:
     given = [_quoted(each) for each in options.texts(key)]
     return given[0] if len(given) == 1 else f"[{', '.join(given)}]"
 
