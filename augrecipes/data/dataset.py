@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch.utils.data import Dataset
 
 from augrecipes.data.batches.epoch import EpochClock, check_epoch, current
@@ -19,7 +18,7 @@ from augrecipes.data.batches.rows import BatchRows, Take
 from augrecipes.data.batches.skips import SkipError, candidates, in_its_place
 from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
-from augrecipes.data.gathered import samples_at_once
+from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
 from augrecipes.data.keys import Key, position_of, resolved
 from augrecipes.data.sample import layout_of
 from augrecipes.data.tables.table import Columns, digest_of
@@ -105,7 +104,8 @@ class SampleDataset(Dataset[dict[str, Any]]):
     def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
         """What `_sample` gives for several rows at once; None where they have to be read one after another.
 
-        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them.
+        Called from several threads, each with a part of a batch. After a DataError `_sample` is asked for them, or only
+        for those that a SomeFailedError names.
 
         Args:
             rows: of the table, int64 (n,).
@@ -273,7 +273,7 @@ class SampleDataset(Dataset[dict[str, Any]]):
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
         if current() is None and self.gathers and type(self).__getitem__ is SampleDataset.__getitem__:
             keys = self._resolved(keys)
-            if (at_once := samples_at_once(self, keys)) is not None:
+            if (at_once := samples_at_once(self, keys, self.__getitem__)) is not None:
                 return at_once
         return [self[key] for key in keys]
 
@@ -286,19 +286,17 @@ class SampleDataset(Dataset[dict[str, Any]]):
             take: gives the memory, see `_batch`; None: memory of its own.
 
         Raises:
-            DataError: one of them cannot be read.
+            DataError: one of them cannot be read; a SomeFailedError has the others.
         """
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
-        found = named(self)._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
-        if found is None:
-            return None
-        batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-        if self._table.labels is not None:
-            batch["label"] = torch.from_numpy(self._table.labels[rows].astype(np.int64, copy=False))
-        batch["index"], batch["path"] = torch.from_numpy(virtual), [self._path(row) for row in rows.tolist()]
-        return batch
+        take = take or BatchRows(len(rows)).take(range(len(rows)))
+        try:
+            found = named(self)._batch(rows, epoch, virtual, take)
+        except SomeFailedError as some:
+            raise some.of(completed(some.batch, self._table, self._path, virtual)) from some.__cause__
+        return None if found is None else completed(found, self._table, self._path, virtual)
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
         row = virtual % len(self._table)

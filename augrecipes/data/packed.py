@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from augrecipes import kinds
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.bag_reading import picking, read_bag
@@ -16,6 +17,7 @@ from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.packed_batch import gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
+from augrecipes.data.pictures_at_once import pictures_at_once
 from augrecipes.data.read import naming_all
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
@@ -216,7 +218,13 @@ class Packed(SampleDataset):
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         more = len(self._taken()) > 1 or points_of(self._table, self.recipe.inputs, 0)
-        return gathered(pipeline, self.store, stored, take) if not more and gathers(pipeline, self.store) else None
+        if more:
+            return None
+        if gathers(pipeline, self.store):
+            return gathered(pipeline, self.store, stored, take)
+        if not isinstance(pipeline.at_once, NativePlan):
+            return None
+        return pictures_at_once(pipeline, lambda k: self._pixels("image", int(stored[k])), epoch, virtual, take)
 
     def _variant(self, epoch: int, virtual: Any) -> Any:
         """Which of the baked epochs a sample, or each of several, begins with."""

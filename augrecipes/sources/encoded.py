@@ -55,6 +55,11 @@ class Encoded:
     def __repr__(self) -> str:
         return f"Encoded({self.name!r}, {self.header.format}, {self.shape})"
 
+    @property
+    def nbytes(self) -> int:
+        """Of the file."""
+        return len(self.data)
+
     def array(self) -> NDArray[np.uint8]:
         """The whole picture, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
         with data_errors(self.name), stage("decode"):

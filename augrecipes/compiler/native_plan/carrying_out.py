@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
+from augrecipes.compiler.native_plan.pictures import Picture, pixels_of
 from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.errors import DataError
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
 
@@ -23,12 +26,15 @@ _ROOM = struct.Struct("=2q")
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 16
 _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
+# Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
+Places = Callable[[tuple[int, int, int], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 # The numbers of a sample, in order.
 _FIELDS = (
     "index", "tile", "rows", "columns", "at", "step", "top", "left", "target", "height", "width", "window", "answer",
 )  # fmt: skip
 SAMPLES = np.dtype([(name, np.int64, (4,) if name == "window" else ()) for name in _FIELDS])
-IDLE = 1
+IDLE, REFUSED = 1, -1
+_AT_ONCE = 1 << 20  # bytes of decoded pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +87,24 @@ class NativePlan:
         self._scratch = self._room.ctypes.data, size
         _ROOM.pack_into(self._plan, _HEAD.size - 4 * 8, *self._scratch)
 
-    def sample(self, epoch: int, index: int, tile: int, image: np.ndarray, allocate: Allocate) -> np.ndarray | None:
-        """One sample's result; None where Python has to make it."""
-        rows, columns, channels = image.shape
+    def sample(self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate) -> np.ndarray | None:
+        """One sample's result; None where Python has to make it. DataError: the file is damaged."""
+        rows, columns, channels = picture.shape
         if not self._takes(channels):
             return None
         self._begin(epoch, channels, (0, 0, 0))
         _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NO_PICTURE)
         if self._run_one():
             return None
-        height, width = _SAMPLE.unpack_from(self._one)[9:11]
+        height, width, *window = _SAMPLE.unpack_from(self._one)[9:15]
+        if (found := pixels_of(picture, window)) is None:
+            return None
         out = allocate(self._sink.shape(height, width, channels), self._sink.dtype)
         strides = self._strides(out[None], channels)
         if strides is not None:
+            pixels, top, left = found
             self._begin(epoch, channels, strides[1])
-            at = image.__array_interface__["data"][0], image.strides[0], 0, 0
+            at = pixels.__array_interface__["data"][0], pixels.strides[0], top, left
             target = out.__array_interface__["data"][0] + strides[0]
             _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, target, *_NO_PICTURE[5:])
             if not self._run_one():
@@ -103,41 +112,51 @@ class NativePlan:
         return None
 
     def many(
-        self, epoch: int, keys: Sequence[tuple[int, int]], images: Sequence[np.ndarray], allocate: Allocate
-    ) -> tuple[np.ndarray, list[int]] | None:
+        self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Picture], places: Places
+    ) -> list[int] | None:
         """Samples of one size side by side.
 
         Args:
             epoch: of all.
             keys: index and tile of each.
-            images: uint8 H×W×C, of as many channels.
-            allocate: gives the memory for all.
+            pictures: of as many channels.
+            places: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
 
         Returns:
-            The results, and the places of those that Python has to make; None where sizes differ, or are not known.
+            Which of them Python has to make: their pictures may be damaged. None where sizes differ.
         """
-        channels = images[0].shape[2]
-        if not self._takes(channels):
-            return None
-        samples = np.zeros(len(images), SAMPLES)
-        samples["index"], samples["tile"] = np.array(keys, np.int64).T
-        samples["rows"], samples["columns"] = np.array([image.shape[:2] for image in images], np.int64).T
+        channels = pictures[0].shape[2]
+        samples = np.zeros(len(pictures), SAMPLES)
+        shapes = np.array([picture.shape for picture in pictures], np.int64)
+        if not self._takes(channels) or (shapes[:, 2] != channels).any():
+            return [*range(len(pictures))]
+        samples["index"], samples["tile"] = np.array(keys, np.uint64).astype(np.int64).T
+        samples["rows"], samples["columns"] = shapes[:, 0], shapes[:, 1]
         self._begin(epoch, channels, (0, 0, 0))
         self._run(samples)
-        known = samples["answer"] == 0
-        sizes = np.unique(np.stack([samples["height"][known], samples["width"][known]]), axis=1)
-        if sizes.shape[1] != 1:
+        known = np.flatnonzero(samples["answer"] == 0).tolist()
+        if not known:
+            return [*range(len(pictures))]
+        height, width = samples["height"], samples["width"]
+        first = int(height[known[0]]), int(width[known[0]])
+        if (height[known] != first[0]).any() or (width[known] != first[1]).any():
             return None
-        height, width = sizes[:, 0].tolist()
-        out = allocate((len(images), *self._sink.shape(height, width, channels)), self._sink.dtype)
+        found = places(self._sink.shape(*first, channels), self._sink.dtype)
+        if found is None:
+            return None
+        out, rows = found
         if (strides := self._strides(out, channels)) is None:
-            return out, list(range(len(images)))
+            return [*range(len(pictures))]
         self._begin(epoch, channels, strides[1])
-        samples["at"] = [image.__array_interface__["data"][0] for image in images]
-        samples["step"] = [image.strides[0] for image in images]
-        samples["target"] = out.ctypes.data + strides[0] + np.arange(len(images)) * out.strides[0]
-        self._run(samples)
-        return out, np.flatnonzero(samples["answer"]).tolist()
+        samples["target"] = np.asarray(rows) * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
+        windows = samples["window"].tolist()
+        samples["answer"] = REFUSED
+        for part, lie in _read(known, windows, pictures):
+            some = samples[part]
+            some["at"], some["step"], some["top"], some["left"] = np.array(lie, np.int64).T
+            self._run(some)
+            samples[part] = some
+        return np.flatnonzero(samples["answer"]).tolist()
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
@@ -186,3 +205,33 @@ class NativePlan:
         """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
         found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
         return None if found is None else (found[0], found[2:])
+
+
+def _read(
+    places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
+) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]]]]:
+    """Places of pictures that can be read, and where the pixels of each lie: address, step, top and left.
+
+    Of files not many at once, so that what was decoded is still in the cache.
+    """
+    part: list[int] = []
+    lie: list[tuple[int, int, int, int]] = []
+    held: list[np.ndarray] = []
+    for k in places:
+        picture = pictures[k]
+        try:
+            found = pixels_of(picture, windows[k])
+        except DataError:
+            continue
+        if found is None:
+            continue
+        pixels, top, left = found
+        part.append(k)
+        lie.append((pixels.__array_interface__["data"][0], pixels.strides[0], top, left))
+        if pixels is not picture:
+            held.append(pixels)
+            if sum(one.nbytes for one in held) > _AT_ONCE:
+                yield part, lie
+                part, lie, held = [], [], []
+    if part:
+        yield part, lie

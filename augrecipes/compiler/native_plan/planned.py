@@ -60,6 +60,7 @@ def native_plan(
     seed: int,
     position: Position,
     most: int | None,
+    files: bool = False,
 ) -> NativePlan:
     """The transforms of a pipeline as a native plan.
 
@@ -70,6 +71,7 @@ def native_plan(
         seed: of the pipeline.
         position: moves the generators of its steps.
         most: bytes that a picture may have on its way; None: any.
+        files: pictures come undecoded.
 
     Raises:
         NotNativeError: they do not run as one; it says why.
@@ -83,7 +85,7 @@ def native_plan(
     made = {id(step): (label, shared) for step, label, shared in sites}
     few = _MOST if most is None else min(_MOST, most // _BYTES)
     steps = []
-    for step, keyed in _keyed_steps(transforms, made):
+    for step, keyed in _keyed_steps(transforms, made, files):
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         if step is not None and not _draws_alike(alone, step, keyed, position):
             raise NotNativeError(f"{keyed.label} draws otherwise here")
@@ -91,17 +93,21 @@ def native_plan(
     return NativePlan(kernels, steps, sink, seed, few)
 
 
-def _keyed_steps(transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]]) -> Iterator[tuple[Any, KeyedStep]]:
+def _keyed_steps(
+    transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]], files: bool
+) -> Iterator[tuple[Any, KeyedStep]]:
     """The steps of a pipeline, with their numbers; None and numbers for what is done between them."""
     for step in transforms:
         if type(step) is Joined:
             for one in step.transforms:
                 yield one, _keyed(one, made, _alone)
         elif type(step) is Warps:
-            for child in step.transforms:
-                if type(child) is not Deferred:
-                    raise NotNativeError("a group of warps is made in Python")
-                yield child.step, _keyed(child.step, made, _merged)
+            if any(type(child) is not Deferred for child in step.transforms):
+                raise NotNativeError("a group of warps is made in Python")
+            keyed = [_keyed(child.step, made, _merged) for child in step.transforms]
+            if files and not _resizes_last(keyed):
+                raise NotNativeError("of files that are warped more than once Python says what is decoded")
+            yield from zip((child.step for child in step.transforms), keyed, strict=True)
             ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
             yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
         elif type(step) is ColourOps and step.to_sink:
@@ -113,6 +119,13 @@ def _keyed_steps(transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]]
             yield step, _keyed(step, made, _alone)
         else:
             raise NotNativeError(f"{type(step).__name__} is made in Python")
+
+
+def _resizes_last(steps: Sequence[KeyedStep]) -> bool:
+    """Whether steps resample once and cut nothing afterwards: then what decoding costs decides nothing."""
+    effects = [step.numbers.effect - MERGES for step in steps]
+    sampled = [at for at, effect in enumerate(effects) if effect not in (CUTS, TURNS)]
+    return len(sampled) <= 1 and CUTS not in effects[sampled[0] if sampled else 0 :]
 
 
 def _keyed(

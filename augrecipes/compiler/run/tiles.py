@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.run.at_once import PictureQueue, Read
 from augrecipes.errors import CollateError, DataError
 from augrecipes.machine import cores
 
-Read = Callable[[int], np.ndarray]
 Name = Callable[[int], str]
 
 
@@ -50,22 +49,53 @@ class BagWork:
     slots: Slots
     failed: dict[int, BaseException] = field(default_factory=dict)
     applied: dict[int, Any] = field(default_factory=dict)
-    turns: Iterator[int] = field(default_factory=itertools.count)
     stopped: bool = False
     _usual: tuple[int, ...] | None = None
 
-    def through(self, lane: Any) -> None:
-        """Take one tile after another until none is left.
+    def through(self, lane: Any, turns: PictureQueue) -> None:
+        """Take tiles until none is left, some at once.
 
-        Tiles are taken in order, so when one fails, all before it have been taken: the first failure is always found.
+        They are taken in order, so when one fails, all before it have been taken: the first failure is always found.
         """
-        while not self.stopped and (k := next(self.turns)) < len(self.tiles):
-            self._one(lane, k)
+        while not self.stopped and (pictures := self._taken(turns)):
+            for k in self._left(lane, pictures):
+                self._one(lane, k, pictures[k])
 
-    def _one(self, lane: Any, k: int) -> None:
+    def _taken(self, turns: PictureQueue) -> dict[int, Any]:
+        """Pictures by their places, or why there is none; behind such a one no more, unless it is left out."""
+        found: dict[int, Any] = {}
+        for k, picture in turns.take(self._picture):
+            found[k] = picture
+            if isinstance(picture, BaseException) and not (self.skip and isinstance(picture, DataError)):
+                break
+        return found
+
+    def _picture(self, k: int) -> Any:
         try:
-            targets = {"image": self.read(k)}
-            out = lane.sample(self.epoch, self.index, self.tiles[k], targets, self.slots.at(k))
+            return self.read(k)
+        except BaseException as error:  # told in its turn
+            return error
+
+    def _left(self, lane: Any, pictures: dict[int, Any]) -> list[int]:
+        """Those that have to be made one by one, when the others are made."""
+        places = [k for k, picture in pictures.items() if not isinstance(picture, BaseException)]
+        if not places:
+            return [*pictures]
+        keys = [(self.index, self.tiles[k]) for k in places]
+        left = lane.some(
+            self.epoch, keys, [pictures[k] for k in places], lambda shape, dtype: self.slots.some(places, shape, dtype)
+        )
+        if left is None:
+            return [*pictures]
+        made = {*places}.difference(places[at] for at in left)
+        self.slots.made(made)
+        return [k for k in pictures if k not in made]
+
+    def _one(self, lane: Any, k: int, picture: Any) -> None:
+        try:
+            if isinstance(picture, BaseException):
+                raise picture
+            out = lane.sample(self.epoch, self.index, self.tiles[k], {"image": picture}, self.slots.at(k))
         except DataError as error:
             self.failed[k] = error if error.path else error.with_path(self._name(k))
             self.failed[k].__cause__ = error.__cause__
@@ -144,6 +174,20 @@ class Slots:
             return odd
 
         return allocate
+
+    def some(
+        self, places: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> tuple[np.ndarray, Sequence[int]] | None:
+        """Memory for several tiles of one size, and which rows of it; None where the first tile has another size."""
+        with self._lock:
+            if self._array is None:
+                self._array = self._allocate((self._count, *shape), dtype)
+            return (self._array, places) if self._array.shape[1:] == shape else None
+
+    def made(self, places: Iterable[int]) -> None:
+        """Tiles that `some` had memory for are there."""
+        if self._array is not None:
+            self.sizes.update(dict.fromkeys(places, self._array.shape[1:]))
 
     def rows(self, kept: tuple[int, ...]) -> np.ndarray:
         """The tiles that are kept, all of one size, one after another.

@@ -18,7 +18,7 @@ from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.rows import BatchRows
 from augrecipes.data.batches.skips import SkipError, Skipped, candidates, nothing_left
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.gathered import joined, split
+from augrecipes.data.gathered import SomeFailedError, joined, split
 from augrecipes.data.loading.sampler import Order
 from augrecipes.data.views import Concat
 from augrecipes.errors import AugrecipesError, DataError
@@ -194,7 +194,7 @@ class Draft:
     def _collated(self) -> Any:
         if self._parts:
             parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
-            if len(parts) == len(self.pieces):
+            if len(parts) == len(self.pieces) and not self._rows.uneven:
                 return joined(parts, self._rows)
             for piece, part in self._parts.items():
                 self._samples |= zip(piece, split(part), strict=True)
@@ -210,12 +210,17 @@ class Draft:
             with reading(Reading(order.epoch, defer=True)):
                 self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
             return True
-        return reader.gathers and self._gather(piece)
+        return reader.gathers and not reader.uneven and self._gather(piece)
 
     def _gather(self, piece: range) -> bool:
         indices = self._order.indices[piece.start : piece.stop]
         try:
             part = self._reader.dataset.read_batch(self._order.epoch, indices, self._rows.take(piece))
+        except SomeFailedError as some:
+            self._samples |= zip(piece, split(some.batch), strict=True)
+            for k in (piece[at] for at in some.failed):
+                self._samples[k] = self._sample(k)
+            return True
         except DataError:
             return False  # reading one after another will tell which it is
         if part is not None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.run.at_once import PictureQueue, Read, in_threads
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.quiet import quiet
-from augrecipes.compiler.run.tiles import BagResult, BagWork, Name, Read, Slots, default_threads
+from augrecipes.compiler.run.tiles import BagResult, BagWork, Name, Slots, default_threads
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 
@@ -31,8 +29,6 @@ class BagPipeline(ImagePipeline):
 
     Tiles are worked on by several threads, each with steps of its own, and are written straight into the result.
     """
-
-    _lanes: list[BagPipeline]
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
@@ -96,30 +92,10 @@ class BagPipeline(ImagePipeline):
     def _run(self, work: BagWork, threads: int | None) -> BagResult:
         if not work.tiles:
             raise DataError("a bag needs at least one tile")
-        lanes = self._take_lanes(min(threads or default_threads(), len(work.tiles)))
-        if len(lanes) == 1:
-            work.through(self)
-        else:
-            with quiet.held():
-                others = [threading.Thread(target=work.through, args=(lane,)) for lane in lanes[1:]]
-                for thread in others:
-                    thread.start()
-                work.through(self)
-                for thread in others:
-                    thread.join()
+        count = min(threads or default_threads(), len(work.tiles))
+        turns = PictureQueue(len(work.tiles), count)
+        in_threads(lambda lane: work.through(lane, turns), self.lanes(count))
         return work.result(save_applied=self.compiled.save_applied_params)
-
-    def renew(self, compiled: Compiled) -> None:
-        """As every pipeline; the threads' pipelines are made anew, too."""
-        super().renew(compiled)
-        self._lanes = [self]
-
-    def _take_lanes(self, count: int) -> list[BagPipeline]:
-        """Pipelines for `count` threads; steps hold state, so each thread has its own, kept for the next bag."""
-        lanes: list[BagPipeline] = self.__dict__.setdefault("_lanes", [self])
-        while len(lanes) < count:
-            lanes.append(self.again())
-        return lanes[:count]
 
 
 PIPELINE = BagPipeline

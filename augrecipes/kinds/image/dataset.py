@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.data.batches.memory import room
+from augrecipes.data.batches.order import Indices
+from augrecipes.data.batches.rows import Take
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.pictures_at_once import pictures_at_once
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.table import ImageTable
+from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.listing import Layout
@@ -131,6 +136,27 @@ class ImageFolder(SampleDataset):
         targets = read_targets(self._table, row, inputs=inputs, undecoded=undecoded, **self._decode)
         out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=room("image"))
         return as_torch(out, self.ragged_keys)
+
+    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+        if not self._runs_at_once():
+            return None
+
+        def read(k: int) -> Any:
+            row, pipeline = int(rows[k]), self.pipeline
+            found = read_targets(self._table, row, inputs=self.recipe.inputs, undecoded=pipeline.reads, **self._decode)
+            return found["image"]
+
+        return pictures_at_once(self.pipeline, read, epoch, virtual, take)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether several samples are read at once: where they are pictures alone, and all steps run natively."""
+        return super().gathers and self._runs_at_once()
+
+    def _runs_at_once(self) -> bool:
+        table, pipeline = self._table, self.pipeline
+        alone = table.masks is None and table.boxes is None and table.keypoints is None
+        return alone and isinstance(pipeline, ImagePipeline) and isinstance(pipeline.at_once, NativePlan)
 
     @property
     def ragged_keys(self) -> frozenset[str]:

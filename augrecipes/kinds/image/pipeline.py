@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.planned import NotNativeError, native_plan
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.run.lower import lower
+from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.output_buffer import output_buffer
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import (
     PICTURES,
@@ -40,7 +38,7 @@ from augrecipes.ops.registry import is_registered
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class ImagePipeline(Pipeline):
+class ImagePipeline(NativelyRun):
     """A compiled recipe of kind image.
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which
@@ -96,40 +94,13 @@ class ImagePipeline(Pipeline):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any]:
         """One sample that comes as this pipeline's own plan takes it."""
-        if self._is_picture(targets) and isinstance(self.native, NativePlan):
+        if self._is_alone(targets) and isinstance(self.native, NativePlan):
             image = check_size(targets["image"], self.recipe.inputs)
             if (made := self.native.sample(epoch, index, tile, image, allocate)) is not None:
                 return {**targets, "image": made}
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))
-
-    def run_through(self, transforms: list[Any]) -> None:
-        """Let samples go through these from now on."""
-        super().run_through(transforms)
-        self.__dict__.pop("native", None)
-
-    @cached_property
-    def native(self) -> NativePlan | str:
-        """What carries out samples of a picture alone without Python, or why nothing does."""
-        if self.optimize == "none":
-            return "`none` runs its steps as albumentations does"
-        if self.arrival != "uint8" or self.compiled.save_applied_params:
-            return "what its steps draw is asked for"
-        try:
-            sink, seed = self.sinks["image"], self.compiled.seed
-            return native_plan(self.transforms, self._sites, sink, seed, self.draws.position, self.recipe.max_bytes)
-        except NotNativeError as reason:
-            return str(reason)
-
-    def _is_picture(self, targets: Mapping[str, Any]) -> bool:
-        """Whether a sample is a uint8 picture that native plans take, with nothing on it."""
-        image = targets.get("image")
-        return (
-            type(image) is np.ndarray and image.ndim == 3 and image.size > 0 and self._dress is None
-            and image.dtype == np.uint8 and image.strides[1] == image.shape[2] and image.strides[2] == 1
-            and not self._usual.intersection(targets.keys() - {"image"})
-        )  # fmt: skip
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""

@@ -1,0 +1,290 @@
+"""Batches are their samples one by one, bit for bit: whatever the recipe, the files, the order and who reads them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from encoded_pictures import exif
+from examples import DEAR, PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from random_recipes import Arguments, Pool, label, recipes
+from test_exact_equals_none import build
+from test_native_plan import NATIVE, SETS
+
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.data.batches.collate import Collate
+from augrecipes.data.loader import loader
+from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.recipe.model import Optimize, Recipe, Step
+
+pytestmark = [
+    pytest.mark.skipif(not SETS, reason="no native kernels here"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+N = 12
+BROKEN, CUT_OFF = 4, 7  # no picture; a JPEG without its end
+LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # what is held to what
+ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
+# Now and then a step that a plan knows nothing of, and a window that small pictures have no room for.
+STEPS: Pool = (*NATIVE, ("MotionBlur", {}), ("RandomCrop", {"height": 40, "width": 30}))
+
+
+class Folder(ImageFolder):
+    """A folder under a recipe that may be foolish: nothing is linted."""
+
+    def _compiled(self, mode: Any) -> Any:
+        del mode
+        return build(self.recipe, self._compile["optimize"] or "exact", self.seed)
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """No plan is carried out natively inside."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ImagePipeline, "native", property(lambda _: "not here"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root: Path = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(0)
+    for k in range(N):
+        height, width = (int(size) for size in rng.integers(24, 150, 2))
+        noise = rng.integers(0, 256, (height // 4, width // 4, 3), np.uint8)
+        image = Image.fromarray(cv2.resize(noise, (width, height), interpolation=cv2.INTER_CUBIC))
+        options: dict[str, Any] = {"quality": 85, "subsampling": k % 3}
+        if k % 4 == 1:
+            options["exif"] = exif(k % 8 + 1)
+        if k % 5 == 2:
+            options["progressive"] = True
+        path = root / "ab"[k % 2] / f"{k:02}"
+        path.parent.mkdir(exist_ok=True)
+        if k == BROKEN:
+            path.with_suffix(".jpg").write_bytes(b"no picture")
+        elif k % 6 == 3:
+            image.convert("L" if k == 3 else "RGBA").save(path.with_suffix(".png"))
+        else:
+            image.save(path.with_suffix(".jpg"), **options)
+        if k == CUT_OFF:
+            data = path.with_suffix(".jpg").read_bytes()
+            path.with_suffix(".jpg").write_bytes(data[: len(data) * 2 // 3])
+    return root
+
+
+@st.composite
+def of_one_size(draw: st.DrawFn, pool: Pool) -> Recipe:
+    """Recipes without groups, most of whose samples have one size."""
+    recipe = draw(recipes(pool, boxes=False, max_steps=5).filter(lambda r: not any(s.is_group for s in r.steps)))
+    name, args = draw(st.sampled_from(ENDS))
+    end = Step(name, Arguments(args), p=draw(st.sampled_from((1.0, 1.0, 1.0, 0.5))))
+    return replace(recipe, steps=label((*(replace(step, site="") for step in recipe.steps), end)))
+
+
+def told(make: Any) -> Any:
+    """What a call gives, or what it complains of."""
+    try:
+        return make()
+    except DataError as error:
+        return type(error).__name__, error.path, error.step
+
+
+def same(a: Any, b: Any) -> None:
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            same(a[key], b[key])
+    elif isinstance(a, torch.Tensor | np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            same(one, other)
+    else:
+        assert a == b
+
+
+@DEAR
+@given(
+    of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.sampled_from((1, 3, 4))
+)
+def test_pictures_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, c: int) -> None:
+    rng = np.random.default_rng(seed)
+    images: Any = [rng.integers(0, 256, (*rng.integers(12, 70, 2), c), np.uint8) for _ in range(rng.integers(1, 40))]
+    if seed % 3 == 0:
+        images = np.stack([np.resize(image, (40, 37, c)) for image in images])
+    indices = [int(k) for k in rng.integers(0, 2**40, len(images))]
+    made = told(lambda: build(recipe, levels[0], seed).batch(images, indices, 2, threads=threads))
+    with in_python():
+        plain = build(recipe, levels[1], seed)
+        found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
+    wrong = [one for one in found if isinstance(one, tuple)]
+    uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
+    if wrong or uneven:
+        assert made in wrong[:1] or (uneven and made[0] == "CollateError")
+    else:
+        same(made, np.stack(found))
+
+
+def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:
+    rng = np.random.default_rng(seed)
+    options = {"on_error": on_error, "seed": seed % 1000, "cache": False, "layout": "classes"}
+    order = [int(k) for k in rng.integers(0, 3 * N, rng.integers(1, 2 * N))]
+    if on_error == "raise" and seed % 3:
+        order = [k for k in order if k % N not in (BROKEN, CUT_OFF)] or [0]
+    here = Folder(folder, recipe, optimize=levels[0], **options)
+    found = [told(lambda: here.__getitems__([(3, k) for k in order]))]
+    found.append(told(lambda: Collate("list")([here[3, k] for k in order])))
+    with in_python():
+        there = Folder(folder, recipe, optimize=levels[1], **options)
+        wanted = told(lambda: [there[3, k] for k in order])
+    if isinstance(wanted, tuple):
+        assert found == [wanted, wanted]
+        return
+    for one, other in zip(found[0], wanted, strict=True):
+        same(one, other)
+    same(found[1], Collate("list")(wanted))
+
+
+@DEAR
+@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.sampled_from(("raise", "skip")))
+def test_files(folder: Path, recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:
+    check_folder(recipe, folder, seed, levels, on_error)
+
+
+BACKENDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"backend": "threads", "num_workers": 2},
+    {"backend": "threads", "num_workers": 3},
+    {"num_workers": 2, "multiprocessing_context": "fork"},
+)
+
+
+@pytest.mark.parametrize("options", BACKENDS, ids=lambda o: f"{o.get('backend')}-{o.get('num_workers', 0)}")
+@pytest.mark.parametrize("collate", ["default", "pad"])
+def test_every_backend(folder: Path, options: dict[str, Any], collate: Any) -> None:
+    recipe = recipe_of(("RandomCrop", {"height": 20, "width": 20}), ("HorizontalFlip", {}), ENDS[0])
+    here = Folder(folder, recipe, on_error="skip", cache=False)
+    assert here.gathers
+    made = loader(here, 5, shuffle=True, samples_per_epoch=31, collate=collate, **options)
+    with in_python():
+        there = Folder(folder, recipe, optimize="none", on_error="skip", cache=False)
+        assert not there.gathers
+        reference = loader(there, 5, shuffle=True, samples_per_epoch=31, collate=collate)
+        wanted = [[*reference] for _ in range(2)]
+        skipped = reference.skipped
+    for expected in wanted:
+        for batch, other in zip(made, expected, strict=True):
+            same(batch, other)
+    assert made.skipped == skipped
+    assert skipped
+
+
+def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
+    return Recipe("law", steps=label(tuple(Step(name, Arguments(args)) for name, args in steps)))
+
+
+def test_sizes_that_differ_are_told_as_one_by_one(folder: Path) -> None:
+    recipe = recipe_of(("HorizontalFlip", {}))
+    here = Folder(folder, recipe, on_error="skip", cache=False)
+    for options in BACKENDS:
+        with pytest.raises(AugrecipesError, match="end the recipe in a crop"):
+            [*loader(here, 5, **options)]
+        padded = [*loader(here, 5, collate="pad", **options)]
+        same(padded, [*loader(Folder(folder, recipe, optimize="none", on_error="skip", cache=False), 5, collate="pad")])
+
+
+def test_a_broken_file_costs_no_other_sample(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is counted: every sample but the broken ones is made once, in one piece."""
+    made: list[int] = []
+    whole = NativePlan.many
+
+    def counted(self: NativePlan, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
+        left = whole(self, epoch, keys, pictures, places)
+        assert left is not None
+        made.extend(index for at, (index, _) in enumerate(keys) if at not in left)
+        return left
+
+    monkeypatch.setattr(NativePlan, "many", counted)
+    alone: list[int] = []
+    sample = ImagePipeline.sample
+
+    def counting(self: ImagePipeline, epoch: int, index: int, *args: Any, **more: Any) -> Any:
+        alone.append(index)
+        return sample(self, epoch, index, *args, **more)
+
+    monkeypatch.setattr(ImagePipeline, "sample", counting)
+    here = Folder(folder, recipe_of(("HorizontalFlip", {}), ENDS[0]), on_error="skip", cache=False)
+    made_by = loader(here, N)
+    (batch,) = made_by
+    assert len(batch["image"]) == N
+    assert sorted({record.path.rpartition("/")[2] for record in made_by.skipped}) == ["04.jpg", "07.jpg"]
+    assert sorted(made) == [k for k in range(N) if Path(here.path(k)).stem not in ("04", "07")]
+    assert len(alone) <= 5  # the cut off one, once more to be blamed, and what stands for both
+
+
+def test_threads_of_the_user_share_one_dataset(folder: Path) -> None:
+    here = Folder(folder, recipe_of(("RandomCrop", {"height": 20, "width": 20}), ENDS[0]), on_error="skip", cache=False)
+    wanted = [here[2, k] for k in range(N)]
+    wrong: list[Any] = []
+
+    def read() -> None:
+        for one, other in zip(here.__getitems__([(2, k) for k in range(N)]), wanted, strict=True):
+            try:
+                same(one, other)
+            except AssertionError as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws"])
+def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    whole = NativePlan.many
+
+    def spoilt(self: NativePlan, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
+        if fault == "another's draws":
+            keys = [*keys[1:], keys[0]]
+        if fault == "another's place":
+            pictures = [*pictures[1:], pictures[0]]
+
+        def kept(*args: Any) -> Any:
+            seen.append(places(*args))
+            return seen[-1]
+
+        seen: list[Any] = []
+        left = whole(self, epoch, keys, pictures, kept)
+        if fault == "a pixel" and seen and seen[-1] is not None:
+            out, rows = seen[-1]
+            out[rows[-1]].reshape(-1)[-1] += 1
+        return left
+
+    monkeypatch.setattr(NativePlan, "many", spoilt)
+
+    @PLANTED
+    @given(of_one_size(NATIVE), st.integers(0, 2**32), st.sampled_from(LEVELS))
+    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize]) -> None:
+        check_folder(recipe, folder, seed, levels, "skip")
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        law()
