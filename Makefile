@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak sanitize coverage lint format bench package clean
+.PHONY: help demo test soak sanitize coverage lint format bench package wheel clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,10 @@ bench: $(KERNELS)  ## measure, and write benchmarks/RESULTS.md
 
 package: $(READY)  ## build wheel and sdist, install each in an environment of its own, and try it
 	@$(BIN)/python .ci/package.py
+
+wheel: $(READY)  ## build a wheel into dist/ that brings libjpeg-turbo along
+	@$(BIN)/python .ci/install.py -e '.[wheels]'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
