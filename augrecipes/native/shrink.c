@@ -1,10 +1,14 @@
 /* Pictures made smaller by the mean of the area under each pixel: OpenCV's arithmetic in float32, without fused steps.
 
+   OpenCV adds up along rows first. Down columns first is several times as fast, but rounds otherwise; so that is done, and
+   where the result lies so near to a half that it might be rounded to another whole number, OpenCV's sum is.
+
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 
 #include <math.h>
 #include <string.h>
 
+#include "lanes.h"
 #include "windows.h"
 
 #if defined(__AVX2__)
@@ -66,27 +70,166 @@ static inline void sum_columns(const Share *shares, int64_t count, const uint8_t
     }
 }
 
+enum { SPAN = 4096 }; /* values of a row */
+
+/* Values that are added up together. */
+#if defined(__AVX512F__)
+enum { AT_ONCE = 16 };
+#elif defined(__AVX2__)
+enum { AT_ONCE = 8 };
+#else
+enum { AT_ONCE = 4 };
+#endif
+typedef float Some __attribute__((vector_size(4 * AT_ONCE)));
+
+static inline Some some(const uint8_t *at) {
+#if defined(__AVX512F__)
+    return (Some)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)at)));
+#elif defined(__AVX2__)
+    return (Some)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)at)));
+#else
+    return pixel(at, 4);
+#endif
+}
+
+/* Of which rows of the picture one of the result is, and their weights; of the picture only what its columns need. */
+typedef struct {
+    const uint8_t *source, *end;
+    int64_t step;
+    Share share;
+} Rows;
+
+static inline float weight_of(const Share *s, int32_t k) {
+    return k == 0 ? s->before : k == s->count - 1 ? s->behind : s->whole;
+}
+
+enum { VECTORS = 4 };
+
+/* Sums down columns, of so many vectors of values from `x` on. */
+static inline void add_down(const Rows *r, int64_t x, int vectors, float *restrict to) {
+    const uint8_t *at = r->source + r->share.first * r->step + x;
+    Some sums[VECTORS] = {{0}};
+    for (int32_t k = 0; k < r->share.count; k++, at += r->step) {
+        float weight = weight_of(&r->share, k);
+        for (int i = 0; i < vectors; i++)
+            sums[i] += some(at + i * AT_ONCE) * weight;
+    }
+    for (int i = 0; i < vectors; i++)
+        memcpy(to + i * AT_ONCE, &sums[i], sizeof sums[i]);
+}
+
+/* The same of `count` values. */
+static inline void sum_rows(const Rows *r, int64_t x, int64_t count, float *restrict to) {
+    int64_t i = 0;
+    for (; i + VECTORS * AT_ONCE <= count; i += VECTORS * AT_ONCE)
+        add_down(r, x + i, VECTORS, to + i);
+    for (; count >= AT_ONCE && i < count; i += AT_ONCE) {
+        int64_t at = MIN(i, count - AT_ONCE);
+        add_down(r, x + at, 1, to + at);
+    }
+    for (; i < count; i++) {
+        const uint8_t *at = r->source + r->share.first * r->step + x + i;
+        to[i] = 0;
+        for (int32_t k = 0; k < r->share.count; k++)
+            to[i] += (float)at[k * r->step] * weight_of(&r->share, k);
+    }
+}
+
+/* A pixel of the result in OpenCV's order. */
+static Pixel in_order(const Rows *r, const Share *share, int channels) {
+    Pixel sum = {0}, row;
+    for (int32_t k = 0; k < r->share.count; k++) {
+        const uint8_t *from = r->source + (r->share.first + k) * r->step;
+        int whole = channels == 4 || from + (share->first + share->count) * channels < r->end;
+        sum_columns(share, 1, from, channels, whole ? 4 : 3, &row);
+        sum = k ? sum + row * weight_of(&r->share, k) : row * weight_of(&r->share, k);
+    }
+    return sum;
+}
+
+/* The nearest whole numbers to some pixels; and whether one lies nearer to a half than `off`. */
+static inline int round_some(const Pixel *pixels, float off, Words *words) {
+    float flat[4 * LANES], farthest = 0.5f - off;
+    uint8_t bytes[4 * LANES];
+    int32_t near = 0;
+    memcpy(flat, pixels, sizeof flat);
+    for (int i = 0; i < 4 * LANES; i++) {
+        float shifted = flat[i] + 12582912.0f, rest = flat[i] - (shifted - 12582912.0f); /* 1.5 * 2^23 */
+        int32_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        bytes[i] = (uint8_t)bits;
+        near |= fabsf(rest) > farthest;
+    }
+    memcpy(words, bytes, sizeof bytes);
+    return near;
+}
+
+/* One row of the result, of sums of which the first is that of value `x` of the picture. */
+static inline void shrink_row(const Rows *r, const Share *shares, int64_t count, const float *sums, int64_t x, int channels,
+                              uint8_t *restrict to) {
+    for (int64_t i = 0; i < count; i += LANES) {
+        int64_t some = MIN(LANES, count - i);
+        Pixel pixels[LANES] = {0};
+        Words words;
+        int32_t most = 0;
+        for (int64_t k = 0; k < some; k++) {
+            const Share *s = &shares[i + k];
+            const float *at = sums + (int64_t)s->first * channels - x, *last = at + (s->count - 1) * channels;
+            Pixel next, sum, inner = {0};
+            memcpy(&next, at, sizeof next);
+            sum = next * s->before;
+            for (at += channels; at < last; at += channels) {
+                memcpy(&next, at, sizeof next);
+                inner += next;
+            }
+            memcpy(&next, last, sizeof next);
+            pixels[k] = sum + inner * s->whole + next * (s->count > 1 ? s->behind : 0);
+            most = MAX(most, s->count);
+        }
+        /* Both orders add and multiply so often, and are off by 2^-24 of at most 256 each time. */
+        float off = (float)(most + r->share.count + 4) * 0x1p-15f;
+        if (round_some(pixels, off, &words)) {
+            for (int64_t k = 0; k < some; k++) {
+                int near = 0;
+                for (int c = 0; c < channels; c++)
+                    near |= fabsf(pixels[k][c] - rintf(pixels[k][c])) > 0.5f - off;
+                if (near)
+                    pixels[k] = in_order(r, &shares[i + k], channels);
+            }
+            round_some(pixels, off, &words);
+        }
+        store_pixels(words, some, channels, to + i * channels);
+    }
+}
+
 /* `first`: which row of the whole result the first of `height` rows is, each `scale` rows of the picture high. */
 static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int channels,
                                   const Share *shares, int64_t count, uint8_t *target, int64_t first, int64_t height,
                                   double scale, int64_t step_to) {
-    Pixel sums[ACROSS], row[ACROSS];
-    const uint8_t *end = source + (rows - 1) * step + columns * channels;
-    for (int64_t y = 0; y < height; y++) {
-        Share s = share_of(first + y, scale, rows);
-        for (int32_t k = 0; k < s.count; k++) {
-            float beta = k == 0 ? s.before : k == s.count - 1 ? s.behind : s.whole;
-            const uint8_t *from = source + (s.first + k) * step;
-            if (channels == 4 || from + columns * channels < end)
-                sum_columns(shares, count, from, channels, 4, row);
-            else
-                sum_columns(shares, count, from, channels, 3, row);
-            for (int64_t x = 0; x < count; x++)
-                sums[x] = k ? sums[x] + row[x] * beta : row[x] * beta;
+    float sums[SPAN + 4];
+    Rows r = {source, source + (rows - 1) * step + columns * channels, step, {0}};
+    for (int64_t from = 0; from < count;) {
+        int64_t x = (int64_t)shares[from].first * channels, to = from, end = x;
+        for (; to < count; to++) {
+            int64_t next = ((int64_t)shares[to].first + shares[to].count) * channels;
+            if (next - x > SPAN)
+                break;
+            end = next;
         }
-        for (int64_t x = 0; x < count; x++)
+        for (int64_t y = 0; y < height; y++) {
+            r.share = share_of(first + y, scale, rows);
+            uint8_t *out = target + y * step_to + from * channels;
+            if (to > from) {
+                sum_rows(&r, x, end - x, sums);
+                sums[end - x] = 0; /* the fourth of the last pixel of three */
+                shrink_row(&r, shares + from, to - from, sums, x, channels, out);
+                continue;
+            }
+            Pixel sum = in_order(&r, shares + from, channels); /* of too many pixels */
             for (int c = 0; c < channels; c++)
-                target[y * step_to + x * channels + c] = (uint8_t)MIN(MAX((int32_t)rintf(sums[x][c]), 0), 255);
+                out[c] = (uint8_t)MIN(MAX((int32_t)rintf(sum[c]), 0), 255);
+        }
+        from = MAX(to, from + 1);
     }
 }
 

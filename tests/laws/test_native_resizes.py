@@ -70,6 +70,26 @@ def test_the_bits_are_those_of_opencv(
 
 
 @EACH
+def test_means_that_lie_on_halves_are_rounded_as_opencv_rounds_its_sums(kernels: Library) -> None:
+    native, halves = NativeResize(kernels), 0
+
+    @given(
+        st.integers(1, 9), st.integers(1, 9), st.sampled_from(((4, 3), (8, 3), (8, 5), (16, 7))), st.integers(0, 999),
+        st.sampled_from((3, 4)), st.integers(1, 4),
+    )  # fmt: skip
+    def law(rows: int, columns: int, ratio: tuple[int, int], seed: int, channels: int, levels: int) -> None:
+        nonlocal halves
+        image = picture(rows * ratio[0], columns * ratio[0], channels, seed) % (levels + 1) + np.uint8(seed % 200)
+        size = rows * ratio[1], columns * ratio[1]
+        assert check(native, image, size, AREA) == "shrink"
+        means = cv2.resize(image.astype(np.float64), size[::-1], interpolation=AREA)
+        halves += int((np.abs(means % 1 - 0.5) < 1e-4).sum())
+
+    law()
+    assert halves > 1000  # it is such pictures that the law is about
+
+
+@EACH
 def test_every_kernel_is_asked_somewhere(kernels: Library) -> None:
     native = NativeResize(kernels)
     cases = ((33, 50), LINEAR), ((32, 24), LINEAR), ((33, 31), AREA), ((16, 24), AREA), ((9, 99), NEAREST)
@@ -87,6 +107,9 @@ def test_large_and_long_pictures(kernels: Library) -> None:
     for shape, size in (((3, 16384, 3), (5, 9000)), ((16384, 2, 4), (300, 3)), ((2, 5, 3), (3, 16384))):
         for how in HOWS:
             check(native, picture(*shape), size, how)
+    for channels in (3, 4):
+        for wide in (3, 11, 700, 9001):
+            assert check(native, picture(9, 16384, channels), (4, wide), AREA) == "shrink"
     for channels in (1, 3, 4):
         assert check(native, picture(32, 16384, channels), (2, 1024), AREA) == "blocks"
         assert check(native, picture(4, 16384, channels), (2, 8192), LINEAR) == "blocks"
