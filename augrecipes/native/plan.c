@@ -176,8 +176,10 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
         run->view.top = s->top, run->view.left = s->left;
         s->answer = run_steps(run);
         int left = s->answer == DONE && s->target && run->merging->left && !run->used;
-        if (waits)
+        if (waits) {
+            waits->used = MAX(waits->used, run->used); /* what lies there is still read */
             waits->sample->answer = write_job(waits, left ? run : 0);
+        }
         waits = left ? run : 0;
         if (s->answer == DONE && !left)
             s->answer = finish(run);
