@@ -61,6 +61,22 @@ KERNEL(luma_sum)(const uint8_t *source, int64_t count, int64_t *sum) {
     return DONE;
 }
 
+/* Every pixel's luma in its three places; target may be source. */
+KERNEL(grey)(const uint8_t *source, int64_t count, uint8_t *target) {
+    uint8_t room[COLOURS][ACROSS];
+    if (count < 0)
+        return REFUSED;
+    for (int64_t at = 0; at < count; at += ACROSS) {
+        int64_t some = MIN(ACROSS, count - at);
+        take_apart(source + 3 * at, some, room);
+        for (int64_t x = 0; x < some; x++)
+            room[0][x] = (uint8_t)luma(room[0][x], room[1][x], room[2][x]);
+        memcpy(room[1], room[0], (size_t)some), memcpy(room[2], room[0], (size_t)some);
+        put_together(room, some, target + 3 * at);
+    }
+    return DONE;
+}
+
 static inline void away(uint8_t (*restrict room)[ACROSS], int64_t count, float own, float grey, int fused) {
     for (int64_t x = 0; x < count; x++) {
         uint8_t red = room[0][x], green = room[1][x], blue = room[2][x];

@@ -3,16 +3,7 @@
 #ifndef AUGRECIPES_DRAWN_MOVES_H
 #define AUGRECIPES_DRAWN_MOVES_H
 
-#include <math.h>
-
-#include "plan.h"
-
-/* A step that draws: its generators, and the picture that it sees. */
-typedef struct {
-    Stream stream;
-    Philox philox;
-    int64_t rows, columns;
-} Drawing;
+#include "drawing.h"
 
 /* x_min, y_min, x_max, y_max of a window, placed by two numbers of 0 to 1. */
 static inline void place_window(const Drawing *d, int64_t height, int64_t width, double down, double across, double *to) {

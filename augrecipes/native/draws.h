@@ -5,6 +5,7 @@
 #ifndef AUGRECIPES_DRAWS_H
 #define AUGRECIPES_DRAWS_H
 
+#include "colour_draws.h"
 #include "drawn_moves.h"
 
 enum {
@@ -24,6 +25,7 @@ enum {
     DRAWS_PADDED_BOX,   /* the window; where it pads before */
     DRAWS_BORDERS,      /* the most that is cut off left, right, above, below, as parts of the picture */
     DRAWS_SIDES,        /* what is cut off or added on each side */
+    /* from 64 on: see colour_draws.h */
 };
 
 /* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
@@ -121,7 +123,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     case DRAWS_SIDES:
         return cut_and_padded(d, a, to);
     default:
-        return 0;
+        return draw_colours(kind, d, a, to);
     }
 }
 

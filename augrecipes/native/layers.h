@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "sampled.h"
+#include "settled.h"
 #include "view.h"
 #include "windows.h"
 
@@ -62,8 +63,6 @@ static inline int only_named(Run *run) {
     }
     return 1;
 }
-
-static inline int64_t made(Run *run);
 
 /* The picture with its pixels side by side, row below row. */
 static inline int64_t upright(Run *run) {
@@ -154,9 +153,11 @@ static inline int64_t layer(Run *run, int64_t kind, int64_t height, int64_t widt
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->plan->most)
         return REFUSED;
+    int64_t answer = settle(run); /* tables are of what is seen now */
+    if (answer != DONE)
+        return answer;
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
-        int64_t answer = DONE;
         if (only_named(run))
             *v = whole_picture(0, v->rows, v->columns, 0, v->channels);
         else

@@ -28,6 +28,19 @@ static int32_t best(void) {
 }
 #endif
 
+/* Whether it shuffles the bytes of whole registers, as some with AVX-512 do: asked once, when the library is loaded,
+   because asking takes longer than what is gained on a small picture. */
+int32_t ar_shuffles_bytes;
+
+#if defined(__x86_64__)
+enum { VBMI = 1 << 1 }; /* leaf 7, ecx */
+
+__attribute__((constructor)) static void ask(void) {
+    uint32_t a, b, c, d;
+    ar_shuffles_bytes = best() == 4 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & VBMI);
+}
+#endif
+
 /* The best instruction set that this processor and its system carry out: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
 EXPORT int32_t ar_isa(void) {
 #if defined(__x86_64__)

@@ -148,6 +148,9 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
     if (!m->left) { /* of pixels as they are */
+        int64_t answer = settle(run);
+        if (answer != DONE)
+            return answer;
         only_named(run);
         m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                                .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};

@@ -5,6 +5,7 @@
 
 #include "draws.h"
 #include "merging.h"
+#include "points.h"
 
 /* Effects. */
 enum {
@@ -21,6 +22,7 @@ enum {
     MERGES = 16,      /* the same, from here on, as one resampling */
     MERGED_ENDS = 31, /* that is over: see merging.h */
     JITTERS,          /* brightness, contrast, saturation, hue, and their order */
+                      /* from 64 on: see tables.h and points.h */
 };
 
 EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,
@@ -37,6 +39,9 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
     int64_t rows, columns;
     Warp warp = {.border = -1};
+    int64_t answer = settle(run);
+    if (answer != DONE)
+        return answer;
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
     case CUTS:
@@ -75,7 +80,7 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return end_merging(run, a);
     if (step->effect == JITTERS)
         return jitter(run, drawn);
-    if (step->effect >= MERGES)
+    if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
     if (run->merging->left)
         return REFUSED;
@@ -115,7 +120,7 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;
     default:
-        return REFUSED;
+        return change(run, step, drawn);
     }
 }
 
@@ -131,7 +136,9 @@ static int64_t finish(Run *run) {
     }
     if (run->merging->left)
         return write_job(run, 0);
-    int64_t place[3], answer = made(run);
+    int64_t place[3], answer = settle(run);
+    if (answer == DONE)
+        answer = made(run);
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
@@ -148,7 +155,8 @@ static int64_t run_steps(Run *run) {
     for (int64_t k = 0; k < p->count; k++) {
         const Step *step = p->steps + k;
         Drawing d = {stream_at(finalised(step->hash ^ (step->shared ? shared : own))),
-                     philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), 0, 0};
+                     philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), 0, 0,
+                     run->view.channels};
         double drawn[DRAWN];
         seen_size(run, &d.rows, &d.columns);
         if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
@@ -198,7 +206,8 @@ KERNEL(plan_draws)(const Plan *plan, Sample *samples, int64_t count, double *dra
         uint64_t tile = step->shared ? 0 : s->tile;
         uint64_t hash = mixed(mixed(mixed(GOLDEN, plan->epoch), s->index), tile);
         Drawing d = {stream_at(finalised(step->hash ^ hash)),
-                     philox_at(plan->seed, step->label, tile, plan->epoch, s->index), s->rows, s->columns};
+                     philox_at(plan->seed, step->label, tile, plan->epoch, s->index), s->rows, s->columns,
+                     plan->channels};
         if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
             s->answer = IDLE;
         else

@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "streams.h"
 
-enum { ARGUMENTS = 24, EFFECT = 16, DRAWN = 16, MOST_CHANNELS = 4 };
+enum { ARGUMENTS = 24, EFFECT = 16, DRAWN = 260, MOST_CHANNELS = 4 };
 
 /* A step. */
 typedef struct {

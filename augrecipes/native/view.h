@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "look_up.h"
 #include "plan.h"
 
 enum { PIXELS = 0, RESIZED, PADDED }; /* a picture that is there; or one that is to be made of another */
@@ -25,7 +26,8 @@ typedef struct {
     uint32_t fill;                   /* of a constant border */
 } View;
 
-/* A sample on its way: its picture, what that is to be made of, and memory that is not taken yet. */
+/* A sample on its way: its picture, what that is to be made of, the tables that its levels are still to be looked up in,
+   one for each channel, and memory that is not taken yet. */
 typedef struct {
     const Plan *plan;
     Sample *sample;
@@ -33,6 +35,8 @@ typedef struct {
     int64_t used;
     int named, deep, elsewhere; /* elsewhere: of a picture that is not decoded yet Python reads other pixels */
     struct Merging *merging; /* see merged.h */
+    int tabled, alike; /* whether there are tables, and whether they are one */
+    uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;
 
 static inline View whole_picture(const uint8_t *at, int64_t rows, int64_t columns, int64_t step, int64_t channels) {
@@ -77,7 +81,7 @@ static inline Window seen(const View *v) {
     return (Window){MIN(v->y, y), MIN(v->x, x), MAX(v->y, y) + 1, MAX(v->x, x) + 1};
 }
 
-/* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes. */
+/* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes; its tables are another matter. */
 static inline const uint8_t *placed(const View *v, int64_t *down, int64_t *across) {
     *down = v->down[0] * v->step + v->down[1] * v->channels;
     *across = v->across[0] * v->step + v->across[1] * v->channels;

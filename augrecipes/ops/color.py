@@ -29,15 +29,16 @@ _colour = partial(Capability, draws_from=NOTHING)
 
 CAPABILITIES = (
     # Tables.
-    _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0),
-    _colour("Solarize", "lookup", gain=amplify.solarized),
+    _colour("InvertImg", "lookup", random=False, averages=1, gain=1.0, native="tables:inverted"),
+    _colour("Solarize", "lookup", gain=amplify.solarized, native="tables:solarized"),
     _colour(
         "Posterize",
         "lookup",
         overwrites=lambda a: _ranges_of(a) is not None,
         channels_of=_ranges_of,
+        native="tables:posterized",
     ),
-    _colour("RandomGamma", "lookup", gain=amplify.bent),
+    _colour("RandomGamma", "lookup", gain=amplify.bent, native="tables:bent"),
     _colour(
         "RandomBrightnessContrast",
         "lookup",
@@ -46,6 +47,7 @@ CAPABILITIES = (
         statistics_when=lambda a: not a.get("brightness_by_max", True) and a.get("brightness_limit") not in (0, [0, 0]),
         colour_ops=brightness_contrast,
         gain=amplify.multiplied("contrast_limit", 1.0),
+        native="tables:scaled",
     ),
     _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True),
     _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7, twin="by_channel:TEMPERATURE"),
@@ -57,8 +59,9 @@ CAPABILITIES = (
         gain=amplify.multiplied("multiplier"),
         own_noise="own_noise:multiplied",
         own_noise_when=lambda a, _: bool(a.get("elementwise", False)),
+        native="tables:multiplied",
     ),
-    _colour("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0, gain=1.0),
+    _colour("ChannelDropout", "lookup", channels=(2, 3, 4, 5), averages=0, gain=1.0, native="tables:dropped"),
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
     _colour(
         "ToGray",
@@ -77,6 +80,7 @@ CAPABILITIES = (
         gain=amplify.greyed,
         chroma="drops",
         twin="grey:TWIN",
+        native="colours:greyed",
     ),
     _colour("ToSepia", "matrix", random=False, channels=_GREY_OR_RGB, colour_ops=probed, gain=1.36),
     _colour(
@@ -87,8 +91,16 @@ CAPABILITIES = (
         gain=1.0,
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
     ),
-    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, twin="by_channel:SHIFT"),
-    _colour("ChannelShuffle", "pointwise", averages=0, colour_ops=probed, gain=1.0, chroma="swaps"),
+    _colour("RGBShift", "pointwise", channels=_GREY_OR_RGB, gain=1.0, twin="by_channel:SHIFT", native="tables:shifted"),
+    _colour(
+        "ChannelShuffle",
+        "pointwise",
+        averages=0,
+        colour_ops=probed,
+        gain=1.0,
+        chroma="swaps",
+        native="colours:reordered",
+    ),
     _colour(
         "HueSaturationValue",
         "pointwise",
@@ -96,6 +108,7 @@ CAPABILITIES = (
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
         twin="hue_saturation_value:TWIN",
+        native="colours:hue_saturation_value",
     ),
     # These look at the whole image first.
     _colour(
@@ -109,10 +122,17 @@ CAPABILITIES = (
         gain=amplify.jittered,
         wide=("hue",),
         twin="colour_jitter:TWIN",
-        native="warps:colour_jitter",
+        native="colours:jittered",
     ),
     _colour("AutoContrast", random=False, statistics="the histogram", grids="alike"),
-    _colour("CLAHE", statistics="the histogram", channels=_GREY_OR_RGB, grids="alike", twin="clahe:TWIN"),
+    _colour(
+        "CLAHE",
+        statistics="the histogram",
+        channels=_GREY_OR_RGB,
+        grids="alike",
+        twin="clahe:TWIN",
+        native="colours:evened_out",
+    ),
     _colour(
         "Equalize",
         random=False,

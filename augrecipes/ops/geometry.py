@@ -201,7 +201,7 @@ CAPABILITIES = (
     ),
     # Neighbourhoods and holes.
     _geometric("Morphological", grids="alike", in_place=True),
-    _covering("CoarseDropout"),
+    _covering("CoarseDropout", native="noises:holes"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
     _covering("GridDropout"),

@@ -45,7 +45,7 @@ CAPABILITIES = (
         own_noise="own_noise:added",
         own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
     ),
-    _noise("GaussNoise", gain=1.0, own_noise="own_noise:added"),
+    _noise("GaussNoise", gain=1.0, own_noise="own_noise:added", native="noises:gaussian"),
     _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", own_noise_when=_of_levels),
     _noise("SaltAndPepper", gain=1.0, twin="salt:TWIN"),
     _noise_by_pixels("ShotNoise", own_noise="photons:shot", own_noise_when=_of_levels),

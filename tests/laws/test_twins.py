@@ -253,7 +253,7 @@ def test_every_level_gives_the_same_bits(kernels: Any, fused: bool) -> None:
         first = Colours(KERNEL_SETS[1])
     here = Colours(kernels)
     for one in (first, here):
-        one._fused = one._sums_fused = int(fused)
+        one.hsv_ways, one.sums_fused = (one.hsv_ways[0], int(fused)), int(fused)
     np.testing.assert_array_equal(here.shifted(image, 7, -9, 4), first.shifted(image, 7, -9, 4))
     np.testing.assert_array_equal(here.saturated(image, 1.37), first.saturated(image, 1.37))
     weights = np.linspace(-1.3, 2, 9, dtype=np.float32).reshape(3, 3)

@@ -21,6 +21,10 @@ class Colours:
     """The kernels, and how OpenCV carries out on this processor what they imitate.
 
     Pictures are H×W×3 uint8, contiguous; what comes out is a new array.
+
+    Attributes:
+        hsv_ways: how many pixels of a row OpenCV takes from HSV to RGB at a time, and whether it fuses there.
+        sums_fused: whether it fuses in weighted sums.
     """
 
     def __init__(self, kernels: Library) -> None:
@@ -28,8 +32,8 @@ class Colours:
         self._luma_sum = kernels.kernel("luma_sum", "plp")
         self._saturate = kernels.kernel("saturate", "plffip")
         self._filter = kernels.kernel("filter", "plllpip")
-        self._lanes, self._fused = _lanes(), int(_hsv_is_fused())
-        self._sums_fused = int(_sums_are_fused())
+        self.hsv_ways = (_lanes(), int(_hsv_is_fused()))
+        self.sums_fused = int(_sums_are_fused())
 
     def shifted(
         self, img: np.ndarray, hue: int, saturation: int, value: int, out: np.ndarray | None = None
@@ -41,7 +45,7 @@ class Colours:
         out = np.empty_like(img) if out is None else out
         rows, columns, _ = img.shape
         self._hsv(
-            img.ctypes.data, rows, columns, hue, saturation, value, self._lanes, self._fused, out.ctypes.data
+            img.ctypes.data, rows, columns, hue, saturation, value, *self.hsv_ways, out.ctypes.data
         )  # fmt: skip
         return out
 
@@ -54,14 +58,14 @@ class Colours:
     def saturated(self, img: np.ndarray, factor: float) -> np.ndarray:
         """Every pixel moved away from its own luma, by a factor of at most `MOST`."""
         out = np.empty_like(img)
-        self._saturate(img.ctypes.data, img.size // 3, factor, 1 - factor, self._sums_fused, out.ctypes.data)
+        self._saturate(img.ctypes.data, img.size // 3, factor, 1 - factor, self.sums_fused, out.ctypes.data)
         return out
 
     def filtered(self, img: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """By 3×3 float32 weights, mirrored at the borders."""
         out, held = np.empty_like(img), np.ascontiguousarray(weights)
         shape = img.shape
-        self._filter(img.ctypes.data, *shape, held.ctypes.data, self._sums_fused, out.ctypes.data)
+        self._filter(img.ctypes.data, *shape, held.ctypes.data, self.sums_fused, out.ctypes.data)
         return out
 
 

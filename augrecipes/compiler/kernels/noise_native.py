@@ -24,12 +24,15 @@ class NativeNoise:
 
     Args:
         kernels: of this machine.
+
+    Attributes:
+        addresses: of the strips and functions that the kernel `normal` takes.
     """
 
     def __init__(self, kernels: Library) -> None:
         self._normal, self._add = kernels.kernel("normal", "lpppppddfpl"), kernels.kernel("add_noise", "pppl")
         self._tables = strips()
-        self._strips = [*(table.ctypes.data for table in self._tables), *_logarithm_and_exponential()]
+        self.addresses = (*(table.ctypes.data for table in self._tables), *_logarithm_and_exponential())
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """By the names that albumentations gives them."""
@@ -61,7 +64,7 @@ class NativeNoise:
     def normal(self, seed: int, mean: float, deviation: float, full: float, shape: tuple[int, ...]) -> np.ndarray:
         """Normally distributed numbers times `full`, of the generator that cv2.setRNGSeed sets to `seed`."""
         out = np.empty(shape, np.float32)
-        self._normal(seed, *self._strips, mean, deviation, full, out.ctypes.data, out.size)
+        self._normal(seed, *self.addresses, mean, deviation, full, out.ctypes.data, out.size)
         return out
 
     def add_noise(self, img: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -83,17 +86,23 @@ def _logarithm_and_exponential() -> list[int]:
 
 def functions() -> dict[str, Callable[..., Any]]:
     """What may be called in place of albumentations' own functions on this machine."""
+    native = here()
+    return {} if native is None else native.functions()
+
+
+def here() -> NativeNoise | None:
+    """The kernels of this machine; None where there are none, or where their bits are not those of albumentations."""
     found = library()
-    return {} if found is None else _functions(found)
+    return None if found is None else _proven(found)
 
 
 @cache
-def _functions(kernels: Library) -> dict[str, Callable[..., Any]]:
+def _proven(kernels: Library) -> NativeNoise | None:
     try:
         native = NativeNoise(kernels)
     except (AttributeError, TypeError, OSError):  # a system without such a C library
-        return {}
-    return native.functions() if agrees(native) else {}
+        return None
+    return native if agrees(native) else None
 
 
 def agrees(native: NativeNoise) -> bool:

@@ -106,6 +106,12 @@ def attach(step: Any) -> None:
     getattr(import_module(f"{__package__}.{module}"), attribute)(step)
 
 
+def is_own(step: Any) -> bool:
+    """Whether a transform that calls `generate_noise` takes its noise from our own generator."""
+    seen = getattr(step.get_params_dependent_on_data, "__globals__", {}).get("fpixel")
+    return getattr(seen, "generate_noise", None) is _generate
+
+
 def added(step: Any) -> None:
     """For steps that call albumentations' `generate_noise` and `add_noise`."""
     instead: Functions = {"generate_noise": _generate, "add_noise": _add}

@@ -23,7 +23,7 @@ from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, _STEP, _SAMPLE = struct.Struct("=2Q2q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
 _ROOM = struct.Struct("=2q")
-_EFFECT, _MOST_DOES, DRAWN = 16, 8, 16
+_EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
 _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import cv2
@@ -23,6 +23,7 @@ from augrecipes.compiler.native_plan.steps import (
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
     JITTERS,
+    JITTERS_EXACTLY,
     KEEPS,
     MERGED_ENDS,
     MERGES,
@@ -36,7 +37,8 @@ from augrecipes.compiler.native_plan.steps import (
     NativeStep,
     encode,
 )
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import Library, library
+from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
@@ -44,9 +46,11 @@ _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
 _MOVED = {CUTS, TURNS, WARPS}
-_RESAMPLED, _COLOURS = {RESIZES, CUTS_AND_RESIZES}, {JITTERS}
+_RESAMPLED, _COLOURS = {RESIZES, CUTS_AND_RESIZES}, {JITTERS, JITTERS_EXACTLY}
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
+_AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
 class NotNativeError(Exception):
@@ -89,6 +93,8 @@ def native_plan(
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         if step is not None and not _draws_alike(alone, step, keyed, position):
             raise NotNativeError(f"{keyed.label} draws otherwise here")
+        if step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
+            raise NotNativeError(f"{keyed.label} changes pictures otherwise here")
         steps.append(keyed)
     return NativePlan(kernels, steps, sink, seed, few)
 
@@ -145,7 +151,7 @@ def _keyed(
 def _alone(step: Any) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
-    return found if found is not None and found.effect in _ALONE else None
+    return found if found is not None and (found.changes or found.effect in _ALONE) else None
 
 
 def _merged(step: Any) -> NativeStep | None:
@@ -160,7 +166,7 @@ def _merged(step: Any) -> NativeStep | None:
 def _coloured(step: Any) -> NativeStep | None:
     """A step that changes colours behind such a run."""
     found = encode(step)
-    return found if found is not None and found.effect in _COLOURS else None
+    return None if found is None or found.effect not in _COLOURS else replace(found, effect=JITTERS, changes=False)
 
 
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
@@ -176,6 +182,28 @@ def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Positi
             if found is not None and not _equal(found, partial(draw, data), keyed.numbers):
                 return False
     return True
+
+
+def _works_alike(kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position) -> bool:
+    """Whether the kernel makes of some pictures what the step does, of what it draws at some keys."""
+    always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
+    plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST), sampler_of(step)
+    for image in _pictures():
+        for index, tile in _TRIED:
+            position(_EPOCH, index, tile)
+            step.should_apply()  # which may take the first draw
+            made = plan.sample(_EPOCH, index, tile, image, np.empty)
+            if made is not None and not np.array_equal(made, step.apply(image, **draw({"image": image}))):
+                return False
+    return True
+
+
+@cache
+def _pictures() -> tuple[np.ndarray, ...]:
+    """Every level in every channel, and colours."""
+    words = np.arange(3 * 37 * 43, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    scatter = (words >> np.uint64(56)).astype(np.uint8).reshape(37, 43, 3)
+    return np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(8, 32, 3), scatter
 
 
 def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeStep) -> bool:

@@ -14,6 +14,8 @@ NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP
 TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES = range(10, 16)
 CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
 MERGES, MERGED_ENDS, JITTERS = 16, 31, 32
+# From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
+NUMBERS, JITTERS_EXACTLY = 64, 73
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class NativeStep:
         does: arguments of the effect, at most 8.
         seen: from the parameters that albumentations' sampler draws to the numbers that are drawn instead.
         kernels: of resizes, whose bits have to be OpenCV's.
+        changes: it changes values, and is held to the step on some pictures when a plan is made.
     """
 
     draw: int
@@ -35,6 +38,7 @@ class NativeStep:
     seen: Callable[[Mapping[str, Any]], tuple[float, ...]]
     does: tuple[float, ...] = ()
     kernels: tuple[str, ...] = ()
+    changes: bool = False
 
 
 def encode(step: Any) -> NativeStep | None:

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.warp_native import as_word
-from augrecipes.compiler.native_plan.steps import AFFINE, JITTER, JITTERS, ROTATION, WARPS, NativeStep
+from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, WARPS, NativeStep
 
 _IN_PIXELS, _IN_PARTS = 1, 2
 
@@ -46,13 +46,3 @@ def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | No
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(params["matrix"][:2].ravel().tolist())
-
-
-def colour_jitter(step: Any) -> NativeStep:
-    """Brightness, contrast, saturation and hue, in an order that is drawn."""
-    ranges = (step.brightness, step.contrast, step.saturation, step.hue)
-    return NativeStep(JITTER, JITTERS, tuple(value for pair in ranges for value in pair), _jitter)
-
-
-def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
-    return (*(params[name] for name in ("brightness", "contrast", "saturation", "hue")), *params["order"])

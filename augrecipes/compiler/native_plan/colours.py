@@ -1,0 +1,82 @@
+"""Steps that change colours by more than a table as numbers of a native plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from augrecipes.compiler.kernels.colour_native import Colours, colours
+from augrecipes.compiler.kernels.lab import tables
+from augrecipes.compiler.kernels.twins import quicker
+from augrecipes.compiler.native_plan.steps import JITTER, JITTERS, JITTERS_EXACTLY, NOTHING, NUMBERS, NativeStep
+
+# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
+_ORDER = 70
+_SHIFTS_HSV, _GREYS, _REORDERS, _EVENS_OUT = 72, 74, 75, 78
+_AMOUNTS = ("brightness", "contrast", "saturation", "hue")
+_RGB, _MOST_TILES = 3, 64
+_LAB = tables()
+
+
+def ranges(*pairs: Iterable[float]) -> tuple[float, ...]:
+    """The ends of some ranges, one after another.
+
+    >>> ranges((0, 1), [2, 3])
+    (0.0, 1.0, 2.0, 3.0)
+    """
+    return tuple(float(end) for pair in pairs for end in pair)
+
+
+def _passes(step: Any) -> Colours | None:
+    """The native passes that a step's twin is made of, where these have the bits of OpenCV."""
+    return colours() if quicker(step) is not None else None
+
+
+def hue_saturation_value(step: Any) -> NativeStep | None:
+    """Through HSV."""
+    if (native := _passes(step)) is None:
+        return None
+    limits = (step.hue_shift_limit, step.sat_shift_limit, step.val_shift_limit)
+    names = ("hue_shift", "sat_shift", "val_shift")
+    return NativeStep(
+        NUMBERS, _SHIFTS_HSV, (3.0, *ranges(*limits)), lambda params: tuple(params[name] for name in names),
+        native.hsv_ways, changes=True,
+    )  # fmt: skip
+
+
+def jittered(step: Any) -> NativeStep:
+    """Brightness, contrast, saturation and hue in some order: by itself only where that has the bits of OpenCV."""
+    limits = ranges(*(getattr(step, name) for name in _AMOUNTS))
+    if (native := _passes(step)) is None:
+        return NativeStep(JITTER, JITTERS, limits, _jitter)
+    return NativeStep(JITTER, JITTERS_EXACTLY, limits, _jitter, (*native.hsv_ways, native.sums_fused), changes=True)
+
+
+def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return (*(params[name] for name in _AMOUNTS), *params["order"])
+
+
+def greyed(step: Any) -> NativeStep | None:
+    """The luma of each pixel in its three places."""
+    if step.method != "weighted_average" or step.num_output_channels != _RGB:
+        return None
+    return NativeStep(NOTHING, _GREYS, (), lambda _: (), changes=True)
+
+
+def reordered(step: Any) -> NativeStep:
+    """Channels that change places."""
+    del step
+    return NativeStep(
+        _ORDER, _REORDERS, (), lambda params: tuple(map(float, params["channels_shuffled"])), changes=True
+    )  # fmt: skip
+
+
+def evened_out(step: Any) -> NativeStep | None:
+    """CLAHE."""
+    across, down = step.tile_grid_size
+    if _passes(step) is None or max(across, down) > _MOST_TILES:
+        return None
+    return NativeStep(
+        NUMBERS, _EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),
+        (down, across, _LAB.ctypes.data), changes=True,
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+/* What steps draw that change values and move no pixel: albumentations' own samplers, to the last bit.
+
+   Beside compiler/native_plan/colours.py and noises.py, which number them and say what their arguments are. */
+
+#ifndef AUGRECIPES_COLOUR_DRAWS_H
+#define AUGRECIPES_COLOUR_DRAWS_H
+
+#include "drawing.h"
+
+enum {
+    DRAWS_NUMBERS = 64,        /* how many, then the least and the greatest of each */
+    DRAWS_PERCENT,             /* one, a hundredth of what lies between two */
+    DRAWS_BRIGHTNESS_CONTRAST, /* least and greatest contrast, the same of brightness */
+    DRAWS_WHOLE_NUMBERS,       /* how many, then the least and the greatest of each */
+    DRAWS_MULTIPLIERS,         /* least, greatest; whether each channel has its own */
+    DRAWS_SHIFTS,              /* least and greatest of red, green and blue: parts of the full range */
+    DRAWS_ORDER,               /* nothing; of the channels */
+    DRAWS_DROPPED_CHANNELS,    /* least and greatest count; drawn: for each channel whether it is dropped */
+    DRAWS_NOISE,               /* least and greatest deviation, the same of the mean; drawn: both, and a seed */
+    DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's */
+};
+
+enum { MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
+
+static inline void draw_order(Drawing *d, double *to) {
+    for (int64_t k = 0; k < d->channels; k++)
+        to[k] = (double)k;
+    for (int64_t k = d->channels - 1; k > 0; k--) {
+        int64_t other = below(&d->stream, k + 1);
+        double was = to[k];
+        to[k] = to[other], to[other] = was;
+    }
+}
+
+/* random.sample of few, by a list of those that are left. */
+static inline int draw_dropped(Drawing *d, const double *a, double *to) {
+    int64_t left[MOST_CHANNELS], count = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]);
+    if (a[1] >= (double)d->channels)
+        return 0;
+    for (int64_t k = 0; k < d->channels; k++)
+        left[k] = k, to[k] = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = below(&d->stream, d->channels - k);
+        to[left[at]] = 1;
+        left[at] = left[d->channels - k - 1];
+    }
+    return 1;
+}
+
+/* A whole number, least <= found < end, of Generator.integers. */
+static inline double whole_number(Philox *n, int64_t least, int64_t end) {
+    return (double)(least + integer(n, (uint32_t)(end - least)));
+}
+
+/* How many holes; then x_min, y_min, x_max, y_max of each. */
+static inline int draw_holes(Drawing *d, const double *a, double *to) {
+    int64_t count = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]);
+    double sides[2] = {(double)d->rows, (double)d->columns}, *hole = to + 1;
+    to[0] = (double)count;
+    if (count > MOST_HOLES || d->rows < 1 || d->columns < 1)
+        return 0;
+    for (int axis = 0; axis < 2; axis++) { /* of y, then of x; where they end holds how far they reach as yet */
+        double least = a[2 + 2 * axis], most = a[3 + 2 * axis];
+        int64_t low = (int64_t)least, end = (int64_t)(MIN(most, sides[axis]) + 1);
+        if (!a[6] && low >= end)
+            return 0;
+        for (int64_t k = 0; k < count; k++)
+            hole[HOLE * k + 3 - axis] = a[6] ? trunc(sides[axis] * number_between(&d->philox, least, most))
+                                             : whole_number(&d->philox, low, end);
+    }
+    for (int axis = 0; axis < 2; axis++)
+        for (int64_t k = 0; k < count; k++) {
+            double *reach = hole + HOLE * k + 3 - axis, *begins = reach - 2;
+            if (!(*reach >= 0 && *reach <= sides[axis]))
+                return 0;
+            *begins = whole_number(&d->philox, 0, (int64_t)(sides[axis] - *reach) + 1);
+            *reach += *begins;
+        }
+    return 1;
+}
+
+/* Draw; 0 where that is Python's to do. */
+static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
+    switch (kind) {
+    case DRAWS_NUMBERS:
+        for (int k = 0; k < (int)a[0]; k++)
+            to[k] = between(&d->stream, a[1 + 2 * k], a[2 + 2 * k]);
+        return 1;
+    case DRAWS_PERCENT:
+        to[0] = between(&d->stream, a[0], a[1]) / 100.0;
+        return 1;
+    case DRAWS_BRIGHTNESS_CONTRAST:
+        to[0] = 1.0 + between(&d->stream, a[0], a[1]);
+        to[1] = between(&d->stream, a[2], a[3]) * 255;
+        return 1;
+    case DRAWS_WHOLE_NUMBERS:
+        for (int k = 0; k < (int)a[0]; k++)
+            to[k] = (double)whole(&d->stream, (int64_t)a[1 + 2 * k], (int64_t)a[2 + 2 * k]);
+        return 1;
+    case DRAWS_MULTIPLIERS:
+        for (int64_t k = 0; k < d->channels; k++)
+            to[k] = k && !a[2] ? to[0] : (double)(float)number_between(&d->philox, a[0], a[1]);
+        return 1;
+    case DRAWS_SHIFTS:
+        integer(&d->philox, SEEDS); /* the seed of a generator that is not asked */
+        for (int64_t k = 0; k < MIN(d->channels, 3); k++)
+            to[k] = number_between(&d->philox, a[2 * k], a[2 * k + 1]) * 255;
+        return 1;
+    case DRAWS_ORDER:
+        draw_order(d, to);
+        return 1;
+    case DRAWS_DROPPED_CHANNELS:
+        return draw_dropped(d, a, to);
+    case DRAWS_NOISE:
+        to[0] = between(&d->stream, a[0], a[1]);
+        to[1] = between(&d->stream, a[2], a[3]);
+        to[2] = (double)integer(&d->philox, SEEDS);
+        return 1;
+    case DRAWS_HOLES:
+        return draw_holes(d, a, to);
+    default:
+        return 0;
+    }
+}
+
+#endif

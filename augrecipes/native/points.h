@@ -1,0 +1,203 @@
+/* Steps that change values by more than a table, and move no pixel: through HSV, grey, noise, holes. */
+
+#ifndef AUGRECIPES_POINTS_H
+#define AUGRECIPES_POINTS_H
+
+#include "colour_draws.h"
+#include "tables.h"
+
+enum {
+    SHIFTS_HSV = AFTER_TABLES, /* drawn: of hue, saturation, value; pixels that OpenCV takes at a time, whether it fuses */
+    JITTERS_EXACTLY,           /* drawn: four amounts, and their order; the same, and whether it fuses sums */
+    GREYS,                     /* nothing */
+    REORDERS,                  /* drawn: the channel that comes to the place of each */
+    ADDS_NOISE,                /* drawn: deviation, mean, seed; where five things are, see noise.c */
+    FILLS_HOLES,               /* drawn: how many, and their corners; a level of each channel */
+    EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
+};
+
+enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
+
+EXPORT int32_t JOIN(hsv, ISA)(const uint8_t *, int64_t, int64_t, int32_t, int32_t, int32_t, int64_t, int32_t, uint8_t *);
+EXPORT int32_t JOIN(luma_sum, ISA)(const uint8_t *, int64_t, int64_t *);
+EXPORT int32_t JOIN(saturate, ISA)(const uint8_t *, int64_t, float, float, int32_t, uint8_t *);
+EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
+EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
+                                 double (*)(double), double, double, float, float *, int64_t);
+EXPORT int32_t JOIN(add_noise, ISA)(const uint8_t *, const float *, uint8_t *, int64_t);
+EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
+                                uint8_t *, int64_t, uint8_t *);
+
+/* What lies where an argument says. */
+static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
+
+/* By how many steps of two degrees a hue moves; -1 where rounding may move some further than others. */
+static inline int32_t turn_of(double shift) {
+    double whole = floor(shift), rest = shift - whole;
+    if (!(fabs(shift) <= 1e5) || (rest != 0 && !(1e-9 < rest && rest < 1 - 1e-9)))
+        return -1;
+    int64_t turn = (int64_t)whole % 180;
+    return (int32_t)(turn < 0 ? turn + 180 : turn);
+}
+
+static inline int64_t shift_hsv(Run *run, double hue, double saturation, double value, const double *a) {
+    const View *v = &run->view;
+    int32_t turn = turn_of(hue);
+    uint8_t *levels;
+    if (turn < 0)
+        return REFUSED;
+    if (hue == 0 && saturation == 0 && value == 0)
+        return DONE;
+    int64_t answer = changeable(run, &levels);
+    if (answer != DONE)
+        return answer;
+    return JOIN(hsv, ISA)(levels, v->rows, v->columns, turn, (int32_t)MIN(MAX(saturation, -255), 255),
+                          (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], levels);
+}
+
+/* Brightness, contrast, saturation or hue. */
+static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
+    const View *v = &run->view;
+    uint8_t *levels;
+    Levels made;
+    int64_t sum, count = v->rows * v->columns, answer;
+    if (amount == (which == TURN ? 0 : 1))
+        return DONE;
+    if (which == TURN)
+        return shift_hsv(run, 180 * amount, 0, 0, a);
+    if (which == 0) {
+        scale_levels((float)amount, 0, made);
+        then_look_up(run, &made, 1);
+        return DONE;
+    }
+    if ((answer = changeable(run, &levels)) != DONE)
+        return answer;
+    if (which == 2)
+        return JOIN(saturate, ISA)(levels, count, (float)amount, (float)(1 - amount), (int32_t)a[2], levels);
+    JOIN(luma_sum, ISA)(levels, count, &sum);
+    double mean = (double)sum / (double)count;
+    if (amount == 0)
+        memset(made, (int)(mean + 0.5), sizeof made);
+    else
+        scale_levels((float)amount, (float)(mean * (1 - amount)), made);
+    then_look_up(run, &made, 1);
+    return DONE;
+}
+
+static inline int64_t jitter_exactly(Run *run, const double *drawn, const double *a) {
+    if (turn_of(180 * drawn[TURN]) < 0 || !(drawn[2] <= MOST_SATURATED))
+        return REFUSED;
+    for (int k = 0; k < 4; k++) {
+        int which = (int)drawn[4 + k];
+        int64_t answer = jitter_one(run, which, drawn[which], a);
+        if (answer != DONE)
+            return answer;
+    }
+    return DONE;
+}
+
+static inline int64_t reorder(Run *run, const double *drawn) {
+    int64_t channels = run->view.channels, count = run->view.rows * run->view.columns;
+    uint8_t *levels, was[MOST_CHANNELS];
+    int64_t answer = changeable(run, &levels);
+    if (answer != DONE)
+        return answer;
+    for (int64_t k = 0; k < count; k++, levels += channels) {
+        memcpy(was, levels, (size_t)channels);
+        for (int64_t c = 0; c < channels; c++)
+            levels[c] = was[(int)drawn[c]];
+    }
+    return DONE;
+}
+
+/* As noise_native.py hands the numbers on: rounded to float32. */
+static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
+    int64_t count = run->view.rows * run->view.columns * run->view.channels;
+    uint8_t *levels;
+    int64_t answer = changeable(run, &levels);
+    if (answer != DONE)
+        return answer;
+    float *noise = (float *)taken(run, count * (int64_t)sizeof *noise);
+    if (!noise)
+        return run->sample->answer;
+    float (*logarithm)(float);
+    double (*exponential)(double);
+    void *functions[2] = {found_at(a[3]), found_at(a[4])};
+    memcpy(&logarithm, functions, sizeof logarithm), memcpy(&exponential, functions + 1, sizeof exponential);
+    JOIN(normal, ISA)((int64_t)drawn[2], found_at(a[0]), found_at(a[1]), found_at(a[2]), logarithm, exponential,
+                      (float)drawn[1], (float)drawn[0], 255, noise, count);
+    return JOIN(add_noise, ISA)(levels, noise, levels, count);
+}
+
+static inline int64_t fill_holes(Run *run, const double *drawn, const double *a) {
+    int64_t channels = run->view.channels, row = run->view.columns * channels;
+    uint8_t *levels;
+    if (drawn[0] == 0)
+        return DONE;
+    if (a[0] && a[0] != (double)channels)
+        return REFUSED;
+    int64_t answer = changeable(run, &levels);
+    if (answer != DONE)
+        return answer;
+    for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
+        const double *hole = drawn + 1 + HOLE * k;
+        for (int64_t y = (int64_t)hole[1]; y < (int64_t)hole[3]; y++)
+            for (int64_t x = (int64_t)hole[0]; x < (int64_t)hole[2]; x++)
+                for (int64_t c = 0; c < channels; c++)
+                    levels[y * row + x * channels + c] = (uint8_t)a[1 + (a[0] ? c : 0)];
+    }
+    return DONE;
+}
+
+static inline int64_t even_out_contrast(Run *run, double clip, const double *a) {
+    const View *v = &run->view;
+    int64_t down = (int64_t)a[0], across = (int64_t)a[1], step = v->columns * v->channels;
+    int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
+    uint8_t *levels;
+    int64_t answer = changeable(run, &levels);
+    if (answer != DONE)
+        return answer;
+    uint8_t *room = taken(run, size), *to = taken(run, v->rows * step);
+    if (!room || !to)
+        return run->sample->answer;
+    answer = JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), room, size, to);
+    run->view = whole_picture(to, v->rows, v->columns, step, v->channels);
+    return answer;
+}
+
+/* Do what was drawn to values. */
+static inline int64_t change(Run *run, const Step *step, const double *drawn) {
+    const double *a = step->arguments + EFFECT;
+    View *v = &run->view;
+    uint8_t *levels;
+    int64_t answer;
+    if (step->effect < AFTER_TABLES)
+        return tabulate(run, step, drawn);
+    /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
+    int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
+    if (only_named(run))
+        return DONE;
+    switch (step->effect) {
+    case SHIFTS_HSV:
+        return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
+    case JITTERS_EXACTLY:
+        return colours ? jitter_exactly(run, drawn, a) : REFUSED;
+    case GREYS:
+        if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
+            return REFUSED;
+        answer = changeable(run, &levels);
+        return answer != DONE ? answer : JOIN(grey, ISA)(levels, v->rows * v->columns, levels);
+    case REORDERS:
+        return v->channels == 1 ? DONE : reorder(run, drawn);
+    case ADDS_NOISE:
+        return add_noise(run, drawn, a);
+    case FILLS_HOLES:
+        return fill_holes(run, drawn, a);
+    case EVENS_OUT:
+        return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
+    default:
+        return REFUSED;
+    }
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* Tables of levels that wait, carried out; and pictures in memory that may be written to. */
+
+#ifndef AUGRECIPES_SETTLED_H
+#define AUGRECIPES_SETTLED_H
+
+#include "view.h"
+
+static inline int64_t made(Run *run); /* see layers.h, and the next one, too */
+static inline int64_t upright(Run *run);
+
+/* Whether the picture lies in memory of the plan's own. */
+static inline int is_own(const Run *run) {
+    uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->plan->scratch;
+    return scratch <= at && at < scratch + (uintptr_t)run->plan->room;
+}
+
+/* Make the picture, where there are tables, and carry them out. */
+static inline int64_t settle(Run *run) {
+    View *v = &run->view;
+    if (!run->tabled)
+        return DONE;
+    int64_t answer = made(run);
+    if (answer != DONE)
+        return answer;
+    Window of = seen(v);
+    int64_t rows = of.bottom - of.top, length = (of.right - of.left) * v->channels, step = v->step;
+    const uint8_t *from = v->at + (of.top - v->top) * v->step + (of.left - v->left) * v->channels;
+    uint8_t *to = (uint8_t *)v->at + (from - v->at);
+    if (!is_own(run)) {
+        if (!(to = taken(run, rows * length)))
+            return run->sample->answer;
+        v->at = to, v->step = length, v->top = of.top, v->left = of.left;
+    }
+    if (step == length && v->step == length)
+        length *= rows, rows = 1;
+    for (int64_t k = 0; k < rows; k++)
+        look_up(from + k * step, length, v->channels, (const uint8_t(*)[LEVELS])run->levels, run->alike,
+                to + k * v->step);
+    run->tabled = 0;
+    return DONE;
+}
+
+/* The picture with its pixels side by side, in memory that may be written to, each row right behind the other. */
+static inline int64_t changeable(Run *run, uint8_t **to) {
+    View *v = &run->view;
+    int64_t answer = settle(run), across, step = v->columns * v->channels;
+    if (answer == DONE)
+        answer = upright(run);
+    if (answer != DONE)
+        return answer;
+    const uint8_t *from = placed(v, &(int64_t){0}, &across);
+    *to = (uint8_t *)v->at + (from - v->at);
+    if (is_own(run) && v->step == step)
+        return DONE;
+    if (!(*to = taken(run, v->rows * step)))
+        return run->sample->answer;
+    for (int64_t y = 0; y < v->rows; y++)
+        memcpy(*to + y * step, from + y * v->step, (size_t)step);
+    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
+    return DONE;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* Steps that are a table of levels for each channel: made of what they drew, exactly as albumentations makes them.
+
+   Tables in a row are one, and so are those before a cut or a turn: they wait in the Run until pixels are read. */
+
+#ifndef AUGRECIPES_TABLES_H
+#define AUGRECIPES_TABLES_H
+
+#include <math.h>
+
+#include "settled.h"
+
+enum {
+    SCALES_LEVELS = 64, /* drawn: a factor, and what is added */
+    BENDS,          /* drawn: an exponent */
+    INVERTS,        /* nothing */
+    SOLARIZES,      /* drawn: a part of the full range, from which on levels are turned over */
+    POSTERIZES,     /* drawn: how many bits are kept, of all channels or of each; how many numbers that are */
+    MULTIPLIES,     /* drawn: a factor of each channel */
+    SHIFTS,         /* drawn: what is added to each channel, without its fraction */
+    DROPS_CHANNELS, /* drawn: which channels are, to a level */
+    AFTER_TABLES,
+};
+
+typedef uint8_t Levels[LEVELS];
+
+/* Numbers within the range of levels, without their fractions. */
+static inline uint8_t level_of(float x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
+
+static inline void scale_levels(float factor, float added, uint8_t *levels) {
+    for (int v = 0; v < LEVELS; v++)
+        levels[v] = level_of((float)v * factor + added);
+}
+
+/* Powers of parts of the full range. Libraries compute them differently in their last bits: 0 where that decides. */
+static inline int bend_levels(double exponent, uint8_t *levels) {
+    levels[0] = 0, levels[LEVELS - 1] = LEVELS - 1;
+    for (int v = 1; v < LEVELS - 1; v++) {
+        double x = pow((double)v / 255.0, exponent) * 255.0;
+        levels[v] = (uint8_t)x;
+        if (!(fabs(x - rint(x)) > 1e-9))
+            return 0;
+    }
+    return exponent > 0;
+}
+
+/* Add tables to those that wait: of one channel, where all are alike, or of each. */
+static inline void then_look_up(Run *run, const Levels *levels, int alike) {
+    int all = alike && (run->alike || !run->tabled);
+    for (int64_t c = all ? 0 : run->view.channels - 1; c >= 0; c--) /* the first one last: it may stand for all */
+        for (int v = 0; v < LEVELS; v++) {
+            int seen = run->tabled ? run->levels[run->alike ? 0 : c][v] : v;
+            run->levels[c][v] = levels[alike ? 0 : c][seen];
+        }
+    run->alike = all;
+    run->tabled = 1;
+}
+
+/* Do what was drawn by tables. */
+static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) {
+    const double *a = step->arguments + EFFECT;
+    int64_t channels = MIN(run->view.channels, MOST_CHANNELS);
+    Levels made[MOST_CHANNELS];
+    int alike = 1;
+    if (!run->sample->target)
+        return DONE;
+    switch (step->effect) {
+    case SCALES_LEVELS:
+        scale_levels((float)drawn[0], (float)drawn[1], made[0]);
+        break;
+    case BENDS:
+        if (!bend_levels(drawn[0], made[0]))
+            return REFUSED;
+        break;
+    case INVERTS:
+        for (int v = 0; v < LEVELS; v++)
+            made[0][v] = (uint8_t)(LEVELS - 1 - v);
+        break;
+    case SOLARIZES:
+        for (int v = 0; v < LEVELS; v++)
+            made[0][v] = (uint8_t)((double)v >= drawn[0] * 255 ? LEVELS - 1 - v : v);
+        break;
+    case POSTERIZES:
+        alike = a[0] == 1;
+        if (!alike && a[0] != (double)channels)
+            return REFUSED;
+        for (int64_t c = 0; c < (alike ? 1 : channels); c++)
+            for (int v = 0; v < LEVELS; v++)
+                made[c][v] = (uint8_t)(v & ~((1 << (8 - (int)drawn[c])) - 1));
+        break;
+    case MULTIPLIES:
+        if (channels == 1 || run->view.rows * run->view.columns == 1) /* multiplied in another way */
+            return REFUSED;
+        for (int64_t c = 0; c < channels; c++, alike = 0)
+            scale_levels((float)drawn[c], 0, made[c]);
+        break;
+    case SHIFTS:
+        if (channels > 3)
+            return REFUSED;
+        for (int64_t c = 0; c < channels; c++, alike = 0)
+            for (int v = 0; v < LEVELS; v++)
+                made[c][v] = (uint8_t)MIN(MAX((double)v + trunc(drawn[c]), 0), 255);
+        break;
+    case DROPS_CHANNELS:
+        for (int64_t c = 0; c < channels; c++, alike = 0)
+            for (int v = 0; v < LEVELS; v++)
+                made[c][v] = (uint8_t)(drawn[c] ? (int)a[0] : v);
+        break;
+    default:
+        return REFUSED;
+    }
+    then_look_up(run, made, alike);
+    return DONE;
+}
+
+#endif

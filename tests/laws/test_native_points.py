@@ -1,0 +1,198 @@
+"""Steps of native plans that change values: their draws are the samplers', their pictures those of the steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import DEAR
+from guarded import guarded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+from random_recipes import Pool, recipes
+from test_exact_equals_none import build, outcome
+from test_native_plan import OUTPUTS, picture, recipe_of
+
+from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.native_plan import planned
+from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
+from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.native.kernels import Library, using
+from augrecipes.recipe.model import Optimize, Output, Recipe
+
+_INVERTS, _GREYS = 66, 74  # as native/tables.h and points.h number them
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = [
+    pytest.mark.skipif(not SETS, reason="no native kernels here"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+
+def _range(low: float, high: float) -> st.SearchStrategy[list[float]]:
+    return st.tuples(st.floats(low, high), st.floats(low, high)).map(sorted)
+
+
+def _whole(low: int, high: int) -> st.SearchStrategy[list[int]]:
+    return st.tuples(st.integers(low, high), st.integers(low, high)).map(sorted)
+
+
+_SIDES = st.one_of(
+    st.tuples(_range(0, 0.9375), _range(0, 0.9375)),
+    st.tuples(_whole(1, 60), _whole(1, 60)),
+)
+ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "RandomBrightnessContrast": st.fixed_dictionaries(
+        {"brightness_limit": _range(-1, 1), "contrast_limit": _range(-1, 2)}
+    ),
+    "RandomGamma": st.fixed_dictionaries({"gamma_limit": _range(1, 400)}),
+    "InvertImg": st.just({}),
+    "Solarize": st.fixed_dictionaries({"threshold_range": _range(0, 1)}),
+    "Posterize": st.fixed_dictionaries(
+        {"num_bits": st.one_of(st.integers(1, 7), _whole(1, 7), st.lists(_whole(1, 7), min_size=3, max_size=3))}
+    ),
+    "MultiplicativeNoise": st.fixed_dictionaries({"multiplier": _range(0, 3), "per_channel": st.booleans()}),
+    "RGBShift": st.fixed_dictionaries({f"{c}_shift_limit": _range(-255, 255) for c in "rgb"}),
+    "HueSaturationValue": st.fixed_dictionaries(
+        {f"{name}_shift_limit": _range(-255, 255) for name in ("hue", "sat", "val")}
+    ),
+    "ColorJitter": st.fixed_dictionaries(
+        {**{name: _range(0, 3) for name in ("brightness", "contrast", "saturation")}, "hue": _range(-0.5, 0.5)}
+    ),
+    "ToGray": st.just({}),
+    "ChannelShuffle": st.just({}),
+    "ChannelDropout": st.fixed_dictionaries({"channel_drop_range": _whole(1, 2), "fill": st.integers(0, 255)}),
+    "GaussNoise": st.fixed_dictionaries({"std_range": _range(0, 1), "mean_range": _range(-1, 1)}),
+    "CoarseDropout": st.builds(
+        lambda count, sides, fill: {
+            "num_holes_range": count, "hole_height_range": sides[0], "hole_width_range": sides[1], "fill": fill,
+        },
+        _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
+    ),
+    "CLAHE": st.fixed_dictionaries(
+        {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
+    ),
+}  # fmt: skip
+MOVED: Pool = (
+    ("HorizontalFlip", {}),
+    ("Transpose", {}),
+    ("RandomRotate90", {}),
+    ("RandomCrop", {"height": 11, "width": 13}),
+    ("CenterCrop", {"height": 9, "width": 8}),
+    ("Resize", {"height": 33, "width": 22}),
+    ("RandomResizedCrop", {"size": [21, 27]}),
+)
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> Recipe:
+    """A recipe of moves and of steps that change values, with random arguments."""
+    names = draw(st.lists(st.sampled_from(sorted(ARGUMENTS)), min_size=1, max_size=4))
+    points = tuple((name, draw(ARGUMENTS[name])) for name in names)
+    return draw(recipes(MOVED + points * 3, boxes=False).filter(lambda r: not any(step.is_group for step in r.steps)))
+
+
+def without(pipeline: Any) -> Any:
+    """The pipeline without its native plan."""
+    pipeline.__dict__["native"] = "not here"
+    return pipeline
+
+
+def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kernels: Library) -> int:
+    """Samples of the plan beside those of the steps; how many the plan has made."""
+    before, made = image.copy(), 0
+    with using(kernels):
+        plain = build(recipe, "none", seed) if optimize == "exact" else without(build(recipe, optimize, seed))
+        native = build(recipe, optimize, seed)
+        for index in range(4):
+            a, b = outcome(plain, index, {"image": image}), outcome(native, index, {"image": image})
+            if isinstance(native.native, NativePlan):
+                made += native.native.sample(2, index, 0, image, np.empty) is not None
+            if not isinstance(a, dict):
+                assert a == b
+                continue
+            assert isinstance(b, dict)
+            assert a["image"].dtype == b["image"].dtype
+            np.testing.assert_array_equal(a["image"], b["image"])
+    np.testing.assert_array_equal(image, before)
+    return made
+
+
+@pytest.mark.parametrize("optimize", ["exact", "fast"])
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) -> None:
+    @DEAR
+    @given(mixed(), st.integers(0, 2**64 - 1), st.sampled_from(OUTPUTS), st.sampled_from((3, 3, 1, 4)), st.booleans())
+    def law(recipe: Recipe, seed: int, output: Output, channels: int, at_end: bool) -> None:
+        if channels != 3 and output.color == "bgr":
+            output = Output()
+        check(replace(recipe, output=output), optimize, guarded(picture(seed, channels), at_end), seed, kernels)
+
+    law()
+
+
+def placed(pipeline: Any) -> tuple[Any, KeyedStep]:
+    """The only step of a pipeline, and what a plan knows of it."""
+    made = {id(step): (label, shared) for step, label, shared in pipeline._sites}
+    ((step, keyed),) = planned._keyed_steps(pipeline.transforms, made)
+    return step, keyed
+
+
+def is_made(name: str, arguments: dict[str, Any], kernels: Library) -> bool:
+    """Whether a step alone, in pictures of any size, is made by a plan."""
+    recipe = recipe_of((name, {**arguments, "p": 1.0}))
+    return check(recipe, "exact", picture(8)[:60, :60].copy(), 3, kernels) == 4
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_draws_are_those_of_the_sampler(name: str) -> None:
+    kernels = SETS[-1]
+
+    @settings(DEAR, max_examples=8)
+    @given(ARGUMENTS[name], st.integers(0, 2**32), st.integers(20, 90), st.integers(20, 90))
+    def law(arguments: dict[str, Any], seed: int, rows: int, columns: int) -> None:
+        with using(kernels):
+            pipeline = build(recipe_of((name, {**arguments, "p": 1.0})), "exact", seed)
+            step, keyed = placed(pipeline)
+            plan = NativePlan(kernels, [keyed], pipeline.sinks["image"], seed, 1 << 20)
+            draw, keys = (
+                sampler_of(step),
+                [(int(k), int(k) // 3) for k in np.random.default_rng(seed).integers(0, 2**40, 25)],
+            )
+            data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
+            for (index, tile), found in zip(keys, plan.drawn(1, keys, rows, columns), strict=True):
+                pipeline.draws.position(1, index, tile)
+                assert found is not None
+                try:
+                    wanted = keyed.numbers.seen(draw(data))
+                except ValueError:  # a hole that is larger than the picture
+                    continue
+                assert list(wanted) == found[: len(wanted)]
+
+    law()
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_plans_make_them(name: str) -> None:
+    """Not Python behind a refusal."""
+    usual: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}
+    assert is_made(name, usual.get(name, {}), SETS[-1])
+
+
+def _another(step: Any) -> NativeStep | None:
+    found = encode(step)
+    return found and replace(found, effect=_INVERTS if found.effect != _INVERTS else _GREYS)
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned, "encode", _another)
+    recipe, image = recipe_of((name, {"p": 1.0})), picture(8)
+    with using(SETS[-1]):
+        assert "otherwise" in build(recipe, "exact").native
+    monkeypatch.setattr(planned, "_works_alike", lambda *_: True)
+    with pytest.raises(AssertionError):
+        check(recipe, "exact", image, 3, SETS[-1])
