@@ -1,7 +1,8 @@
 """The data that a command reads, as every command takes them: `DATA...`, or `--data` for each.
 
-A folder of images or of bags, an image, a CSV file, a store; for pairs `TARGET=PATH` for each target. Or a source in
-Python of the user's own, `FILE.py:NAME`, which is run because it is named.
+A folder of images or of bags, an image, a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target; of
+annotations whose pictures lie elsewhere `files=PATH images=FOLDER`. Or a source in Python of the user's own,
+`FILE.py:NAME`, which is run because it is named.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may
 
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, or a CSV file; for pairs "
-                   "TARGET=PATH for each target; or FILE.py:NAME, a source in Python, which is run."),
+    typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, a CSV file, or annotations "
+                   "(COCO, YOLO, VOC, labelme, CVAT); for pairs TARGET=PATH for each target; or FILE.py:NAME, a source "
+                   "in Python, which is run."),
 ]  # fmt: skip
 Data = Annotated[
     list[str] | None,

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.data.annotations.find import is_annotated
+from augrecipes.data.annotations.table import AnnotationOptions, Crowds, table_of_annotations
 from augrecipes.data.batches.order import check_weights
 from augrecipes.data.tables.table import Columns, ImageTable, table_of_csv, table_of_folders
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds import Kind, facts
 from augrecipes.recipe.model import Inputs, Presence, Recipe
+from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
@@ -50,22 +53,39 @@ def as_table(
     check: bool,
     cache: bool,
     layout: Layout,
+    exif: Exif = "apply",
+    columns: Mapping[str, str] | None = None,
+    box_classes: Sequence[str] | None = None,
+    crowds: Crowds = "drop",
 ) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
-    check_source(root, files, split, masks=masks)
-    if files is not None:
-        return table_of_csv(files, split, check=check, ignore=untaken(recipe))
-    return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
+    if crowds not in ("drop", "keep"):
+        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
+    annotated = files is not None and is_annotated(files, dict(columns or {}))
+    check_source(None if annotated else root, files, split, masks=masks, columns=columns)
+    if files is None:
+        return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
+    if not annotated:
+        if box_classes is not None:
+            raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
+        return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+    if root is not None and not isinstance(root, str | bytes | os.PathLike):
+        raise ValueError("root= with annotations is the one folder that their pictures lie in")
+    names = None if box_classes is None else [str(name) for name in box_classes]
+    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, dict(columns or {}), check)
+    return table_of_annotations(files, wanted)
 
 
-def check_source(root: Any, files: Any, split: str | None, **with_root: Any) -> None:
+def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:
     """ValueError unless one of `root` and `files` is given, and with it only what goes with it."""
     if (root is None) == (files is None):
-        raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file)")
+        raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file, or annotations)")
     if files is None and split is not None:
         raise ValueError(f"split= goes with files=; for folders give the split's own, such as root/{split}")
-    for name, value in with_root.items():
-        if files is not None and value is not None:
+    if files is None and beside.get("columns") is not None:
+        raise ValueError("columns= goes with files=: it says what a CSV file calls its columns")
+    for name, value in beside.items():
+        if files is not None and value is not None and name != "columns":
             raise ValueError(f"{name}= goes with root=; a CSV file has a column `{name.removesuffix('s')}`")
 
 
@@ -95,11 +115,14 @@ def presence_of(inputs: Inputs) -> dict[str, Presence]:
 
 def check_targets(recipe: Recipe, table: ImageTable) -> None:
     """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
-    given = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
+    given = {
+        "mask": table.masks or table.outlines,
+        "boxes": table.boxes,
+        "keypoints": table.keypoints,
+    }
     for name, presence in presence_of(recipe.inputs).items():
         if presence == "required" and given[name] is None:
-            how = "masks (masks=, --masks) or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
-            raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {how}")
+            raise DataError(f"recipe {recipe.name!r} requires {name}, and the data has none: give {source_of(name)}")
         if presence == "absent" and given[name] is not None:
             raise DataError(
                 f"recipe {recipe.name!r} does not take {name} (its `inputs:` say `{name}: absent`): "
@@ -108,14 +131,21 @@ def check_targets(recipe: Recipe, table: ImageTable) -> None:
     tell_of_absent(recipe, {name for name, values in given.items() if values is not None})
 
 
+def source_of(name: str) -> str:
+    """Where a mask, boxes or keypoints can come from, for messages."""
+    if name == "mask":
+        return "masks (masks=, --masks), a CSV column `mask`, or annotations with polygons or masks (files=, --data)"
+    return f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
+
+
 def tell_of_absent(recipe: Recipe, given: Container[str]) -> None:
     """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
     declared = presence_of(recipe.inputs)
     absent = [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in given]
     if absent:
         _log.warning(
-            "recipe %r declares %s, and the data has none: samples come without. Give a CSV file with a column for "
-            "them, or write `presence: required` to make this an error",
+            "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "
+            "with a column for them, or write `presence: required` to make this an error",
             recipe.name,
             " and ".join(absent),
         )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
@@ -42,6 +43,12 @@ def read_targets(
         name: read(paths[name], channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
         for name in names or paths
     }
+    if table.recorded is not None:
+        name, path = next(iter(paths.items()))
+        table.recorded.check(unit, path, targets[name].shape)
+    if table.outlines is not None:
+        name, path = next(iter(paths.items()))
+        targets["mask"] = _drawn(table.outlines, unit, path, targets[name].shape)
     if table.masks is not None:
         mask_path, (name, path) = table.masks[unit], next(iter(paths.items()))
         mask = read_mask(mask_path, exif=exif, max_pixels=max_pixels, frames=frames)
@@ -57,8 +64,17 @@ def read_targets(
     if table.keypoints is not None and inputs.keypoints is not None:
         targets["keypoints"] = table.keypoints.rows(unit)
         if inputs.keypoints.labels is not None:
-            targets[inputs.keypoints.labels] = np.arange(len(targets["keypoints"]), dtype=np.int64)
+            labels = table.keypoints.labels_of(unit)
+            numbers = np.arange(len(targets["keypoints"]), dtype=np.int64)
+            targets[inputs.keypoints.labels] = numbers if labels is None else labels
     return targets
+
+
+def _drawn(outlines: Outlines, unit: int, path: str, shape: tuple[int, ...]) -> Any:
+    try:
+        return outlines.draw(unit, *shape[:2])
+    except DataError as error:
+        raise error.with_path(path) from None
 
 
 def decoding(

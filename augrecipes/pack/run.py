@@ -92,7 +92,7 @@ def prepare(
         max_pixels=max_pixels,
     )
     roles = dict.fromkeys(pipeline.outputs, "image")
-    if given.table.masks is not None:
+    if given.table.masked:
         roles["mask"] = "mask"
     keeps = format == "jpeg" and quality is None and plan.count == 0
     baker = Baker(pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps)

@@ -79,7 +79,9 @@ def refused(text, **targets) -> bool:
 
 def test_a_planted_fault_in_the_boxes_is_found(monkeypatch):
     """Boxes of coco read as corners: the law above must notice."""
-    monkeypatch.setattr(points, "_corners", lambda boxes, format, height, width: boxes / [width, height, width, height])
+    monkeypatch.setattr(
+        points, "corners_of", lambda boxes, format, height, width: boxes / [width, height, width, height]
+    )
     law: Any = test_boxes_are_refused_where_the_pipeline_refuses_them
     with pytest.raises(AssertionError):
         law.hypothesis.inner_test([30, 20, 20, 10], "coco", False)

@@ -33,6 +33,8 @@ class One:
         boxes: (n, 4), or None.
         keypoints: (n, 2), or None.
         fine: whether nothing is wrong with it.
+        drawn: its mask is drawn, and so has no file.
+        recorded: raises a DataError where (height, width) is not what its annotations are for; None: they do not say.
     """
 
     image: str
@@ -41,6 +43,8 @@ class One:
     boxes: Any = None
     keypoints: Any = None
     fine: bool = True
+    drawn: bool = False
+    recorded: Callable[[Size], None] | None = None
 
 
 @dataclass(slots=True)

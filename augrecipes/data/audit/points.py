@@ -28,7 +28,7 @@ def wrong_boxes(
     [(1, 'its right side lies outside')]
     """
     with np.errstate(all="ignore"):
-        corners = _corners(boxes, declared.format, height, width)
+        corners = corners_of(boxes, declared.format, height, width)
         if declared.clip:
             corners = np.clip(corners, 0, 1)
         outside = ~((corners >= 0) & (corners <= 1) | np.isclose(corners, 0) | np.isclose(corners, 1))
@@ -43,27 +43,28 @@ def wrong_boxes(
             yield k, f"its {' and '.join(sides)} side{'s lie' if len(sides) > 1 else ' lies'} outside"
 
 
-def _corners(boxes: npt.NDArray[np.float32], format: str, height: int, width: int) -> npt.NDArray[Any]:
-    """Left, top, right and bottom as shares of the picture."""
+def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: Any) -> npt.NDArray[Any]:
+    """Left, top, right and bottom as shares of the picture, or of the picture of each."""
     if format == "yolo":
         centre, size = boxes[:, :2], boxes[:, 2:]
         return np.hstack([centre - size / 2, centre + size / 2])
     corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]) if format == "coco" else boxes
     if format == "albumentations":
         return corners
-    return np.asarray(corners / np.array([width, height, width, height], np.float32))
+    return np.asarray(corners / np.array([width, height, width, height], np.float32).T)
 
 
 def wrong_keypoints(
     points: npt.NDArray[np.float32], declared: Keypoints, height: int, width: int
 ) -> Iterator[tuple[int, str]]:  # fmt: skip
-    """Positions of the keypoints (n, 2) that a recipe would refuse, and why.
+    """Positions of the keypoints (n, 2 or more) that a recipe would refuse, and why.
 
     >>> list(wrong_keypoints(np.array([[5, 5], [5, 12]], np.float32), Keypoints(), 10, 20))
     [(1, 'it lies outside')]
     """
     if not declared.remove_invisible:
         return
-    x, y = points.T[::-1] if declared.format == "yx" else points.T
+    first, second = points[:, :2].T
+    x, y = (second, first) if declared.format == "yx" else (first, second)
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     yield from ((k, "it lies outside") for k in np.flatnonzero(~inside).tolist())

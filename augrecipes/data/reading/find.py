@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, DataListing, StrPath, source_in
+from augrecipes.data.reading.listing import Data, DataListing, StrPath, roots_and_files, source_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -31,7 +31,8 @@ def list_data(
     Args:
         recipe: of any kind.
         targets: of a pair, those that are read.
-        data: a folder or several, a CSV file, or one image; of a pair folders by target, or a CSV file; or a source.
+        data: a folder or several, a CSV file, annotations, or one image; of a pair folders by target, or a CSV file; or
+            a source.
         mode: the section that reads it.
         masks: folders of masks, for images.
         split: of a CSV file.
@@ -53,9 +54,8 @@ def list_data(
         if masks is not None or split is not None:
             raise DataError(f"{table.name}: masks and splits are of files; a source gives each sample with its mask")
         return DataListing(table, decode)
-    if isinstance(data, Mapping) and not recipe.facts.scales:
-        names = ", ".join(f"{name}=" for name in data)
-        raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}")
+    if isinstance(data, Mapping):
+        roots_and_files(recipe, data)  # or there is no such mapping for the kind
     find = kinds.part(recipe.kind, "reader").find
     found: DataListing = find(
         recipe, targets, data, mode=mode, masks=masks, split=split, strict=strict, headers=headers, decode=decode

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from augrecipes.data.annotations.find import is_given_as_data
+from augrecipes.data.annotations.table import takes
 from augrecipes.data.checks import as_list
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.data.tables.table import Columns
+from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.pair_roots import Roots
 
@@ -59,6 +62,32 @@ def is_source(data: Any) -> bool:
 def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
     """The data where they are a file of columns, by its name."""
     return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
+
+
+def roots_and_files(recipe: Recipe, data: Data | Sequence[StrPath]) -> tuple[Any, Any]:
+    """The data as a Dataset takes them: `root`, and `files`.
+
+    Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
+    `augrecipes.data.annotations.find`). `{"files": ..., "images": ...}` names annotations and where their pictures lie.
+
+    Raises:
+        DataError: folders by target for a recipe that has none.
+    """
+    if isinstance(data, Mapping) and not recipe.facts.scales:
+        if recipe.facts.annotated and "files" in data and not set(data) - {"files", "images"}:
+            return data.get("images"), data["files"]
+        names = ", ".join(f"{name}=" for name in data)
+        also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
+        raise DataError(
+            f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}"
+        )
+    csv = table_in(data)
+    if csv is not None:
+        return None, csv
+    takes_points = not {"boxes", "keypoints"}.isdisjoint(takes(recipe.inputs))
+    if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
+        return None, data
+    return data, None
 
 
 def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:

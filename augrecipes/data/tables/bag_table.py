@@ -221,7 +221,12 @@ def _labels_of(names: list[str], files: list[str], collected: list[Problem] | No
 
 
 def bags_of_csv(
-    path: PathLike, split: str | None = None, *, check: bool = True, problems: list[Problem] | None = None
+    path: PathLike,
+    split: str | None = None,
+    *,
+    check: bool = True,
+    problems: list[Problem] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> BagTable:
     """The bags that a CSV file lists.
 
@@ -230,13 +235,14 @@ def bags_of_csv(
         split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
         check: whether files that do not exist are an error now, and not when they are read.
         problems: takes what is wrong with rows, instead of an error; those that cannot be read are left out.
+        renamed: what the file calls its columns, by the names that they have here.
 
     Raises:
         DataError: the file is not as it should be, lists tiles that do not exist, or rows of one bag differ in what
             belongs to the bag; names all such lines.
     """
     given, problems = problems, [] if problems is None else problems
-    every = read_rows(path, known=_COLUMNS, required=("bag", "image"), problems=problems)
+    every = read_rows(path, known=_COLUMNS, required=("bag", "image"), problems=problems, renamed=renamed)
     if not len(every):
         refuse(every.path, problems)
     _check_axes(every)

@@ -24,13 +24,13 @@ UTF-8, with or without a byte order mark; separated by commas, semicolons or tab
 from __future__ import annotations
 
 import csv
-import io
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -77,6 +77,7 @@ def read_rows(
     required: Sequence[str] = ("image",),
     filled: Sequence[str] | None = None,
     problems: list[Problem] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> CsvRows:
     """Read a CSV file.
 
@@ -86,46 +87,37 @@ def read_rows(
         required: those that must be there.
         filled: those that must have something in every row; None: the required ones.
         problems: takes what is wrong with single rows, instead of an error; these rows are left out.
+        renamed: what the file calls its columns, by the names in `known`: `{"image": "path"}`.
 
     Raises:
         DataError: the file cannot be read, is not UTF-8 text, has not all `required` columns or one that is nearly a
             known one, or rows have another number of fields than the header; names file and lines.
     """
     name = os.fsdecode(path)
-    content = _text(name)
-    first = next((line for line in io.StringIO(content) if line.strip()), "")
+    header: list[str] = []
+    columns: dict[str, list[str]] = {}
+    lines: list[int] = []
+    seen: dict[str, str] = {}
+    wrong: list[Problem] = [] if problems is None else problems
     with _long_fields():
-        reader = csv.reader(io.StringIO(content, newline=""), delimiter=_delimiter(first), strict=True)
-        header: list[str] = []
-        columns: dict[str, list[str]] = {}
-        lines: list[int] = []
-        seen: dict[str, str] = {}
-        wrong: list[Problem] = [] if problems is None else problems
-        before = 0
-        try:
-            for fields in reader:
-                line, before = before + 1, reader.line_num
-                if not any(value.strip() for value in fields):
-                    continue
-                if not header:
-                    header = _header(name, line, fields, known, required)
-                    columns = {column: [] for column in header if column in known}
-                    continue
-                if len(fields) != len(header):
-                    wrong.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
-                    continue
-                values = dict(zip(header, map(str.strip, fields), strict=True))
-                empty = [column for column in (required if filled is None else filled) if not values[column]]
-                if empty:
-                    wrong.append((line, f"no {' and no '.join(empty)} in this row"))
-                    continue
-                lines.append(line)
-                for column, text in values.items():
-                    if column in columns:
-                        # Names of classes, bags and the like are kept once: there may be millions of rows.
-                        columns[column].append(seen.setdefault(text, text) if len(text) < _SHORT else text)
-        except csv.Error as error:
-            raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
+        for line, fields in fields_of(name):
+            if not header:
+                header = _header(name, line, fields, known, required, check_renamed(renamed, known))
+                columns = {column: [] for column in header if column in known}
+                continue
+            if len(fields) != len(header):
+                wrong.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
+                continue
+            values = dict(zip(header, map(str.strip, fields), strict=True))
+            empty = [column for column in (required if filled is None else filled) if not values[column]]
+            if empty:
+                wrong.append((line, f"no {' and no '.join(empty)} in this row"))
+                continue
+            lines.append(line)
+            for column, text in values.items():
+                if column in columns:
+                    # Names of classes, bags and the like are kept once: there may be millions of rows.
+                    columns[column].append(seen.setdefault(text, text) if len(text) < _SHORT else text)
     if not header:
         raise DataError(
             f"the file is empty; its first line must name the columns, {_marked(required)} among them", name
@@ -135,6 +127,35 @@ def read_rows(
     if not lines and not wrong:
         raise DataError("the file has a header and no rows", name)
     return CsvRows(name, columns, lines)
+
+
+def fields_of(name: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not empty, the header too: the line on which each begins, and its fields.
+
+    Raises:
+        DataError: the file cannot be read, or is no CSV in UTF-8; names file and line.
+    """
+    lines = _lines(name)
+    first = [next(lines, "")]
+    while first[-1] and not first[-1].strip():
+        first.append(next(lines, ""))
+    reader = csv.reader(chain(first, lines), delimiter=_delimiter(first[-1]), strict=True)
+    before = 0
+    try:
+        for fields in reader:
+            line, before = before + 1, reader.line_num
+            if any(value.strip() for value in fields):
+                yield line, fields
+    except csv.Error as error:
+        raise DataError(f"not valid CSV: {error}", f"{name}:{reader.line_num}") from error
+
+
+def check_renamed(renamed: Mapping[str, str] | None, known: Sequence[str]) -> dict[str, str]:
+    """What a file calls its columns, in small letters, by our names; ValueError for names that are not ours."""
+    for name in renamed or ():
+        if name not in known:
+            raise ValueError(f"columns= says what the file calls {', '.join(known)}; {name!r} is none of them")
+    return {name: str(theirs).strip().lower() for name, theirs in (renamed or {}).items()}
 
 
 def choose_split(rows: CsvRows, split: str | None) -> list[int]:
@@ -172,17 +193,19 @@ def missing_files(paths: PathTable) -> list[int]:
     return [i for i in range(len(paths)) if not os.path.lexists(paths.encoded(i))]
 
 
-def _text(name: str) -> str:
+def _lines(name: str) -> Iterator[str]:
     try:
-        data = Path(name).read_bytes()
+        with Path(name).open("rb") as file:
+            if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                raise DataError("is UTF-16; save it as UTF-8", name)
+        # File names of other encodings travel as surrogates, as everywhere in Python.
+        with Path(name).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+            for line in text:
+                if "\0" in line:
+                    raise DataError("is not a text file", name)
+                yield line
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", name) from error
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError("is UTF-16; save it as UTF-8", name)
-    if b"\0" in data:
-        raise DataError("is not a text file", name)
-    # File names of other encodings travel as surrogates, as everywhere in Python.
-    return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def _delimiter(header: str) -> str:
@@ -190,10 +213,12 @@ def _delimiter(header: str) -> str:
     return max(counts, key=lambda mark: counts[mark]) if any(counts.values()) else ","
 
 
-def _header(name: str, line: int, fields: list[str], known: Sequence[str], required: Sequence[str]) -> list[str]:
+def _header(
+    name: str, line: int, fields: list[str], known: Sequence[str], required: Sequence[str], renamed: Mapping[str, str]
+) -> list[str]:
     """The columns' names; those that nobody reads are reported in the log, unless they look like typing errors."""
     where = f"{name}:{line}"
-    columns = [value.strip().lower() for value in fields]
+    columns = our_names(fields, renamed, where)
     for column in columns:
         near = [] if column in known else get_close_matches(column, known, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
@@ -208,6 +233,21 @@ def _header(name: str, line: int, fields: list[str], known: Sequence[str], requi
     if unread:
         _log.warning("%s: columns that are not read: %s (known: %s)", name, ", ".join(unread), ", ".join(known))
     return columns
+
+
+def our_names(fields: Sequence[str], renamed: Mapping[str, str], where: str) -> list[str]:
+    """The columns of a header by our names; DataError where one that was named is not there.
+
+    >>> our_names(["Path", "image"], {"image": "path"}, "a.csv:1")
+    ['image', '']
+    """
+    columns = [value.strip().lower() for value in fields]
+    ours = {theirs: name for name, theirs in renamed.items()}
+    absent = [theirs for theirs in ours if theirs not in columns]
+    if absent:
+        raise DataError(f"no column {_marked(absent)}, which columns= names; the file has {', '.join(columns)}", where)
+    # Another column may have the name: it is not the one that is meant.
+    return [ours.get(column, "" if column in renamed else column) for column in columns]
 
 
 def _marked(names: Iterable[str]) -> str:

@@ -38,6 +38,7 @@ def find_scenes(
     names: Mapping[str, str] | None = None,
     split: str | None = None,
     cache: bool = True,
+    columns: Mapping[str, str] | None = None,
 ) -> FoundScenes:
     """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
 
@@ -50,9 +51,9 @@ def find_scenes(
     if files is not None:
         if names:
             raise TypeError("names= goes with folders; a CSV file names every file")
-        return find_in_csv(files, scales, targets, split)
-    if split is not None:
-        raise TypeError("split= goes with files=")
+        return find_in_csv(files, scales, targets, split, columns)
+    if split is not None or columns is not None:
+        raise TypeError("split= and columns= go with files=")
     if not isinstance(roots, Mapping):
         raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
     check_roots(recipe, targets, roots)

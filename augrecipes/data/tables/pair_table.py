@@ -110,10 +110,16 @@ def find_in_folders(
     )
 
 
-def find_in_csv(path: PathLike, scales: Mapping[str, int], targets: Sequence[str], split: str | None) -> FoundScenes:
+def find_in_csv(
+    path: PathLike,
+    scales: Mapping[str, int],
+    targets: Sequence[str],
+    split: str | None,
+    renamed: Mapping[str, str] | None = None,
+) -> FoundScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
     order = sorted(targets, key=lambda name: -scales[name])
-    every = read_rows(path, known=(*scales, *_COLUMNS), required=())
+    every = read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
     absent = [name for name in order if name not in every.columns]
     if absent:
         text = " and ".join(f"`{name}`" for name in absent)

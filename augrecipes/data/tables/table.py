@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import PurePath
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +13,11 @@ import numpy.typing as npt
 
 from augrecipes.data.tables.csvfile import CsvRows, check_present, choose_split, read_rows, resolve
 from augrecipes.data.tables.labels import number
-from augrecipes.data.tables.problems import Problem, listed, refuse
+from augrecipes.data.tables.mask_match import mask_files, masks_of
+from augrecipes.data.tables.outlines import Outlines
+from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.data.tables.ragged import Ragged, read_ragged
-from augrecipes.errors import DataError
+from augrecipes.data.tables.recorded import Recorded
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.paths import PathLike, PathTable
 
@@ -35,6 +35,11 @@ class Columns:
         masks: paths of the masks.
         boxes: boxes and their labels.
         keypoints: points.
+        outlines: what objects cover, drawn as masks.
+        recorded: the sizes that annotations are for.
+        ids: int64 (n,), the numbers that annotations give their pictures; -1 without.
+        box_classes: names of the labels of boxes, points and outlines.
+        box_numbers: what the annotations call these classes by number.
     """
 
     labels: npt.NDArray[np.int64] | None = None
@@ -45,6 +50,11 @@ class Columns:
     masks: PathTable | None = None
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
+    outlines: Outlines | None = None
+    recorded: Recorded | None = None
+    ids: npt.NDArray[np.int64] | None = None
+    box_classes: tuple[str, ...] | None = None
+    box_numbers: tuple[int, ...] | None = None
 
     @classmethod
     @abstractmethod
@@ -69,8 +79,15 @@ class Columns:
 
     def sources(self) -> dict[str, PathTable]:
         """Paths of the pictures and masks of every unit, by target."""
-        masks = {} if self.masks is None else {"mask": self.masks}
-        return {**self.images_by_target(), **masks}
+        images = self.images_by_target()
+        # A mask that is drawn comes with its picture.
+        masks = self.masks or (None if self.outlines is None else next(iter(images.values())))
+        return {**images, **({} if masks is None else {"mask": masks})}
+
+    @property
+    def masked(self) -> bool:
+        """Whether samples have a mask: from a file, or drawn."""
+        return self.masks is not None or self.outlines is not None
 
     @property
     def units(self) -> int:
@@ -135,7 +152,8 @@ class ImageTable(Columns):
         points = (
             part for rows in (self.boxes, self.keypoints) if rows for part in (rows.values, rows.offsets, rows.labels)
         )
-        return digest_of(*files, self.labels, *points)
+        areas = () if self.outlines is None else self.outlines.parts()
+        return digest_of(*files, self.labels, *points, *areas)
 
 
 def table_of_folders(
@@ -150,7 +168,7 @@ def table_of_folders(
     Args:
         roots: folders; their classes are numbered together.
         masks: folders with a mask for every image, under the same name but for the extension; laid out like the
-            roots, or flat.
+            roots, or flat. Or names of masks, see `augrecipes.data.tables.mask_match`.
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
 
@@ -158,12 +176,15 @@ def table_of_folders(
         DataError: a folder is missing or empty, or an image has no mask or several; lists all such images.
     """
     listing = list_folders(roots, cache=cache, layout=layout)
+    images, labels = listing.paths, listing.labels
+    found: PathTable | None = None
+    if masks:
+        keep, given = mask_files(images, roots, masks, cache=cache)
+        if len(keep) < len(images):
+            images, labels = images.take(keep), None if labels is None else labels[keep]
+        found = masks_of(images, given)
     return ImageTable(
-        images=listing.paths,
-        masks=_masks_of(listing.paths, list_folders(masks, cache=cache, layout="flat").paths) if masks else None,
-        labels=listing.labels,
-        classes=listing.classes,
-        class_to_idx=listing.class_to_idx,
+        images=images, masks=found, labels=labels, classes=listing.classes, class_to_idx=listing.class_to_idx
     )
 
 
@@ -173,6 +194,7 @@ def table_of_csv(
     *,
     check: bool = True,
     ignore: frozenset[str] = frozenset(),
+    renamed: Mapping[str, str] | None = None,
 ) -> ImageTable:
     """The samples that a CSV file lists; see `augrecipes.data.tables.csvfile` for its columns.
 
@@ -181,11 +203,12 @@ def table_of_csv(
         split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
         check: whether files that do not exist are an error now, and not when they are read.
         ignore: columns that are not looked into: `mask`, `boxes`, `keypoints`.
+        renamed: what the file calls its columns, by the names that they have here.
 
     Raises:
         DataError: the file is not as it should be, or lists files that do not exist; names the line.
     """
-    every = read_rows(path)
+    every = read_rows(path, renamed=renamed)
     keep = np.array(choose_split(every, split), np.int64)
     rows = every.select(keep.tolist())
     images = resolve(rows, "image")
@@ -254,49 +277,3 @@ def _weights(rows: CsvRows, problems: list[Problem]) -> npt.NDArray[np.float64] 
             problems.append((line, f"weight must be a number that is not negative, got {value!r}"))
         weights.append(weight)
     return np.array(weights)
-
-
-def _masks_of(images: PathTable, masks: PathTable) -> PathTable:
-    """The mask of every image."""
-    chosen, problems = match_masks(images, masks)
-    if problems:
-        raise DataError(
-            f"{len(problems)} of {len(images)} images have not exactly one mask:{listed(problems.values())}"
-        )
-    return masks.take([k for k in chosen if k is not None])
-
-
-def match_masks(images: PathTable, masks: PathTable) -> tuple[list[int | None], dict[int, str]]:
-    """Of every image its mask: the one of the same relative name, or else the only one of the same file name.
-
-    Returns:
-        The position of each image's mask, None where there is none or no single one; and what is wrong with those, by
-        the image's position.
-    """
-    by_name: dict[str, list[int]] = defaultdict(list)
-    by_stem: dict[str, list[int]] = defaultdict(list)
-    for k in range(len(masks)):
-        name = _name(masks, k)
-        by_name[name].append(k)
-        by_stem[PurePath(name).name].append(k)
-    names = [_name(images, i) for i in range(len(images))]
-    stems = Counter(PurePath(name).name for name in names)
-    chosen: list[int | None] = []
-    problems: dict[int, str] = {}
-    for i, name in enumerate(names):
-        stem = PurePath(name).name
-        found = by_name.get(name) or by_stem.get(stem, [])
-        shared = name not in by_name and stems[stem] > 1
-        chosen.append(found[0] if len(found) == 1 and not shared else None)
-        if not found:
-            problems[i] = f"{images[i]}: no mask"
-        elif shared:
-            problems[i] = f"{images[i]}: {masks[found[0]]} has its name, and that of {stems[stem] - 1} other images"
-        elif len(found) > 1:
-            problems[i] = f"{images[i]}: several masks: {', '.join(masks[k] for k in found)}"
-    return chosen, problems
-
-
-def _name(paths: PathTable, i: int) -> str:
-    """The path below its root, without the extension."""
-    return str(PurePath(paths.name(i)).with_suffix(""))

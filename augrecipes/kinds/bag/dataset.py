@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -56,7 +56,7 @@ class TileBags(SampleDataset):
         weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of bags.
         max_pixels: larger tiles are refused before they are decoded.
-        mode, seed, optimize, exif, channels, depth, frames, cache, save_applied_params: as `ImageFolder` has them.
+        mode, seed, optimize, exif, channels, depth, frames, cache, columns, save_applied_params: as in `ImageFolder`.
 
     Raises:
         DataError: nothing to read, bags of fewer than `min_tiles` tiles, labels that do not match the bags.
@@ -104,14 +104,15 @@ class TileBags(SampleDataset):
         frames: Frames | None = None,
         cache: bool = True,
         save_applied_params: bool = False,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params, threads=threads)
         self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
-        check_source(root, files, split, labels=labels)
+        check_source(root, files, split, labels=labels, columns=columns)
         if files is None:
             table = bags_of_folders(as_list(root), labels, cache=cache)
         else:
-            table = bags_of_csv(files, split, check=on_error == "raise")
+            table = bags_of_csv(files, split, check=on_error == "raise", renamed=columns)
         if on_error == "raise":
             self._check_sizes(table)
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)

@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.data.annotations.faults import Faults
+from augrecipes.data.annotations.find import is_annotated
+from augrecipes.data.annotations.table import AnnotationOptions, noted_table
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
-from augrecipes.data.checks import presence_of, untaken
+from augrecipes.data.checks import presence_of, source_of, untaken
+from augrecipes.data.reading.listing import roots_and_files
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
+from augrecipes.data.tables.mask_match import mask_files, match_masks
 from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
-from augrecipes.data.tables.table import columns_of, match_masks
+from augrecipes.data.tables.table import ImageTable, columns_of
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
@@ -33,7 +38,7 @@ _POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each
 def check(
     recipe: Recipe,
     mode: Mode,
-    data: str,
+    data: Any,
     *,
     masks: str | None,
     split: str | None,
@@ -46,24 +51,26 @@ def check(
     Args:
         recipe: says which targets it takes, and how large images must be.
         mode: the section.
-        data: a folder, an image, or a CSV file.
+        data: a folder, an image, a CSV file, or annotations, and the folder of their pictures.
         masks: with a folder: a folder of masks.
-        split: of a CSV file.
+        split: of a CSV file, or of annotations.
         content: decode every file; otherwise their headers and ends are read.
         advance: called with what is done, and how much of it.
 
     Raises:
         DataError: there is nothing to look at.
     """
-    path = Path(data)
-    if is_store(path):
+    if isinstance(data, str) and is_store(Path(data)):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
-    if path.is_dir() or not path.exists():
-        found = _of_folder(recipe, data, masks)
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        found = _of_csv(recipe, data, split)
+    root, files = roots_and_files(recipe, data)
+    if files is not None and is_annotated(files):
+        found = _of_annotations(recipe, root, files, split)
+    elif files is not None:
+        found = _of_csv(recipe, files, split)
+    elif Path(root).is_dir() or not Path(root).exists():
+        found = _of_folder(recipe, root, masks)
     else:
-        found = Audit([One(data)])
+        found = Audit([One(root)])
     _presence(recipe, found)
     headers = headers_of(found, advance)
     for one in found.samples:
@@ -92,13 +99,14 @@ def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Audit:
         if empty:
             found.notes.append(f"classes without images: {', '.join(empty)}")
     if masks is not None:
-        given = list_folders([masks], cache=False, layout="flat").paths
-        chosen, problems = match_masks(images, given)
+        keep, given = mask_files(images, [data], [masks], cache=False)
+        found.samples = [found.samples[i] for i in keep]
+        chosen, problems = match_masks(images.take(keep), given)
         for i, (one, k) in enumerate(zip(found.samples, chosen, strict=True)):
-            one.mask = None if k is None else given[k]
+            one.mask = None if k is None else given.paths[k]
             if i in problems:
                 found.blame("missing", one, problems[i])
-        left = len(given) - len({k for k in chosen if k is not None})
+        left = len(given.paths) - len({k for k in chosen if k is not None})
         if left:
             found.notes.append(f"{left} files in {masks} are the mask of no image")
     return found
@@ -135,6 +143,32 @@ def _of_csv(recipe: Recipe, data: str, split: str | None) -> Audit:
     return found
 
 
+def _of_annotations(recipe: Recipe, root: Any, files: str, split: str | None) -> Audit:
+    """Samples of annotations, with what is left of their boxes; what is wrong with records is a defect."""
+    faults = Faults()
+    wanted = AnnotationOptions(recipe.inputs, root, split, check=False)
+    table, notes = noted_table(files, wanted, faults)
+    found = Audit([_one(table, i) for i in range(len(table))], notes=list(notes))
+    for name in _POINTS:
+        values = getattr(table, name)
+        for i, one in enumerate(found.samples if values is not None else ()):
+            setattr(one, name, values.rows(i))
+    for where, what in faults.kept:
+        found.defects.append(Defect("record", (files,), f"{where}: {what}"))
+    if faults.count > len(faults.kept):
+        found.notes.append(f"{faults.count - len(faults.kept):,} more records with defects")
+    return found
+
+
+def _one(table: ImageTable, i: int) -> One:
+    path, recorded = table.images[i], table.recorded
+    return One(
+        path,
+        drawn=table.outlines is not None,
+        recorded=None if recorded is None else lambda size: recorded.check(i, path, size),
+    )
+
+
 def _points(rows: CsvRows, i: int, name: str, wrong: list[Problem]) -> Any:
     """The boxes or keypoints of a row; None where they cannot be read."""
     try:
@@ -147,11 +181,12 @@ def _points(rows: CsvRows, i: int, name: str, wrong: list[Problem]) -> Any:
 def _presence(recipe: Recipe, found: Audit) -> None:
     """What the recipe requires and the data has not, once."""
     for name, presence in presence_of(recipe.inputs).items():
-        if presence == "required" and all(getattr(one, name) is None for one in found.samples):
-            how = "--masks FOLDER, or a CSV column `mask`" if name == "mask" else f"a CSV column `{name}`"
+        drawn = name == "mask" and any(one.drawn for one in found.samples)
+        if presence == "required" and not drawn and all(getattr(one, name) is None for one in found.samples):
             for one in found.samples:
                 one.fine = False
-            found.defects.append(Defect("absent", (), f"the recipe requires {name}, and the data has none: give {how}"))
+            text = f"the recipe requires {name}, and the data has none: give {source_of(name)}"
+            found.defects.append(Defect("absent", (), text))
         if presence == "optional" and name != "mask" and all(getattr(one, name) is None for one in found.samples):
             found.notes.append(f"the recipe declares {name}, and the data has none")
         if presence == "absent" and name == "mask" and any(one.mask is not None for one in found.samples):
@@ -169,6 +204,11 @@ def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHead
             )
     if size is None:
         return
+    if one.recorded is not None:
+        try:
+            one.recorded(size)
+        except DataError as error:
+            found.blame("size", one, str(error))
     short = needs(recipe, mode, size)
     if short:
         found.blame("small", one, f"{one.image} {size_text(size)}: {short}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.data.annotations.table import Crowds
 from augrecipes.data.batches.memory import room
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
@@ -43,8 +47,11 @@ class ImageFolder(SampleDataset):
     Args:
         root: a folder of class folders or of images, or a list of such folders.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file.
-        files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`.
-        masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name.
+        files: instead of `root`: a CSV file, see `augrecipes.data.tables.csvfile`; or annotations of COCO, YOLO, Pascal
+            VOC, labelme or CVAT, or a CSV file with one row a box, see `augrecipes.data.annotations`: with them `root`
+            is the folder of the pictures, where it is not found beside them.
+        masks: with `root`: folder or folders of masks, matched by relative name or, where unique, by file name; or
+            names of masks by a template, `masks/{stem}_mask.png`, or `{stem}_mask.png` for masks beside the images.
         mode: `train` runs the recipe's steps, `eval` its eval section.
         seed: of the draws.
         optimize: `none`, `exact`, `fast`, or None for what the recipe says.
@@ -66,6 +73,11 @@ class ImageFolder(SampleDataset):
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.
         save_applied_params: add `applied` to every sample.
+        columns: what a CSV file calls its columns, by the names that they have here: `{"image": "path"}`.
+        box_classes: with annotations: names of the labels 0, 1, ... of boxes; other names are an error. None: the
+            file's own. Give them where each split has files of its own without a list of classes.
+        crowds: with annotations: `drop` leaves out boxes and keypoints of objects that are marked as a crowd or as
+            difficult, `keep` does not.
 
     Attributes:
         classes: class names, or None.
@@ -111,19 +123,37 @@ class ImageFolder(SampleDataset):
         layout: Layout = "auto",
         cache: bool = True,
         save_applied_params: bool = False,
+        columns: Mapping[str, str] | None = None,
+        box_classes: Sequence[str] | None = None,
+        crowds: Crowds = "drop",
     ) -> None:
         super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
         check = on_error == "raise"
-        table = as_table(self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout)
+        table = as_table(
+            self.recipe, root, files, masks, split, check=check, cache=cache, layout=layout, exif=exif,
+            columns=columns, box_classes=box_classes, crowds=crowds,
+        )  # fmt: skip
         check_targets(self.recipe, table)
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
         self._hold(table, weights, samples_per_epoch)
 
     @property
     def box_classes(self) -> list[str] | None:
-        """Names of the box labels 0, 1, ..., where a CSV file gives them as text."""
+        """Names of the box labels 0, 1, ..., where the data gives them as text."""
         boxes = self._table.boxes
-        return None if boxes is None or boxes.classes is None else list(boxes.classes)
+        names = self._table.box_classes or (None if boxes is None else boxes.classes)
+        return None if names is None else list(names)
+
+    @property
+    def box_numbers(self) -> list[int] | None:
+        """What annotations call the box labels 0, 1, ... by number, such as COCO's category ids; or None."""
+        numbers = self._table.box_numbers
+        return None if numbers is None else list(numbers)
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64] | None:
+        """The number that annotations give each sample's picture, int64 (n,), for COCO's evaluation; or None."""
+        return cast("npt.NDArray[np.int64] | None", self._column(self._table.ids))
 
     def _marks(self) -> dict[str, Any]:
         return marks_of(self._decode)
@@ -155,7 +185,7 @@ class ImageFolder(SampleDataset):
 
     def _runs_at_once(self) -> bool:
         table, pipeline = self._table, self.pipeline
-        alone = table.masks is None and table.boxes is None and table.keypoints is None
+        alone = not table.masked and table.boxes is None and table.keypoints is None
         return alone and isinstance(pipeline, ImagePipeline) and isinstance(pipeline.at_once, NativePlan)
 
     @property

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataListing, table_in
+from augrecipes.data.reading.listing import DataListing, roots_and_files
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -19,15 +19,15 @@ TABLE = ImageTable
 def find(
     recipe: Recipe, _targets: Any, data: Any, *, masks: Any, split: str | None, strict: bool, decode: Any, **_: Any
 ) -> DataListing:
-    """List pictures: in folders, as a CSV file has them, or one of them."""
-    csv = table_in(data)
-    if csv is None and isinstance(data, str | os.PathLike) and not Path(data).is_dir():
-        if not Path(data).exists():
-            raise DataError("no such file or folder", os.fsdecode(data))
-        table = ImageTable(images=PathTable.from_paths([os.fsdecode(data)]))
+    """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
+    root, files = roots_and_files(recipe, data)
+    if files is None and isinstance(root, str | os.PathLike) and not Path(root).is_dir():
+        if not Path(root).exists():
+            raise DataError("no such file or folder", os.fsdecode(root))
+        table = ImageTable(images=PathTable.from_paths([os.fsdecode(root)]))
     else:
-        root = data if csv is None else None
-        table = as_table(recipe, root, csv, masks, split, check=strict, cache=False, layout="auto")
+        exif = decode.get("exif", "apply")
+        table = as_table(recipe, root, files, masks, split, check=strict, cache=False, layout="auto", exif=exif)
     check_targets(recipe, table)
     return DataListing(table, decode)
 

@@ -62,6 +62,7 @@ class PairedImages(SampleDataset):
             of their own, or only the first ones are used.
         mode, seed, optimize, exif, max_pixels, depth, frames, cache: as `ImageFolder` has them.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
+        columns: what a CSV file calls its columns, by the names that they have here: `{"lr": "lr_path"}`.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:
@@ -115,12 +116,15 @@ class PairedImages(SampleDataset):
         frames: Frames | None = None,
         cache: bool = True,
         save_applied_params: bool = False,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params)
         if check not in ("headers", "names"):
             raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
-        found = find_scenes(self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache)
+        found = find_scenes(
+            self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache, columns=columns
+        )
         wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:
             found = checked(found, wanted, check, advance)

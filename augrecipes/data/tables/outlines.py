@@ -1,0 +1,147 @@
+"""What objects cover of their pictures: polygons and run-length masks, drawn as a mask when a sample is read.
+
+The value of a pixel is the label of its object and 1; 0 is background. Later objects are drawn over earlier ones. A
+pixel belongs to a polygon where its centre lies inside: neither OpenCV's nor Pillow's fill, which add the outline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.errors import DataError
+
+Floats = npt.NDArray[np.floating[Any]]
+_HEAD = 5  # numbers before the runs: their order, and left, top, width and height of what they fill
+_ORDERS = ("rows", "columns", "coco")
+
+
+@dataclass(frozen=True, eq=False)
+class Outlines:
+    """The areas of all samples, in the order in which they are drawn.
+
+    Attributes:
+        values: int32 (r,), what each area is drawn as.
+        offsets: int64 (n + 1,); areas `offsets[i]:offsets[i + 1]` are those of sample i.
+        points: float32 (m, 2), the corners (x, y) of polygons, in px or as shares of the picture.
+        point_offsets: int64 (r + 1,); an area's corners; none for run lengths.
+        blob: run lengths, as `runs` makes them.
+        blob_offsets: int64 (r + 1,); an area's part of it; none for polygons.
+        relative: whether `points` are shares of the picture.
+    """
+
+    values: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    points: npt.NDArray[np.float32]
+    point_offsets: npt.NDArray[np.int64]
+    blob: bytes
+    blob_offsets: npt.NDArray[np.int64]
+    relative: bool = False
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def draw(self, i: int, height: int, width: int) -> npt.NDArray[Any]:
+        """The mask of sample i, H×W of uint8, or uint16 where there are more values.
+
+        Raises:
+            DataError: run lengths do not fit the picture.
+        """
+        mask = np.zeros((height, width), np.uint8 if self.values.max(initial=0) < 256 else np.uint16)
+        scale = np.array([width, height] if self.relative else [1, 1], float)
+        for k in range(int(self.offsets[i]), int(self.offsets[i + 1])):
+            start, stop = self.blob_offsets[k : k + 2]
+            if start < stop:
+                _paint_runs(mask, self.blob[start:stop], self.values[k])
+            else:
+                ring = self.points[self.point_offsets[k] : self.point_offsets[k + 1]]
+                fill(mask, ring * scale, int(self.values[k]))
+        return mask
+
+    def parts(self) -> Iterator[Any]:
+        """Everything that decides what is drawn, for a digest."""
+        yield from (self.values, self.offsets, self.points, self.point_offsets, self.blob, self.blob_offsets)
+
+
+def fill(mask: npt.NDArray[Any], ring: Floats, value: int) -> None:
+    """Paint the pixels whose centres lie inside a polygon (even-odd rule).
+
+    Args:
+        mask: H×W, changed in place.
+        ring: (k, 2), its corners (x, y) in px, where the first pixel reaches from 0 to 1.
+        value: what is painted.
+
+    >>> mask = np.zeros((3, 5), np.uint8)
+    >>> fill(mask, np.array([[1.0, 0.0], [4.0, 0.0], [4.0, 2.0], [1.0, 2.0]]), 7)
+    >>> mask.tolist()
+    [[0, 7, 7, 7, 0], [0, 7, 7, 7, 0], [0, 0, 0, 0, 0]]
+    """
+    height, width = mask.shape
+    x, y = np.asarray(ring, float).T
+    x_next, y_next = np.roll(x, -1), np.roll(y, -1)
+    # An edge crosses the rows whose middle lies between its ends, the upper end included.
+    first = np.ceil(np.clip(np.minimum(y, y_next) - 0.5, 0, height)).astype(np.int64)
+    last = np.ceil(np.clip(np.maximum(y, y_next) - 0.5, 0, height)).astype(np.int64)
+    counts = last - first
+    if not counts.any():
+        return
+    edge = np.repeat(np.arange(len(x)), counts)
+    row = np.arange(len(edge)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    slope = (x_next - x)[edge] / (y_next - y)[edge]
+    column = np.ceil(np.clip(x[edge] + (row + 0.5 - y[edge]) * slope - 0.5, 0, width)).astype(np.int64)
+    top, left = int(row.min()), int(column.min())
+    shape = int(row.max()) + 1 - top, int(column.max()) + 1 - left
+    crossings = np.bincount((row - top) * shape[1] + column - left, minlength=shape[0] * shape[1]).reshape(shape)
+    inside = (np.cumsum(crossings, axis=1) & 1).astype(bool)[:, : width - left]
+    mask[top : top + shape[0], left : left + inside.shape[1]][inside] = value
+
+
+def runs(
+    order: Literal["rows", "columns"], left: int, top: int, width: int, height: int, counts: Sequence[int]
+) -> bytes:
+    """Run lengths as an entry of the blob: alternating numbers of pixels outside and inside, from the first corner."""
+    return np.array([_ORDERS.index(order), left, top, width, height, *counts], np.int32).tobytes()
+
+
+def coco_runs(width: int, height: int, counts: bytes) -> bytes:
+    """COCO's compressed run lengths of a whole picture as an entry of the blob."""
+    return np.array([_ORDERS.index("coco"), 0, 0, width, height], np.int32).tobytes() + counts
+
+
+def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[Any]) -> bytes:
+    """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
+    flat = np.concatenate([[False], bitmap.astype(bool).ravel()])
+    edges = np.flatnonzero(flat[1:] != flat[:-1])
+    counts = np.diff(np.concatenate([[0], edges, [bitmap.size]]))
+    return runs("rows", left, top, bitmap.shape[1], bitmap.shape[0], counts.tolist())
+
+
+def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
+    order, left, top, width, height = np.frombuffer(entry[: 4 * _HEAD], np.int32).tolist()
+    if _ORDERS[order] == "coco":
+        if mask.shape != (height, width):
+            raise DataError(
+                f"its run-length mask is {height}×{width} px, the picture is {mask.shape[0]}×{mask.shape[1]}"
+            )
+        inside = decoder().decode({"size": [height, width], "counts": entry[4 * _HEAD :]}).astype(bool)
+    else:
+        counts = np.frombuffer(entry[4 * _HEAD :], np.int32)
+        flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
+        inside = flat.reshape(height, width) if order == 0 else flat.reshape(width, height).T
+    # What lies outside of the picture is cut off.
+    y, x = max(0, top), max(0, left)
+    part = inside[y - top : max(0, mask.shape[0] - top), x - left : max(0, mask.shape[1] - left)]
+    mask[y : y + part.shape[0], x : x + part.shape[1]][part] = value
+
+
+def decoder() -> Any:
+    """`pycocotools.mask`; DataError where it is not installed."""
+    try:
+        from pycocotools import mask
+    except ImportError:
+        raise DataError("masks as compressed run lengths need pycocotools: pip install 'augrecipes[coco]'") from None
+    return mask

@@ -1,0 +1,35 @@
+"""The sizes that annotations record of their pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from augrecipes.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What annotations say of the sizes of their pictures.
+
+    Attributes:
+        sizes: int32 (n, 2), width and height in px; 0 where they do not say.
+        file: the annotations.
+    """
+
+    sizes: npt.NDArray[np.int32]
+    file: str
+
+    def check(self, row: int, path: str, shape: tuple[int, ...]) -> None:
+        """DataError where a picture is not of the size that its annotations are for."""
+        width, height = self.sizes[row].tolist()
+        if not width or (height, width) == tuple(shape[:2]):
+            return
+        turned = "; it was annotated as it is stored, not as its EXIF orientation turns it: give exif='ignore'"
+        raise DataError(
+            f"is {shape[0]}×{shape[1]} px, but {self.file} has annotations for {height}×{width} px"
+            f"{turned if (width, height) == tuple(shape[:2]) else ''}",
+            path,
+        )

@@ -1,0 +1,228 @@
+"""Ten detection sets of 10,000 pictures and a million boxes: how long listing takes, and how much memory.
+
+python benchmarks/annotations.py            prints
+python benchmarks/annotations.py --write    prints, and writes the section `annotations` of benchmarks/RESULTS.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TextIO
+
+import cv2
+import numpy as np
+from options import Part, parser, run
+from results import Row, met
+
+from augrecipes.data.annotations.table import AnnotationOptions, table_of_annotations
+from augrecipes.recipe.parse import parse_text
+
+_SIZE = 640, 480  # width, height
+_COUNT, _EACH, _CLASSES = 10_000, 100, 80
+_SECONDS, _MB = 30, 200
+_METHOD = f"""\
+{_COUNT:,} pictures of {_SIZE[0]}×{_SIZE[1]} px (empty PNGs) with {_EACH} boxes each, or polygons of 12 corners; files
+in the page cache. Each set is listed once, in a process of its own, for a recipe that takes boxes in px (`pascal_voc`)
+where the row says nothing else. Memory is the highest that is resident while listing, less what was resident before;
+the table, which is what is left of it, has 24 bytes a box."""
+_BOXES = "boxes: {format: pascal_voc, labels: kinds}, mask: absent"
+_SHARES = "boxes: {format: yolo, labels: kinds}, mask: absent"
+_MASK = "mask: required"
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--list", nargs=2, metavar=("FILE", "INPUTS"), help=argparse.SUPPRESS)
+    options = options.parse_args()
+    if options.list:
+        print(*_listed(*options.list))
+        return
+    count = 500 if options.quick else _COUNT
+    with tempfile.TemporaryDirectory() as name:
+        parts: dict[str, Part] = {
+            title: lambda title=title, write=write, inputs=inputs: _rows(Path(name), title, write, inputs, count)
+            for title, write, inputs in _SETS
+        }
+        run(__file__, "Annotations", _METHOD, parts, options)
+
+
+def _rows(folder: Path, title: str, write: Callable[[Path, int], Path], inputs: str, count: int) -> Iterator[Row]:
+    root = folder / title.replace(" ", "-").replace(",", "").replace("/", "-")
+    _pictures(root / "images", count)
+    path = write(root, count)
+    size = sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
+    command = [sys.executable, __file__, "--list", str(path), inputs]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    boxes, seconds, busy, mb, kept = map(float, done.stdout.split())
+    expected = count * _EACH
+    if boxes != expected:
+        raise SystemExit(f"{title}: {boxes:,.0f} boxes of {expected:,}")
+    ours = f"{seconds:.1f} s ({busy:.1f} s CPU), {mb:.0f} MB"
+    goal = met(seconds < _SECONDS and mb < _MB)
+    yield Row(title, ours, f"annotations of {size / 1e6:.0f} MB, a table of {kept:.0f} MB", f"{_MB} MB: {goal}")
+
+
+def _listed(path: str, inputs: str) -> tuple[float, ...]:
+    """Boxes, seconds, CPU seconds, and MB at the most and kept."""
+    recipe = parse_text(f"version: 1\nrecipe: list\ninputs: {{{inputs}}}\nsteps: [NoOp]\n")
+    before = _memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the highest so far begins anew
+    start, busy = perf_counter(), process_time()
+    table = table_of_annotations(path, AnnotationOptions(recipe.inputs))
+    seconds, busy = perf_counter() - start, process_time() - busy
+    most = _memory("VmHWM") - before
+    found, kept = 0, 0
+    if table.boxes is not None:
+        found, kept = len(table.boxes.values), table.boxes.values.nbytes + table.boxes.offsets.nbytes
+        kept += 0 if table.boxes.labels is None else table.boxes.labels.nbytes
+    if table.outlines is not None:
+        found = len(table.outlines.values)
+        kept = sum(memoryview(part).nbytes for part in table.outlines.parts())
+    return found, seconds, busy, most / 1e6, kept / 1e6
+
+
+def _memory(name: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def _pictures(folder: Path, count: int) -> None:
+    folder.mkdir(parents=True)
+    data = cv2.imencode(".png", np.zeros((_SIZE[1], _SIZE[0], 3), np.uint8))[1].tobytes()
+    for k in range(count):
+        (folder / f"{k:06}.png").write_bytes(data)
+
+
+def _things(k: int) -> Iterator[tuple[int, list[float]]]:
+    """Class and corners of the objects of a picture, px."""
+    rng = np.random.default_rng(k)
+    low = rng.uniform(0, 0.7, (_EACH, 2)) * _SIZE
+    high = low + rng.uniform(0.02, 0.3, (_EACH, 2)) * _SIZE
+    corners = np.round(np.hstack([low, high]), 2)
+    yield from zip(rng.integers(0, _CLASSES, _EACH).tolist(), corners.tolist(), strict=True)
+
+
+def _polygon(corners: list[float]) -> list[float]:
+    """Twelve corners in a box."""
+    at = np.arange(12) * np.pi / 6
+    x1, y1, x2, y2 = corners
+    xy = np.column_stack([(x1 + x2) / 2 + np.cos(at) * (x2 - x1) / 2, (y1 + y2) / 2 + np.sin(at) * (y2 - y1) / 2])
+    return [round(value, 2) for value in xy.ravel().tolist()]
+
+
+def _coco(root: Path, count: int, *, polygons: bool = False) -> Path:
+    path = root / "instances.json"
+    with path.open("w") as file:
+        images = [{"id": k, "file_name": f"{k:06}.png", "width": _SIZE[0], "height": _SIZE[1]} for k in range(count)]
+        categories = [{"id": k, "name": f"class {k:02}"} for k in range(_CLASSES)]
+        file.write(f'{{"images": {json.dumps(images)}, "categories": {json.dumps(categories)}, "annotations": [')
+        _coco_annotations(file, count, polygons)
+        file.write("]}")
+    return path
+
+
+def _coco_annotations(file: TextIO, count: int, polygons: bool) -> None:
+    number = 0
+    for k in range(count):
+        for label, corners in _things(k):
+            x, y, right, bottom = corners
+            entry = {"id": number, "image_id": k, "category_id": label, "iscrowd": 0, "area": 1.0}
+            entry["bbox"] = [x, y, round(right - x, 2), round(bottom - y, 2)]
+            if polygons:
+                entry["segmentation"] = [_polygon(corners)]
+            file.write((", " if number else "") + json.dumps(entry))
+            number += 1
+
+
+def _yolo(root: Path, count: int, *, polygons: bool = False) -> Path:
+    (root / "labels").mkdir()
+    for k in range(count):
+        lines = []
+        for label, (x, y, right, bottom) in _things(k):
+            values = [(x + right) / 2, (y + bottom) / 2, right - x, bottom - y]
+            values = _polygon([x, y, right, bottom]) if polygons else values
+            lines.append(f"{label} " + " ".join(f"{v / _SIZE[i % 2]:.6f}" for i, v in enumerate(values)) + "\n")
+        (root / "labels" / f"{k:06}.txt").write_text("".join(lines))
+    return root / "labels"
+
+
+def _voc(root: Path, count: int) -> Path:
+    (root / "Annotations").mkdir()
+    for k in range(count):
+        things = "".join(
+            f"\t<object>\n\t\t<name>class {label:02}</name>\n\t\t<pose>Unspecified</pose>\n"
+            "\t\t<truncated>0</truncated>\n\t\t<difficult>0</difficult>\n\t\t<bndbox>\n"
+            + "".join(f"\t\t\t<{s}>{v}</{s}>\n" for s, v in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True))
+            + "\t\t</bndbox>\n\t</object>\n"
+            for label, corners in _things(k)
+        )
+        (root / "Annotations" / f"{k:06}.xml").write_text(
+            f"<annotation>\n\t<folder>images</folder>\n\t<filename>{k:06}.png</filename>\n\t<size><width>{_SIZE[0]}</width>"
+            f"<height>{_SIZE[1]}</height><depth>3</depth></size>\n{things}</annotation>\n"
+        )
+    return root / "Annotations"
+
+
+def _labelme(root: Path, count: int) -> Path:
+    (root / "labels").mkdir()
+    for k in range(count):
+        shapes = [
+            {"label": f"class {label:02}", "points": np.reshape(_polygon(corners), (-1, 2)).tolist(), "group_id": None,
+             "shape_type": "polygon", "flags": {}}
+            for label, corners in _things(k)
+        ]  # fmt: skip
+        said = {"version": "5.4.1", "flags": {}, "shapes": shapes, "imagePath": f"../images/{k:06}.png",
+                "imageData": None, "imageHeight": _SIZE[1], "imageWidth": _SIZE[0]}  # fmt: skip
+        (root / "labels" / f"{k:06}.json").write_text(json.dumps(said, indent=1))
+    return root / "labels"
+
+
+def _cvat(root: Path, count: int) -> Path:
+    path = root / "annotations.xml"
+    with path.open("w") as file:
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n')
+        for k in range(count):
+            file.write(f'<image id="{k}" name="{k:06}.png" width="{_SIZE[0]}" height="{_SIZE[1]}">\n')
+            for label, (x, y, right, bottom) in _things(k):
+                file.write(
+                    f'  <box label="class {label:02}" source="manual" occluded="0" xtl="{x}" ytl="{y}" xbr="{right}" '
+                    f'ybr="{bottom}" z_order="0">\n  </box>\n'
+                )
+            file.write("</image>\n")
+        file.write("</annotations>\n")
+    return path
+
+
+def _csv(root: Path, count: int) -> Path:
+    path = root / "boxes.csv"
+    with path.open("w") as file:
+        file.write("path,label,x_min,y_min,x_max,y_max\n")
+        for k in range(count):
+            for label, corners in _things(k):
+                file.write(f"images/{k:06}.png,class {label:02},{','.join(map(str, corners))}\n")
+    return path
+
+
+_SETS: list[tuple[str, Callable[[Path, int], Path], str]] = [
+    ("COCO", _coco, _BOXES),
+    ("COCO with polygons", lambda root, count: _coco(root, count, polygons=True), _BOXES),
+    ("COCO with polygons, for masks", lambda root, count: _coco(root, count, polygons=True), _MASK),
+    ("YOLO, boxes in px", _yolo, _BOXES),
+    ("YOLO, boxes in shares", _yolo, _SHARES),
+    ("YOLO with polygons", lambda root, count: _yolo(root, count, polygons=True), _BOXES),
+    ("Pascal VOC", _voc, _BOXES),
+    ("labelme with polygons", _labelme, _BOXES),
+    ("CVAT", _cvat, _BOXES),
+    ("CSV, one row a box", _csv, _BOXES),
+]
+
+
+if __name__ == "__main__":
+    main()

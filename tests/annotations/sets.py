@@ -1,0 +1,255 @@
+"""Small detection sets, and writers of them in every format that is read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import cv2
+import numpy as np
+
+CLASSES = ("ape", "bee", "cat & dog", "élan")
+Corners = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object: its class, its corners in px, the corners of its polygon (its box's without), whether it is marked."""
+
+    label: str
+    corners: Corners
+    outline: tuple[float, ...] = ()
+    flagged: bool = False
+
+    @property
+    def polygon(self) -> list[float]:
+        x1, y1, x2, y2 = self.corners
+        return list(self.outline) or [x1, y1, x2, y1, x2, y2, x1, y2]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture by its name, its size, and what is in it."""
+
+    name: str
+    width: int
+    height: int
+    things: tuple[Thing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Set:
+    """Pictures in the order of their names."""
+
+    pictures: tuple[Picture, ...]
+    classes: tuple[str, ...] = CLASSES
+    polygons: bool = False
+
+
+def draw(folder: Path, pictures: Sequence[Picture]) -> None:
+    """Write the pictures' files."""
+    for k, picture in enumerate(pictures):
+        path = folder / picture.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        assert cv2.imwrite(str(path), np.full((picture.height, picture.width, 3), 7 * k % 256, np.uint8))
+
+
+def coco(folder: Path, given: Set) -> Path:
+    """instances.json, with ids that have gaps, annotations before images, and pictures in a folder beside it."""
+    draw(folder / "images", given.pictures)
+    ids = {name: 7 * k + 3 for k, name in enumerate(given.classes)}
+    annotations = [
+        {
+            "id": 1000 + 3 * j + 100 * k,
+            "image_id": 11 * k + 5,
+            "category_id": ids[thing.label],
+            "bbox": [*thing.corners[:2], thing.corners[2] - thing.corners[0], thing.corners[3] - thing.corners[1]],
+            "iscrowd": int(thing.flagged),
+            **({"segmentation": [thing.polygon]} if given.polygons else {}),
+        }
+        for k, picture in enumerate(given.pictures)
+        for j, thing in enumerate(picture.things)
+    ]
+    said = {
+        "info": {"year": 2017, "list": [{}]},
+        "annotations": annotations,
+        "images": [
+            {"id": 11 * k + 5, "file_name": p.name, "width": p.width, "height": p.height}
+            for k, p in enumerate(given.pictures)
+        ],
+        "categories": [{"id": number, "name": name} for name, number in reversed(ids.items())],
+    }
+    path = folder / "instances.json"
+    path.write_text(json.dumps(said), encoding="utf-8")
+    return path
+
+
+def yolo(folder: Path, given: Set) -> Path:
+    """data.yaml, images/train and labels/train; marked objects are not written, as the format has no marks."""
+    draw(folder / "images" / "train", given.pictures)
+    for picture in given.pictures:
+        lines = []
+        for thing in picture.things:
+            if thing.flagged:
+                continue
+            x1, y1, x2, y2 = thing.corners
+            values = [(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1]
+            shares = thing.polygon if given.polygons else values
+            sizes = (picture.width, picture.height)
+            text = " ".join(repr(value / sizes[k % 2]) for k, value in enumerate(shares))
+            lines.append(f"{given.classes.index(thing.label)} {text}\n")
+        path = folder / "labels" / "train" / f"{picture.name.rpartition('.')[0]}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if lines or len(picture.name) % 2:  # some pictures without objects have an empty file, others none
+            path.write_text("".join(lines), encoding="utf-8")
+    names = "".join(f"  {k}: {json.dumps(name)}\n" for k, name in enumerate(given.classes))
+    path = folder / "data.yaml"
+    path.write_text(f"path: .\ntrain: images/train\nval: images/train\nnames:\n{names}", encoding="utf-8")
+    return path
+
+
+def voc(folder: Path, given: Set) -> Path:
+    """Annotations/*.xml and JPEGImages."""
+    draw(folder / "JPEGImages", given.pictures)
+    for picture in given.pictures:
+        things = "".join(
+            f"<object><name>{_text(thing.label)}</name><pose>Left</pose><truncated>0</truncated>"
+            f"<difficult>{int(thing.flagged)}</difficult><bndbox>"
+            + "".join(f"<{s}>{v!r}</{s}>" for s, v in zip(("xmin", "ymin", "xmax", "ymax"), thing.corners, strict=True))
+            + "</bndbox></object>\n"
+            for thing in picture.things
+        )
+        path = folder / "Annotations" / f"{picture.name.rpartition('.')[0]}.xml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f"<annotation>\n<folder>x</folder><filename>{_text(picture.name.rpartition('/')[2])}</filename>\n"
+            f"<size><width>{picture.width}</width><height>{picture.height}</height><depth>3</depth></size>\n"
+            f"{things}</annotation>\n",
+            encoding="utf-8",
+        )
+    return folder / "Annotations"
+
+
+def labelme(folder: Path, given: Set) -> Path:
+    """A JSON file beside each picture, and labels.txt."""
+    draw(folder / "set", given.pictures)
+    for picture in given.pictures:
+        shapes = [
+            {
+                "label": thing.label,
+                "points": np.reshape(thing.polygon, (-1, 2)).tolist() if given.polygons else _two(thing.corners),
+                "group_id": None,
+                "shape_type": "polygon" if given.polygons else "rectangle",
+                "flags": {"difficult": True} if thing.flagged else {},
+            }
+            for thing in picture.things
+        ]
+        said = {
+            "version": "5.4.1", "flags": {}, "shapes": shapes, "imagePath": picture.name.rpartition("/")[2],
+            "imageData": None, "imageHeight": picture.height, "imageWidth": picture.width,
+        }  # fmt: skip
+        path = folder / "set" / f"{picture.name.rpartition('.')[0]}.json"
+        path.write_text(json.dumps(said), encoding="utf-8")
+    names = "".join(f"{name}\n" for name in given.classes)
+    (folder / "set" / "labels.txt").write_text(f"__ignore__\n_background_\n{names}", encoding="utf-8")
+    return folder / "set"
+
+
+def cvat(folder: Path, given: Set) -> Path:
+    """annotations.xml; marked objects are not written, as the format has no marks."""
+    draw(folder / "images", given.pictures)
+    labels = "".join(f"<label><name>{_text(name)}</name><attributes></attributes></label>" for name in given.classes)
+    images = []
+    for k, picture in enumerate(given.pictures):
+        shapes = []
+        for thing in picture.things:
+            if thing.flagged:
+                continue
+            label = quoteattr(thing.label)
+            if given.polygons:
+                points = ";".join(f"{x!r},{y!r}" for x, y in np.reshape(thing.polygon, (-1, 2)).tolist())
+                shapes.append(f'<polygon label={label} points="{points}" occluded="0" z_order="0"></polygon>')
+            else:
+                sides = zip(("xtl", "ytl", "xbr", "ybr"), thing.corners, strict=True)
+                text = " ".join(f'{side}="{value!r}"' for side, value in sides)
+                shapes.append(f"<box label={label} {text}></box>")
+        images.append(
+            f'<image id="{3 * k}" name={quoteattr(picture.name)} width="{picture.width}" height="{picture.height}">'
+            f"{''.join(shapes)}</image>\n"
+        )
+    text = (
+        '<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</version><meta><task><labels>'
+        f"{labels}</labels></task></meta>\n{''.join(images)}</annotations>\n"
+    )
+    (folder / "annotations.xml").write_text(text, encoding="utf-8")
+    return folder / "annotations.xml"
+
+
+def box_csv(folder: Path, given: Set) -> Path:
+    """boxes.csv, one row a box."""
+    draw(folder / "images", given.pictures)
+    with (folder / "boxes.csv").open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["path", "label", "x_min", "y_min", "x_max", "y_max", "difficult"])
+        for picture in given.pictures:
+            path = f"images/{picture.name}"
+            out.writerows([path, t.label, *map(repr, t.corners), int(t.flagged)] for t in picture.things)
+            if not picture.things:
+                out.writerow([path, "", "", "", "", "", ""])
+    return folder / "boxes.csv"
+
+
+WRITERS: dict[str, Callable[[Path, Set], Path]] = {
+    "coco": coco, "yolo": yolo, "voc": voc, "labelme": labelme, "cvat": cvat, "box_csv": box_csv,
+}  # fmt: skip
+OUTLINED = ("coco", "yolo", "labelme", "cvat")  # formats with polygons
+
+
+def _text(name: str) -> str:
+    return name.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _two(corners: Corners) -> list[list[float]]:
+    return [list(corners[:2]), list(corners[2:])]
+
+
+def random_set(seed: int, *, polygons: bool = False, wild: bool = True, flagged: bool = True) -> Set:
+    """A random set; `wild` ones have boxes that reach outside, lie there, or are empty."""
+    rng = np.random.default_rng(seed)
+    pictures = []
+    for k in range(int(rng.integers(2, 6))):
+        width, height = (int(v) for v in rng.integers(8, 70, 2))
+        folder = "b/" if rng.random() < 0.3 else "a" if rng.random() < 0.1 else ""
+        name = f"{folder}{k:02}{'é' if rng.random() < 0.2 else ''}{'x' * int(rng.integers(2))}.png"
+        things = tuple(_thing(rng, width, height, polygons, wild, flagged) for _ in range(int(rng.integers(0, 5))))
+        pictures.append(Picture(name, width, height, things))
+    if not any(thing for picture in pictures for thing in picture.things):
+        width, height = pictures[0].width, pictures[0].height
+        things = (_thing(rng, width, height, polygons, wild=False, flagged=False),)
+        pictures[0] = Picture(pictures[0].name, width, height, things)
+    pictures.sort(key=lambda picture: picture.name.encode())
+    return Set(tuple(pictures), polygons=polygons)
+
+
+def _thing(rng: np.random.Generator, width: int, height: int, polygons: bool, wild: bool, flagged: bool) -> Thing:
+    label = CLASSES[int(rng.integers(len(CLASSES)))]
+    marked = flagged and bool(rng.random() < 0.15)
+    spread = 0.5 if wild else 0.0
+    x, y = (rng.uniform(-spread, 1 + spread, 2) * size for size in (width, height))
+    if rng.random() < 0.5:
+        x, y = np.round(x), np.round(y)
+    if polygons:
+        n = int(rng.integers(3, 8))
+        xs = rng.uniform(0, width, n) if not wild else rng.uniform(-0.2, 1.2, n) * width
+        ys = rng.uniform(0, height, n) if not wild else rng.uniform(-0.2, 1.2, n) * height
+        outline = tuple(float(round(v, 2)) for pair in zip(xs, ys, strict=True) for v in pair)
+        box = (min(outline[::2]), min(outline[1::2]), max(outline[::2]), max(outline[1::2]))
+        return Thing(label, box, outline, marked)
+    corners = (float(min(x)), float(min(y)), float(max(x)), float(max(y)))
+    if not wild and (corners[2] - corners[0] < 1 or corners[3] - corners[1] < 1):
+        corners = (0.0, 0.0, float(width), float(height))
+    return Thing(label, corners, (), marked)
