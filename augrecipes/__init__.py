@@ -20,6 +20,7 @@ from augrecipes.kinds import KINDS, facts
 
 if TYPE_CHECKING:
     from augrecipes.bench.run import bench as bench
+    from augrecipes.bring.dialects.torchvision import from_torchvision as from_torchvision
     from augrecipes.bring.importing import from_albumentations as from_albumentations
     from augrecipes.compiler.explain import explain as explain
     from augrecipes.compiler.run.pipeline import Pipeline as Pipeline
@@ -90,6 +91,7 @@ _HOMES = {
     "draw_slides": "demo.slides:draw_slides",
     "explain": "compiler.explain:explain",
     "from_albumentations": "bring.importing:from_albumentations",
+    "from_torchvision": "bring.dialects.torchvision:from_torchvision",
     "gallery_names": "recipe.gallery:gallery_names",
     "lint": "lint:lint",
     "load": "recipe:load",

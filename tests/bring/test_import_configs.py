@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -112,6 +113,10 @@ def test_several_pipelines_are_listed_and_one_can_be_named() -> None:
     """
     with pytest.raises(ar.RecipeError, match=r"several pipelines.*weak \(line 2\), strong \(line 3\)"):
         draft(text)
+    document = of_text(dedent(text), "config.yaml")
+    assert [step.name for step in of_document(replace(document, key="strong")).recipe().steps] == ["D4"]
+    with pytest.raises(ar.RecipeError, match="no pipeline at 'strange'"):
+        of_document(replace(document, key="strange"))
 
 
 def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:

@@ -151,7 +151,7 @@ def chosen(found: list[Found], key: str, file: str) -> tuple[Found, Found | None
     training = [each for each in others if _TRAIN.search(each.path.lower())] or others or evaluation
     training = [each for each in training if each.path == _USUAL] or training
     if len(training) > 1:
-        raise _error(f"several pipelines; name one, as in `{file}:{training[0].path}`: there {_listed(training)}", file)
+        raise _error(f"several pipelines; name one, as in `--key {training[0].path}`: there {_listed(training)}", file)
     rest = [each for each in evaluation if each is not training[0]]
     rest = [each for each in rest if "val" in each.path.lower()] or rest
     return training[0], rest[0] if rest else None

@@ -136,10 +136,10 @@ def _group(call: Call, args: Mapping[str, Any], picture: Picture) -> list[Item]:
         total = sum(weights)
         chosen = [_weighed(each, weight / total, picture) for each, weight in zip(children, weights, strict=True)]
         picture.sides = None
-        return [Line(ONE_OF, {}, call.place, chosen)]
+        return _acting(Line(ONE_OF, {}, call.place, chosen))
     inside = [_whole(lines([each], picture), each) for each in children]
     picture.sides = None
-    return [Line(RANDOM_ORDER, {}, call.place, inside)]
+    return _acting(Line(RANDOM_ORDER, {}, call.place, inside))
 
 
 def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
@@ -147,7 +147,13 @@ def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
     if len(inside) == 1 and isinstance(inside[0], Line) and _acts_always(inside[0]):
         inside[0].args["p"] = p
         return inside
-    return [Line(SEQUENTIAL, {"p": p}, call.place, inside)] if any(isinstance(i, Line) for i in inside) else inside
+    return _acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+
+
+def _acting(group: Line) -> list[Item]:
+    """A group, or what is left out of it, where nothing else is in it."""
+    inside = group.steps or []
+    return [group] if any(isinstance(item, Line) for item in inside) else inside
 
 
 def _weighed(call: Call, weight: float, picture: Picture) -> Item:
@@ -165,6 +171,9 @@ def _whole(made: list[Item], call: Call) -> Item:
     """Several lines as one."""
     if len(made) == 1:
         return made[0]
+    if made and not any(isinstance(item, Line) for item in made):
+        why = "; ".join(f"{item.name}: {item.why}" for item in made if isinstance(item, LeftOut))
+        return LeftOut(call.name, why, call.place)
     return Line(SEQUENTIAL, {"p": 1.0}, call.place, made) if made else Line(NO_OP, {"p": 1.0}, call.place)
 
 
