@@ -118,7 +118,7 @@ def behind(item: Item, output: Mapping[str, Any]) -> Item:
 
 
 def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
-    """A value behind the normalisation as one of 0..255."""
+    """A value behind the normalisation as a level of 0..255: a whole one, as steps cut off what is behind the point."""
     normalize = output.get("normalize")
     if normalize is None:
         scale = 1.0 if output.get("range") == [0, 255] else _FULL
@@ -126,5 +126,5 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     each = [value if isinstance(value, list) else [value] for value in (fill, normalize["mean"], normalize["std"])]
     count = max(map(len, each))
     fills, means, stds = (values * count if len(values) == 1 else values for values in each)
-    made = [round(_FULL * (f * std + mean), 3) for f, mean, std in zip(fills, means, stds, strict=False)]
+    made = [round(_FULL * (f * std + mean)) for f, mean, std in zip(fills, means, stds, strict=False)]
     return made if count > 1 else made[0]

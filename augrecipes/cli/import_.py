@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from augrecipes.cli.answers import Json, answer
 
+if TYPE_CHECKING:
+    from augrecipes.bring.draft import RecipeDraft
+    from augrecipes.errors import Diagnostic
+    from augrecipes.recipe.model import Recipe
+
+_SIZE = (375, 500)  # of the picture that is drawn, height and width
+_SECONDS = 1.0
+
 
 def import_(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A config, JSON or YAML.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A config (JSON, YAML, Python, printed text; it is read, never run), or FILE.py:NAME or MODULE:NAME.",
+        ),
+    ],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the recipe.")] = None,
+    key: Annotated[
+        str, typer.Option("--key", metavar="PATH", help="Which pipeline of a config: keys joined by dots.")
+    ] = "",
+    time: Annotated[
+        bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a picture that is drawn.")
+    ] = True,
     json_: Json = None,
 ) -> None:
-    """Make a recipe of another framework's pipeline.
+    """Make a recipe of another framework's pipeline, and say what changed, and what is better.
 
     \b
-    Example:
+    Examples:
       augrecipes import aug.json -o recipe.yaml
+      augrecipes import train.py:transform -o recipe.yaml
+      augrecipes import config.py --key train_pipeline
+
+    Files that A.save wrote, configs of albumentations, torchvision, MMDetection, MMSegmentation, Hydra, LightningCLI
+    and BasicSR are read. FILE.py:NAME and MODULE:NAME run that file or module, because you name it so: it may hold an
+    A.Compose, transforms of torchvision, or a function without arguments that makes them.
 
     \b
     Exit status:
@@ -30,23 +57,88 @@ def import_(
     """
     from augrecipes import atomic
     from augrecipes.bring.importing import draft_of
-    from augrecipes.cli.terminal import note, say, say_line
+    from augrecipes.recipe.parse import parse_text
 
-    draft = draft_of(source)
-    recipe, left = draft.to_yaml(), draft.left_out()
+    draft = draft_of(source, key)
+    text, left = draft.to_yaml(), draft.left_out()
+    recipe = parse_text(text, file="<recipe>" if out is None else str(out))
     if out is not None:
-        atomic.write(out, recipe.encode("utf-8"))
+        atomic.write(out, text.encode("utf-8"))
+    from augrecipes.lint import lint
 
-    def show() -> None:
-        if out is None:
-            say(recipe.removesuffix("\n"), wrap=False)
-        else:
-            say_line(str(out))
-
-    found = {"recipe": recipe, "notes": draft.notes, "left_out": [asdict(part) for part in left]}
-    answer({**found, "dataset": draft.dataset}, json_, show)
-    for text in draft.notes:
-        note(text)
-    for part in left:
-        say_line(str(part), err=True)
+    lints = lint(recipe)
+    gained = _gained(recipe) if time else {}
+    found = {
+        "recipe": text,
+        "notes": draft.notes,
+        "left_out": [asdict(part) for part in left],
+        "dataset": draft.dataset,
+        "lints": [asdict(one) for one in lints],
+        "times_as_fast": gained,
+    }
+    answer(found, json_, lambda: _tell(draft, text, recipe, lints, gained, out))
     raise typer.Exit(1 if left else 0)
+
+
+def _tell(
+    draft: RecipeDraft,
+    text: str,
+    recipe: Recipe,
+    lints: tuple[Diagnostic, ...],
+    gained: dict[str, Any],
+    out: Path | None,
+) -> None:
+    """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
+    from augrecipes.cli.terminal import line_of, paint, say
+    from augrecipes.errors import counted
+
+    err = out is None
+    stream = sys.stderr if err else sys.stdout
+    if out is None:
+        say(text.removesuffix("\n"), wrap=False)
+    else:
+        steps = counted(sum(1 for _ in recipe.walk()), "step")
+        say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
+    changed = sum(bool(line.beside) for line in draft.lines()) + len(draft.remarks)
+    if changed:
+        say(f"changed  {counted(changed, 'line')} with a comment on what it was", err=err)
+    for note in draft.notes:
+        say(f"note     {note}", err=err)
+    if draft.dataset:
+        say(f"data     {draft.dataset}", err=err)
+    if "error" in gained:
+        say(f"speed    not measured: {gained['error']}", err=err)
+    elif gained:
+        many = " · ".join(f"{setting} {ratio:.1f}" for setting, ratio in gained.items())
+        height, width = _SIZE
+        what = f"a drawn picture of {height}×{width} px, one thread"
+        say(
+            f"speed    {paint(many, 'good', stream)} times as fast as the same steps in albumentations ({what})",
+            err=err,
+        )
+    for one in lints:
+        say(line_of(one, stream), err=err, wrap=False)
+    for part in draft.left_out():
+        say(line_of(part, stream), err=err, wrap=False)
+
+
+def _gained(recipe: Recipe) -> dict[str, Any]:
+    """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
+    if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
+        return {}
+    import logging
+
+    import numpy as np
+
+    from augrecipes.bring.gain import gain
+    from augrecipes.demo.photos import CLASSES, render_photo
+
+    log = logging.getLogger("augrecipes")
+    before = log.level
+    log.setLevel(logging.ERROR)  # the lints are told by themselves
+    try:
+        return dict(gain(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)), _SECONDS))
+    except Exception as error:  # whatever a step makes of a picture that it was not meant for
+        return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
+    finally:
+        log.setLevel(before)

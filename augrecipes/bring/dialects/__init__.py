@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from augrecipes.bring.dialect import Dialect
-from augrecipes.bring.dialects import composed, configs, saved, sr, torchvision
+from augrecipes.bring.dialects import composed, configs, saved, sr, torchvision, triples
 
-DIALECTS: tuple[Dialect, ...] = (composed.DIALECT, saved.DIALECT, torchvision.DIALECT, sr.DIALECT, configs.DIALECT)
+DIALECTS: tuple[Dialect, ...] = (
+    composed.DIALECT,
+    saved.DIALECT,
+    torchvision.DIALECT,
+    sr.DIALECT,
+    configs.DIALECT,
+    triples.DIALECT,
+)
