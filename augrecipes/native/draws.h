@@ -25,6 +25,8 @@ enum {
     DRAWS_PADDED_BOX,   /* the window; where it pads before */
     DRAWS_BORDERS,      /* the most that is cut off left, right, above, below, as parts of the picture */
     DRAWS_SIDES,        /* what is cut off or added on each side */
+    DRAWS_BY_WEIGHT,    /* of how many places one is drawn, and the greatest number that means each of them */
+    DRAWS_SOME,         /* of how many places so many are drawn, by Generator.choice; whether these are sorted */
     /* from 64 on: see colour_draws.h */
 };
 
@@ -122,6 +124,16 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         return cut_borders(d, a, to);
     case DRAWS_SIDES:
         return cut_and_padded(d, a, to);
+    case DRAWS_BY_WEIGHT: {
+        double found = unit_number(&d->philox);
+        to[0] = 0;
+        for (int k = 0; k < (int)a[0]; k++)
+            to[0] += a[1 + k] <= found;
+        return to[0] < a[0];
+    }
+    case DRAWS_SOME:
+        some_of(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
+        return 1;
     default:
         return draw_colours(kind, d, a, to);
     }

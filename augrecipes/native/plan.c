@@ -22,6 +22,7 @@ enum {
     MERGES = 16,      /* the same, from here on, as one resampling */
     MERGED_ENDS = 31, /* that is over: see merging.h */
     JITTERS,          /* brightness, contrast, saturation, hue, and their order */
+    GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
                       /* from 64 on: see tables.h and points.h */
 };
 
@@ -146,28 +147,49 @@ static int64_t finish(Run *run) {
                            (int32_t)p->type, 0, p->down, p->across, p->apart);
 }
 
-/* Carry out the steps of a sample, up to what is written at last. */
-static int64_t run_steps(Run *run) {
+enum { ALL = 0, ONE, SOME, MOST_PLACES = 16 };
+
+/* Behind a step, or a group with all that is in it. */
+static int64_t behind(const Plan *p, int64_t k) {
+    const Step *step = p->steps + k;
+    return k + 1 + (step->effect == GROUPS ? (int64_t)step->arguments[EFFECT] : 0);
+}
+
+static int64_t run_steps(Run *run, int64_t from, int64_t to);
+
+/* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. */
+static int64_t run_step(Run *run, int64_t at, int forced) {
     const Plan *p = run->plan;
     const Sample *s = run->sample;
-    uint64_t epoch = mixed(GOLDEN, p->epoch), of_index = mixed(epoch, s->index);
-    uint64_t own = mixed(of_index, s->tile), shared = mixed(of_index, 0);
-    for (int64_t k = 0; k < p->count; k++) {
-        const Step *step = p->steps + k;
-        Drawing d = {stream_at(finalised(step->hash ^ (step->shared ? shared : own))),
-                     philox_at(p->seed, step->label, step->shared ? 0 : s->tile, p->epoch, s->index), 0, 0,
-                     run->view.channels};
-        double drawn[DRAWN];
-        seen_size(run, &d.rows, &d.columns);
-        if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
-            continue;
-        if (!draw(step->draw, &d, step->arguments, drawn))
-            return REFUSED;
-        int64_t answer = carry_out(run, step, drawn);
-        if (answer != DONE)
-            return answer;
-    }
-    return DONE;
+    const Step *step = p->steps + at;
+    uint64_t tile = step->shared ? 0 : s->tile, hash = mixed(mixed(mixed(GOLDEN, p->epoch), s->index), tile);
+    Drawing d = {stream_at(finalised(step->hash ^ hash)), philox_at(p->seed, step->label, tile, p->epoch, s->index), 0, 0,
+                 run->view.channels};
+    double drawn[DRAWN];
+    seen_size(run, &d.rows, &d.columns);
+    if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
+        return DONE;
+    if (!draw(step->draw, &d, step->arguments, drawn))
+        return REFUSED;
+    if (step->effect != GROUPS)
+        return carry_out(run, step, drawn);
+    const double *a = step->arguments + EFFECT;
+    int64_t end = behind(p, at), starts[MOST_PLACES], count = 0, answer = DONE;
+    if (a[1] == ALL)
+        return run_steps(run, at + 1, end);
+    for (int64_t k = at + 1; k < end && count < MOST_PLACES; k = behind(p, k))
+        starts[count++] = k;
+    for (int64_t k = 0; k < (int64_t)a[2] && answer == DONE; k++)
+        answer = drawn[k] < (double)count ? run_step(run, starts[(int64_t)drawn[k]], a[1] == ONE) : REFUSED;
+    return answer;
+}
+
+/* Carry out steps in order. */
+static int64_t run_steps(Run *run, int64_t from, int64_t to) {
+    int64_t answer = DONE;
+    for (int64_t k = from; k < to && answer == DONE; k = behind(run->plan, k))
+        answer = run_step(run, k, 0);
+    return answer;
 }
 
 /* Samples one after another; each says for itself how it went. A picture that is warped waits for the next sample's
@@ -182,7 +204,7 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
         begin_merging(run->merging);
         run->view = whole_picture(s->at, s->rows, s->columns, s->step, plan->channels);
         run->view.top = s->top, run->view.left = s->left;
-        s->answer = run_steps(run);
+        s->answer = run_steps(run, 0, plan->count);
         int left = s->answer == DONE && s->target && run->merging->left && !run->used;
         if (waits) {
             waits->used = MAX(waits->used, run->used); /* what lies there is still read */

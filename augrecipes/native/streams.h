@@ -125,4 +125,28 @@ static inline void shuffled(Philox *n, double *list, int count) {
     }
 }
 
+/* Generator.choice(most, count, replace=False), both below 10,000: Floyd's way, then a shuffle by whole numbers; sorted
+   after that, if so. */
+static inline void some_of(Philox *n, int most, int count, int sorted, double *to) {
+    for (int k = 0; k < count; k++) {
+        double last = most - count + k, found = (double)integer(n, (uint32_t)last + 1);
+        for (int i = 0; i < k; i++)
+            if (to[i] == found) {
+                found = last;
+                break;
+            }
+        to[k] = found;
+    }
+    for (int i = count - 1; i > 0; i--) {
+        int k = (int)integer(n, (uint32_t)i + 1);
+        double other = to[i];
+        to[i] = to[k], to[k] = other;
+    }
+    for (int i = 1; sorted && i < count; i++)
+        for (int k = i; k > 0 && to[k - 1] > to[k]; k--) {
+            double other = to[k];
+            to[k] = to[k - 1], to[k - 1] = other;
+        }
+}
+
 #endif

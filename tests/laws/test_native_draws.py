@@ -12,10 +12,11 @@ from examples import PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import steps
+from augrecipes.compiler.native_plan import groups, steps
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
 from augrecipes.compiler.native_plan.steps import NativeStep, encode
 from augrecipes.compiler.run.draws import Draws
@@ -104,11 +105,10 @@ def check(
     plan = NativePlan(kernels, [KeyedStep(label, False, float(made.p), found)], Sink(Output()), seed, 1 << 20)
     draws = Draws(seed)
     made.random_generator, made.py_random = draws.add(label)
-    draw = sampler_of(made)
+    draw = groups.sampler_of(made) if found.effect == steps.GROUPS else sampler_of(made)
     for (index, tile), numbers in zip(keys, plan.drawn(epoch, keys, *size), strict=True):
         draws.position(epoch, index, tile)
-        acts = made.should_apply()
-        assert acts == (numbers is not None)
+        assert groups.acts(made) == (numbers is not None)
         if numbers is None:
             continue
         try:
@@ -137,6 +137,42 @@ def step_of(name: str, args: dict[str, Any], p: float) -> Any:
         return construct(Step(name, Arguments(args), p=p))
     except RecipeError:
         return None
+
+
+def group_of(name: str, weights: list[float], count: int, p: float) -> Any:
+    children = [A.NoOp(p=weight) for weight in weights]
+    few = min(count, len(children))
+    made = {"OneOf": lambda: A.OneOf(children, p=p), "SomeOf": lambda: A.SomeOf(children, n=few, p=p)}
+    return made.get(name, lambda: A.RandomOrder(children, n=few, p=p))()
+
+
+WEIGHTS = st.lists(st.floats(0.001, 1), min_size=1, max_size=15)
+
+
+@pytest.mark.parametrize("name", ["OneOf", "SomeOf", "RandomOrder"])
+def test_choices_of_groups_are_those_of_the_groups(name: str) -> None:
+    @given(WEIGHTS, st.integers(1, 15), st.integers(0, 2**64 - 1), KEYS, st.sampled_from((1.0, 0.4)))
+    def law(weights: list[float], count: int, seed: int, keys: Any, p: float) -> None:
+        check_choice(name, group_of(name, weights, count, p), seed, keys)
+
+    law()
+
+
+def check_choice(name: str, group: Any, seed: int, keys: Any, last: float | None = None) -> None:
+    nothing = KeyedStep("", False, 1.0, NativeStep(steps.NOTHING, steps.KEEPS, (), lambda _: ()))
+    found = groups.opened(group, name, [[(None, nothing)]] * len(group.transforms), shared=False)
+    assert found is not None
+    numbers = found[0][1].numbers
+    if last is not None:
+        numbers = replace(numbers, arguments=(*numbers.arguments[:-1], last))
+    check(name, numbers, group, seed, keys, (9, 9))
+
+
+@pytest.mark.parametrize("name", ["OneOf", "SomeOf"])
+def test_other_choices_are_noticed(name: str) -> None:
+    group = group_of(name, [0.3, 0.4, 0.5, 0.6], 3, 1.0)
+    with pytest.raises(AssertionError):
+        check_choice(name, group, 1, [(k, 0) for k in range(200)], last={"OneOf": 0.9, "SomeOf": 0}[name])
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

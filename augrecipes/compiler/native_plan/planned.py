@@ -10,18 +10,20 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.steps import is_plain, sampler_of
+from augrecipes.compat.steps import group_of, is_plain, sampler_of
 from augrecipes.compiler.kernels import cost, resize_native
 from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.warps import Deferred, Warps
+from augrecipes.compiler.native_plan import groups
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
 from augrecipes.compiler.native_plan.steps import (
     CUTS,
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
+    GROUPS,
     JITTERS,
     JITTERS_EXACTLY,
     KEEPS,
@@ -123,6 +125,12 @@ def _keyed_steps(
                 yield child.step, _keyed(child.step, made, _coloured)
         elif id(step) in made and is_plain(step):
             yield step, _keyed(step, made, _alone)
+        elif id(step) in made and group_of(step) is not None:
+            label, shared = made[id(step)]
+            children = [list(_keyed_steps([child], made, files)) for child in step.transforms]
+            if (group := groups.opened(step, label, children, shared=shared)) is None:
+                raise NotNativeError(f"{label} chooses in Python")
+            yield from group
         else:
             raise NotNativeError(f"{type(step).__name__} is made in Python")
 
@@ -171,13 +179,12 @@ def _coloured(step: Any) -> NativeStep | None:
 
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
-    draw = sampler_of(step)
+    draw = groups.sampler_of(step) if keyed.numbers.effect == GROUPS else sampler_of(step)
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
-            acts = step.should_apply()
-            if acts != (found is not None):
+            if groups.acts(step) != (found is not None):
                 return False
             if found is not None and not _equal(found, partial(draw, data), keyed.numbers):
                 return False
