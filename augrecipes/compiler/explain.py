@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.compiler.compile import check, steps_of
+from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.derived import DerivedStep, derived_steps
 from augrecipes.compiler.output_line import output_line
 from augrecipes.compiler.plan import flow_of, plan
@@ -15,6 +15,7 @@ from augrecipes.compiler.plan.nodes import Steps, action_of
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.planned_steps import PlannedStep, planned_steps
+from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
@@ -143,6 +144,7 @@ class Explanation:
     dtype: Dtype
     output: str
     kernels: str
+    native: str
     steps: tuple[SourceStep, ...]
     shared: tuple[SharedStep, ...]
     rules: tuple[FiredRule, ...]
@@ -215,6 +217,7 @@ def explain(
         dtype="float32" if arrival == "float32" else "uint8",
         output=output_line(recipe),
         kernels=described(),
+        native=_native(recipe, mode, chosen, arrival),
         steps=tuple(_source(step, depth) for root in steps for step, depth in _walk(root, 0)),
         shared=tuple(SharedStep(*row) for row in sharing(recipe, steps)),
         rules=fired,
@@ -227,6 +230,18 @@ def explain(
         ),
         derived=derived_steps(recipe),
     )
+
+
+def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> str:
+    """Whether samples and batches of pictures run without Python between their steps, and if not, what keeps them."""
+    pipeline: Any = build(recipe, mode, optimize, seed=0)
+    if not isinstance(pipeline, NativelyRun):
+        return "no: several pictures make up a sample"
+    found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
+    if not isinstance(found, str):
+        return "yes, samples and batches of pictures alone"
+    in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
+    return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
 
 
 def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:

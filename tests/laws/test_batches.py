@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,13 +23,19 @@ from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build
 from test_native_plan import NATIVE, SETS
 
+from augrecipes.compiler.explain import explain
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.data.batches.collate import Collate
+from augrecipes.data.gathered import SomeFailedError
 from augrecipes.data.loader import loader
+from augrecipes.data.packed import Packed
 from augrecipes.errors import AugrecipesError, DataError
+from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.pack.run import pack
 from augrecipes.recipe.model import Optimize, Recipe, Step
+from augrecipes.recipe.parse import parse_text
 
 pytestmark = [
     pytest.mark.skipif(not SETS, reason="no native kernels here"),
@@ -36,6 +43,7 @@ pytestmark = [
 ]
 N = 12
 BROKEN, CUT_OFF = 4, 7  # no picture; a JPEG without its end
+BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
 LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # what is held to what
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
 # Now and then a step that a plan knows nothing of, and a window that small pictures have no room for.
@@ -146,7 +154,7 @@ def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize
     options = {"on_error": on_error, "seed": seed % 1000, "cache": False, "layout": "classes"}
     order = [int(k) for k in rng.integers(0, 3 * N, rng.integers(1, 2 * N))]
     if on_error == "raise" and seed % 3:
-        order = [k for k in order if k % N not in (BROKEN, CUT_OFF)] or [0]
+        order = [k for k in order if k % N not in (BROKEN_ROW, CUT_OFF_ROW)] or [0]
     here = Folder(folder, recipe, optimize=levels[0], **options)
     found = [told(lambda: here.__getitems__([(3, k) for k in order]))]
     found.append(told(lambda: Collate("list")([here[3, k] for k in order])))
@@ -258,8 +266,7 @@ def test_threads_of_the_user_share_one_dataset(folder: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws"])
-def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     whole = NativePlan.many
 
     def spoilt(self: NativePlan, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
@@ -281,6 +288,11 @@ def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(NativePlan, "many", spoilt)
 
+
+@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws"])
+def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    spoil(monkeypatch, fault)
+
     @PLANTED
     @given(of_one_size(NATIVE), st.integers(0, 2**32), st.sampled_from(LEVELS))
     def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize]) -> None:
@@ -288,3 +300,93 @@ def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch,
 
     with pytest.raises((AssertionError, ExceptionGroup)):
         law()
+
+
+def check_bag(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
+    rng = np.random.default_rng(seed)
+    tiles: list[Any] = [
+        rng.integers(0, 256, (*rng.integers(20, 60, 2), 3), np.uint8) for _ in range(rng.integers(1, 50))
+    ]
+    broken = {int(k) for k in rng.integers(0, len(tiles), rng.integers(0, 3))}
+    numbers = np.sort(rng.choice(2**40, len(tiles), replace=False)).tolist()
+
+    def read(k: int) -> Any:
+        if k in broken:
+            raise DataError("torn", f"{k}.png")
+        return tiles[k]
+
+    def bag(optimize: Optimize, count: int) -> Any:
+        bags = BagPipeline(build(recipe, optimize, seed).compiled)
+        done = bags.bag(7, 3, numbers, read, threads=count, skip=skip)
+        return [done.image, done.kept, [(k, error.path, error.step) for k, error in done.dropped]]
+
+    made = told(lambda: bag(levels[0], threads))
+    with in_python():
+        wanted = told(lambda: bag(levels[1], 1))
+    if isinstance(wanted, tuple) and isinstance(made, tuple) and not skip:
+        # Which size most tiles have depends on how many were made before one was found broken.
+        assert made == wanted or "CollateError" in (made[0], wanted[0])
+    else:
+        same(made, wanted)
+
+
+@DEAR
+@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.booleans())
+def test_bags(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
+    check_bag(recipe, seed, levels, threads, skip)
+
+
+@pytest.mark.parametrize("fault", ["a pixel", "another's draws"])
+def test_planted_faults_in_bags_are_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    spoil(monkeypatch, fault)
+
+    @PLANTED
+    @given(of_one_size(NATIVE), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3), st.booleans())
+    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int, skip: bool) -> None:
+        check_bag(recipe, seed, levels, threads, skip)
+
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        law()
+
+
+@pytest.mark.parametrize("kept", ["raw", "jpeg"])
+def test_stores(folder: Path, tmp_path: Path, kept: str) -> None:
+    text = "{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 20}, D4: {p: 1.0}], eval: []}"
+    recipe = parse_text(text)
+    pack(parse_text(text.replace("RandomCrop: {height: 20, width: 20}, ", "")), str(folder), tmp_path / "store",
+         format=kept, workers=0, on_error="skip")  # fmt: skip
+    order = [3, 0, 11, N + 5, 1, 1, 8]
+    here = Packed(tmp_path / "store", recipe, seed=5)
+    assert not isinstance(here.pipeline.at_once, str)  # type: ignore[attr-defined]
+    batch = here.read_batch(1, order)
+    with in_python():
+        there = Packed(tmp_path / "store", recipe, seed=5, optimize="none")
+        same(batch, Collate()([there[1, k] for k in order]))
+    with pytest.raises(SomeFailedError, match=r"04\.jpg") as caught:
+        here.read_batch(1, [0, BROKEN_ROW, 1])
+    assert caught.value.failed == [1]
+    same(caught.value.batch["image"][2], here[1, 1]["image"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_after_batches_in_threads(folder: Path) -> None:
+    pipeline = build(recipe_of(("RandomCrop", {"height": 20, "width": 20})), "exact")
+    images = [np.full((30, 40, 3), k, np.uint8) for k in range(20)]
+    wanted = pipeline.batch(images, threads=3)
+    child = os.fork()
+    if not child:
+        os._exit(0 if np.array_equal(pipeline.batch(images, threads=3), wanted) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("optimize", "steps", "said"),
+    [
+        ("exact", [("HorizontalFlip", {})], "yes, samples and batches of pictures alone"),
+        ("exact", [("HorizontalFlip", {}), ("MotionBlur", {})], "no: MotionBlur#1 runs in Python"),
+        ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
+    ],
+)
+def test_explain_says_so(optimize: Optimize, steps: Any, said: str) -> None:
+    assert explain(recipe_of(*steps), optimize=optimize).to_json()["native"] == said

@@ -114,7 +114,7 @@ def _keyed_steps(
                 raise NotNativeError("a group of warps is made in Python")
             keyed = [_keyed(child.step, made, _merged) for child in step.transforms]
             if files and not _resizes_last(keyed):
-                raise NotNativeError("of files that are warped more than once Python says what is decoded")
+                raise NotNativeError("what is decoded for several warps is chosen in Python")
             yield from zip((child.step for child in step.transforms), keyed, strict=True)
             ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
             yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))

@@ -114,7 +114,7 @@ class NativelyRun(Pipeline):
         if self.optimize == "none":
             return "`none` runs its steps as albumentations does"
         if not (self.arrival == "uint8" or self.takes_files) or self.compiled.save_applied_params:
-            return "what its steps draw is asked for"
+            return "what its steps draw is asked for" if self.compiled.save_applied_params else "pictures are no uint8"
         inputs = self.recipe.inputs
         if "required" in (inputs.mask, *(of.presence for of in (inputs.boxes, inputs.keypoints) if of is not None)):
             return "a sample is more than a picture"
