@@ -26,7 +26,8 @@ from options import Part, parser, run
 from results import Row, met
 
 import augrecipes as ar
-from augrecipes.bench.stock import last_of, processors_of
+from augrecipes.bench.stock import last_of
+from augrecipes.bring.plain import processors_of
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.lower import lower

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.lower import group
 from augrecipes.compiler.run.tiles import BagResult
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
-from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
+from augrecipes.recipe.model import Mode, Output, Recipe, Step
 
 
 def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
@@ -45,7 +46,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
     steps = [made_of(step) for step in recipe.section(mode) or ()]
-    return A.Compose([*steps, *last_of(recipe.output)], **processors_of(recipe.inputs), seed=seed)
+    return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
 
 
 class StockPipeline:
@@ -104,28 +105,6 @@ def made_of(step: Step) -> Any:
 
 
 def last_of(output: Output) -> list[Any]:
-    """What stands for the output."""
-    if output.dtype == "uint8" or output.where == "device":
-        return []
-    if output.normalize:
-        return [A.Normalize(mean=output.normalize.mean, std=output.normalize.std)]
-    low, high = output.range
-    if (low, high) == (0.0, 1.0):
-        return [A.ToFloat(max_value=255)]
-    scale = 1 / (high - low)
-    return [A.Normalize(mean=(-low * scale,) * 3, std=(scale,) * 3)]
-
-
-def processors_of(inputs: Inputs) -> dict[str, Any]:
-    """Albumentations' own parameters for boxes and points."""
-    found: dict[str, Any] = {}
-    boxes, points = inputs.boxes, inputs.keypoints
-    if boxes is not None:
-        found["bbox_params"] = A.BboxParams(
-            boxes.format, [boxes.labels] if boxes.labels else None, boxes.min_area, boxes.min_visibility,
-            min_width=boxes.min_width, min_height=boxes.min_height, clip=boxes.clip,
-        )  # fmt: skip
-    if points is not None:
-        labels = [points.labels] if points.labels else None
-        found["keypoint_params"] = A.KeypointParams(points.format, labels, points.remove_invisible)
-    return found
+    """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
+    dtype = "uint8" if output.dtype == "uint8" else "float32"
+    return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from random_recipes import steps_for
 
 import augrecipes as ar
+from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
@@ -74,6 +76,16 @@ def same_again(compose: Any) -> ar.Recipe:
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_class_with_random_arguments(name: str, data: st.DataObject) -> None:
+    made = made_of(Step(name, Arguments(data.draw(arguments(name))), p=data.draw(_P)))
+    assume(made is not None)
+    same_again(A.Compose([made]))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CLASSES)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_class_with_many_arguments(name: str, data: st.DataObject) -> None:
     made = made_of(Step(name, Arguments(data.draw(arguments(name))), p=data.draw(_P)))
     assume(made is not None)
     same_again(A.Compose([made]))
@@ -170,3 +182,34 @@ def outcome(run: Callable[[], dict[str, Any]]) -> Any:
     except Exception as error:
         return type(error)
     return {"bboxes" if key == "boxes" else key: value for key, value in done.items()}
+
+
+@pytest.mark.parametrize(
+    ("compose", "fault"),
+    [
+        (lambda: A.Compose([A.OneOf([A.Blur()], p=0.3)]), "p of groups"),
+        (lambda: A.Compose([A.RandomOrder([A.Blur(), A.D4()], n=2)]), "n of RandomOrder"),
+        (lambda: A.Compose([A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)]), "weights as gates"),
+        (lambda: A.Compose([A.Rotate(limit=17)]), "arguments"),
+        (lambda: A.Compose([A.Blur()], bbox_params=A.BboxParams("yolo", min_area=3)), "boxes"),
+        (lambda: A.Compose([A.Normalize(mean=(0.1,) * 3)]), "output"),
+    ],
+)
+def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, compose: Callable[[], Any], fault: str) -> None:
+    """An ejection that forgets something does not give the same pipeline."""
+    true = plain.equivalent
+    match fault:
+        case "p of groups":
+            monkeypatch.setattr(plain, "equivalent", lambda of: tuple(replace(s, p=1.0) for s in true(of)))
+        case "n of RandomOrder":
+            monkeypatch.setattr(plain, "equivalent", lambda of: tuple(replace(s, args=Arguments()) for s in true(of)))
+        case "weights as gates":
+            monkeypatch.setattr(plain, "_picked", lambda child: child)
+        case "arguments":
+            monkeypatch.setattr(plain, "transform", lambda step: registry.plain(replace(step, args=Arguments())))
+        case "boxes":
+            monkeypatch.setattr(plain, "processors_of", lambda inputs: {})
+        case "output":
+            monkeypatch.setattr(plain, "last_of", lambda output: [A.Normalize()])
+    with pytest.raises(AssertionError):
+        same_again(compose())
