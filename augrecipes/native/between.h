@@ -121,24 +121,40 @@ static inline void mix(const Weights *w, int channels, uint8_t *to, int64_t stri
     }
 }
 
-/* The pixels at places that are folded already, a word each. */
+/* The pixels at places that are folded already, a word each, of which more than the channels may be read. */
 static inline void read_pixels(const Source *s, const int32_t *x, const int32_t *y, uint32_t *to) {
+    int32_t last = s->end - 4;
+#if defined(__AVX2__)
+    for (int i = 0; i < BLOCK && last >= 0; i += 8) {
+        __m256i xs = _mm256_loadu_si256((const __m256i *)(const void *)(x + i));
+        __m256i ys = _mm256_loadu_si256((const __m256i *)(const void *)(y + i));
+        __m256i beyond = _mm256_srai_epi32(_mm256_or_si256(xs, ys), 31);
+        __m256i at = _mm256_add_epi32(_mm256_mullo_epi32(ys, _mm256_set1_epi32(s->step)),
+                                      _mm256_mullo_epi32(xs, _mm256_set1_epi32(s->channels)));
+        at = _mm256_andnot_si256(beyond, at);
+        /* a word that would reach beyond the last byte is read from before it */
+        __m256i near = _mm256_min_epi32(at, _mm256_set1_epi32(last));
+        __m256i words = _mm256_i32gather_epi32((const int *)(const void *)s->pixels, near, 1);
+        words = _mm256_srlv_epi32(words, _mm256_slli_epi32(_mm256_sub_epi32(at, near), 3));
+        words = _mm256_blendv_epi8(words, _mm256_set1_epi32((int32_t)s->fill), beyond);
+        _mm256_storeu_si256((__m256i *)(void *)(to + i), words);
+    }
+    if (last >= 0)
+        return;
+#endif
     for (int i = 0; i < BLOCK; i++) {
         int64_t at = (int64_t)y[i] * s->step + (int64_t)x[i] * s->channels;
-        uint32_t word = 0;
-        if (x[i] < 0 || y[i] < 0)
-            word = s->fill;
-        else if (at + 4 <= s->end)
-            memcpy(&word, s->pixels + at, 4);
+        to[i] = (x[i] | y[i]) < 0 ? s->fill : 0;
+        if ((x[i] | y[i]) >= 0 && at <= last)
+            memcpy(&to[i], s->pixels + at, 4);
         else
-            for (int c = 0; c < s->channels; c++)
-                word |= (uint32_t)s->pixels[at + c] << 8 * c;
-        to[i] = word;
+            for (int c = 0; c < s->channels && (x[i] | y[i]) >= 0; c++)
+                to[i] |= (uint32_t)s->pixels[at + c] << 8 * c;
     }
 }
 
 /* The four pixels around each place, where the border folds them to, as they would lie in a picture. */
-static inline void fold_corners(const Source *s, const int32_t *x, const int32_t *y, uint64_t *above, uint64_t *below) {
+static __attribute__((noinline)) void fold_corners(const Source *s, const int32_t *x, const int32_t *y, uint64_t *above, uint64_t *below) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], bits = 8 * s->channels;
     uint32_t words[4][BLOCK], seen = s->channels == 3 ? 0xffffff : 0xff;
     for (int k = 0; k < 2; k++) {
@@ -154,7 +170,7 @@ static inline void fold_corners(const Source *s, const int32_t *x, const int32_t
 }
 
 /* The same, where a border turns back: then the two pixels lie side by side, too, or are one. False where they do not. */
-static inline int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
+static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], strays = 0;
     if (s->border == CONSTANT || s->border == WRAP || s->columns < 2)
         return 0;

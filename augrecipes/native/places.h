@@ -61,7 +61,7 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
 }
 
 /* The same for a block; a division for each would take long, and is seldom needed. */
-static inline void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
+static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
     int32_t strays = 0, edge = border == REFLECT_101;
     if (border == CONSTANT)
         for (int i = 0; i < BLOCK; i++)

@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.ops import amplify
 from augrecipes.ops.capability import NOTHING, Capability
-from augrecipes.ops.colour_ops import brightness_contrast, jitter, probed, stained
+from augrecipes.ops.colour_ops import brightness_contrast, hue_saturation_value, jitter, probed, stained
 
 _RGB = (3,)
 _GREY_OR_RGB = (1, 3)
@@ -107,6 +107,7 @@ CAPABILITIES = (
         channels=_GREY_OR_RGB,
         chroma="turns",
         chroma_when=lambda a: a.get("val_shift_limit") in (0, [0, 0]),
+        colour_ops=hue_saturation_value,
         twin="hue_saturation_value:TWIN",
         native="colours:hue_saturation_value",
     ),

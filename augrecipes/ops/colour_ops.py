@@ -42,6 +42,14 @@ class Hue(NamedTuple):
     shift: float
 
 
+class HueSaturationValue(NamedTuple):
+    """The hue of uint8 turned by `hue` degrees times two, saturation and value shifted by levels, without fractions."""
+
+    hue: float
+    saturation: float
+    value: float
+
+
 class Stain(NamedTuple):
     """The amounts of three stains multiplied by `factors`, with `shifts` added. Of uint8 only."""
 
@@ -49,7 +57,7 @@ class Stain(NamedTuple):
     shifts: tuple[float, float, float]
 
 
-Operation: TypeAlias = Linear | Contrast | Hue | Stain
+Operation: TypeAlias = Linear | Contrast | Hue | HueSaturationValue | Stain
 # (step, its drawn parameters, full scale of the picture) → what it does, or None where that is no such list.
 Operations: TypeAlias = Callable[[Any, Params, float], list[Operation] | None]
 
@@ -119,3 +127,10 @@ def stained(step: Any, params: Params, full: float) -> list[Operation] | None:
     """StainJitter, of whole levels."""
     del step
     return [Stain(params["factors"], params["shifts"])] if full > 1 else None
+
+
+def hue_saturation_value(step: Any, params: Params, full: float) -> list[Operation] | None:
+    """HueSaturationValue, of whole levels."""
+    del step
+    shifts = params["hue_shift"], params["sat_shift"], params["val_shift"]
+    return ([HueSaturationValue(*shifts)] if any(shifts) else []) if full > 1 else None

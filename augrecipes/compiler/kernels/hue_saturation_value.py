@@ -16,24 +16,32 @@ _LEVELS = np.arange(256, dtype=np.int16)
 
 def _make(step: Any) -> Apply:
     del step
-    native = colours()
 
     def shift(img: np.ndarray, hue_shift: float, sat_shift: float, val_shift: float, **_: Any) -> np.ndarray | None:
         if not takes(img):
             return None
-        if hue_shift == sat_shift == val_shift == 0:
-            return img
-        turn = turn_of(hue_shift)
-        if native is not None and turn is not None:
-            return native.shifted(img, turn, _limited(sat_shift), _limited(val_shift))
-        hsv = cv2.cvtColor(img, cv2.COLOR_RGB2HSV)
-        cv2.LUT(hsv, _tables(hue_shift, sat_shift, val_shift)[None], dst=hsv)
-        return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv)
+        return img if hue_shift == sat_shift == val_shift == 0 else shifted(img, hue_shift, sat_shift, val_shift)
 
     return shift
 
 
-def _limited(shift: float) -> int:
+def shifted(
+    img: np.ndarray, hue_shift: float, sat_shift: float, val_shift: float, out: np.ndarray | None = None
+) -> np.ndarray:
+    """A uint8 RGB picture with hue, saturation and value shifted, in new memory or in `out`, which may be its own.
+
+    >>> shifted(np.array([[[200, 100, 100]]], np.uint8), 60, 0, 0).tolist()
+    [[[100, 200, 100]]]
+    """
+    turn, native = turn_of(hue_shift), colours()
+    if native is not None and turn is not None and takes(img):
+        return native.shifted(img, turn, limited(sat_shift), limited(val_shift), out)
+    hsv = cv2.cvtColor(img, cv2.COLOR_RGB2HSV)
+    cv2.LUT(hsv, _tables(hue_shift, sat_shift, val_shift)[None], dst=hsv)
+    return cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB, dst=hsv if out is None else out)
+
+
+def limited(shift: float) -> int:
     """As it is added to a level: without its fraction."""
     return max(-255, min(int(shift), 255))
 
@@ -42,9 +50,9 @@ def _tables(hue_shift: float, sat_shift: float, val_shift: float) -> np.ndarray:
     """256×3: what becomes of hue, 0..179, saturation and value."""
     made = np.empty((256, 3), np.uint8)
     made[:, 0] = np.mod(_LEVELS + hue_shift, 180) if hue_shift else _LEVELS
-    made[:, 1] = np.clip(_LEVELS + _limited(sat_shift), 0, 255)
+    made[:, 1] = np.clip(_LEVELS + limited(sat_shift), 0, 255)
     made[0, 1] = 0  # what is grey stays grey
-    made[:, 2] = np.clip(_LEVELS + _limited(val_shift), 0, 255)
+    made[:, 2] = np.clip(_LEVELS + limited(val_shift), 0, 255)
     return made
 
 

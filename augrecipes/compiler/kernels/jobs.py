@@ -16,6 +16,8 @@ from typing import Any
 import cv2
 import numpy as np
 
+from augrecipes.compiler.kernels.colour_native import turn_of
+from augrecipes.compiler.kernels.hue_saturation_value import limited
 from augrecipes.compiler.kernels.moves import IDENTITY, Moved, Symmetry
 from augrecipes.compiler.kernels.pending_colours import SMALL, PendingColours, dropped
 from augrecipes.compiler.kernels.resample import Sampling, Shrinks, read_part, reduction, symmetry_matrix
@@ -24,7 +26,7 @@ from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warp_native import as_word
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.native.kernels import VALUES, library
-from augrecipes.ops.colour_ops import Contrast, Hue, Linear, Operation
+from augrecipes.ops.colour_ops import Contrast, Hue, HueSaturationValue, Linear, Operation
 from augrecipes.ops.warps import LINEAR, multiply
 
 # The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
@@ -229,4 +231,6 @@ def _numbers(operation: Operation) -> tuple[Any, ...] | None:
             return _CONTRAST, factor, 0.0, 0.0, *_NO
         case Hue(shift):
             return _HUE, math.floor(_STEPS * shift) % _STEPS, float(abs(shift) <= SMALL), 0.0, *_NO
+        case HueSaturationValue(hue, saturation, value) if (turn := turn_of(hue)) is not None:
+            return _HSV, turn, limited(saturation), limited(value), *_NO
     return None

@@ -9,9 +9,20 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.colour_native import colours, takes
+from augrecipes.compiler.kernels.hue_saturation_value import shifted
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.stain_native import jittered
-from augrecipes.ops.colour_ops import LUMA, ColourMatrix, Contrast, Hue, Linear, Operation, Stain, gain
+from augrecipes.ops.colour_ops import (
+    LUMA,
+    ColourMatrix,
+    Contrast,
+    Hue,
+    HueSaturationValue,
+    Linear,
+    Operation,
+    Stain,
+    gain,
+)
 
 _RGB = 3
 SMALL = 0.03  # of the circle: turns of the hue that a matrix may stand for
@@ -47,6 +58,8 @@ class PendingColours:
             case Contrast(factor):
                 mean = self._mean_luma()
                 self._linear(gain(factor, mean * (1 - factor)), 1.0, truncates=True)
+            case HueSaturationValue(hue, saturation, value):
+                self.replace(shifted(self.settle(), hue, saturation, value, self._room()))
             case Stain():
                 self.replace(jittered(self.settle(), operation, self._room(), self.scratch))
             case Hue(shift):

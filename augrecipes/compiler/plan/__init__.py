@@ -78,11 +78,12 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
 
 def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
     """What rules may rely on where the recipe's steps begin."""
-    inputs = recipe.inputs
+    inputs, output = recipe.inputs, recipe.output
     return Flow(
         dtype="float32" if arrival == "float32" else "uint8",
         channels=inputs.channels,
         boxes=inputs.boxes is not None or inputs.keypoints is not None,
         encoded=arrival == "encoded",
         least=inputs.min_size,
+        floats=output.where == "host" and output.dtype != "uint8" and output.color in ("rgb", "bgr"),
     )

@@ -179,7 +179,8 @@ def _edited(rule: Rule, steps: Nodes, flow: Flow, fired: list[Firing]) -> Nodes:
 def _inside(node: Node, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Node:
     if isinstance(node, Fused) or not is_open(node):
         return node
-    flow = replace(flow, encoded=False)  # here a picture is decoded already
+    # Here a picture is decoded already, and does not leave.
+    flow = replace(flow, encoded=False, floats=False)
     singly = tuple(rule for rule in rules if rule.singly)
     if node.name == groups.DEGRADE:
         inside = _straight(node.steps, flow, singly, fired, outermost=False)

@@ -7,8 +7,9 @@ from itertools import pairwise
 from math import ceil
 
 from augrecipes.compiler.plan.contracts import ALL, held_from
-from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of
+from augrecipes.compiler.plan.nodes import Fused, Node, Nodes, Steps, action_of
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
+from augrecipes.compiler.plan.rules.join_warps import recolours
 from augrecipes.flow import Flow
 from augrecipes.ops.capabilities import claims
 from augrecipes.ops.registry import effective
@@ -19,7 +20,7 @@ def joins(step: Step) -> bool:
     """Whether a step, or every step of a group, is a list of colour operations."""
     if step.is_group:
         return all(joins(child) and not _is_steep(child) for child in step.steps)
-    return claims(step.name).has_colour_ops(effective(step))  # otherwise it may read the picture to draw
+    return recolours(step)  # otherwise it may read the picture to draw
 
 
 def _is_steep(step: Step) -> bool:
@@ -37,10 +38,11 @@ def levels(run: Steps) -> int:
     return ceil(min(total * gains, ALL))
 
 
-def _pays(run: Steps) -> bool:
+def _pays(run: Steps, before: Node | None) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
-    # Alone, a table, or a matrix already, is quick as it is.
-    return len(leaves) > 1 or any(_is_steep(leaf) or action_of(leaf) == "opaque" for leaf in leaves)
+    # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
+    warped = isinstance(before, Fused) and before.kernel in ("JoinedWarps", "JoinedColours")
+    return len(leaves) > 1 or warped or any(action_of(leaf) == "opaque" for leaf in leaves)
 
 
 def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
@@ -55,10 +57,14 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     if flow.dtype is None:
         return
     behind = held_from(steps, flow, "LEVELS")
+    joined: Node | None = None
+    end = 0
     for start, run in _parts(steps):
         stop = start + len(run)
-        if behind[stop] is None and _pays(run):
-            yield Edit(start, stop, (Fused("JoinedColours", run),), levels(run))
+        before = joined if end == start else steps[start - 1] if start else None
+        if behind[stop] is None and _pays(run, before):
+            joined, end = Fused("JoinedColours", run), stop
+            yield Edit(start, stop, (joined,), levels(run))
 
 
 RULE = Rule(

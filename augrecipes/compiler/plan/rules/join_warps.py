@@ -10,7 +10,7 @@ from augrecipes.compiler.plan.nodes import Fused, Nodes, Steps, action_of, after
 from augrecipes.compiler.plan.rule import Edit, Rule, runs
 from augrecipes.flow import Flow
 from augrecipes.ops import warps
-from augrecipes.ops.capabilities import capability
+from augrecipes.ops.capabilities import capability, claims
 from augrecipes.ops.registry import effective
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
@@ -47,6 +47,25 @@ def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
         return True
     places = [place for place, action in enumerate(actions) if action == "warp"]
     return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
+
+
+def _pays_at_last(run: Steps, behind: Nodes, flow: Flow) -> bool:
+    """Whether a native pass warps, changes colours and writes floats in less time than the steps one by one.
+
+    Where a picture is only scaled kernels that resize are quicker, and where it is tilted OpenCV is.
+    """
+    leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
+    warped = [leaf for leaf in leaves if action_of(leaf) == "warp"]
+    if not flow.floats or flow.dtype != "uint8" or any(claims(leaf.name).warp is warps.perspective for leaf in warped):
+        return False
+    return not all(map(_only_scales, leaves)) and all(isinstance(node, Step) and recolours(node) for node in behind)
+
+
+def recolours(step: Step) -> bool:
+    """Whether a step, or every step of a group, is a list of colour operations."""
+    if step.is_group:
+        return all(map(recolours, step.steps))
+    return claims(step.name).has_colour_ops(effective(step))
 
 
 def arriving(flow: Flow) -> SizeBounds:
@@ -88,7 +107,7 @@ def _rewrite(steps: Nodes, flow: Flow) -> Iterator[Edit]:
     for start, run in runs(steps, joins):
         stop = start + len(run)
         place, size = start, reduce(lambda size, step: after(step, size), steps[place:start], size)
-        if behind[stop] is None and _pays(run, size, flow):
+        if behind[stop] is None and (_pays(run, size, flow) or _pays_at_last(run, steps[stop:], flow)):
             yield Edit(start, stop, (Fused("JoinedWarps", run),))
             place, size = stop, UNKNOWN
 
