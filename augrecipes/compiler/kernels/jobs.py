@@ -23,7 +23,7 @@ from augrecipes.compiler.kernels.pending_colours import SMALL, PendingColours, d
 from augrecipes.compiler.kernels.resample import Sampling, Shrinks, read_part, reduction, symmetry_matrix
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.kernels.warp_native import as_word
+from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.kernels.warped import Warped
 from augrecipes.native.kernels import VALUES, library
 from augrecipes.ops.colour_ops import Contrast, Hue, HueSaturationValue, Linear, Operation
@@ -174,7 +174,7 @@ class ToMake:
         """
         w = self.warped
         channels = w.moved.shape[2]
-        fill = as_word(w.fill, _UINT8) if w.border == cv2.BORDER_CONSTANT else 0
+        fill = border_of(w.fill) if w.border == cv2.BORDER_CONSTANT else 0
         if fill < 0:
             return False
         height, width = w.shape[:2]

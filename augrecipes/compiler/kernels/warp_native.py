@@ -201,6 +201,15 @@ def as_word(fill: Any, dtype: np.dtype[Any]) -> int:
     return min(max(round(first), 0), 65535) if dtype == np.uint16 else int(np.float32(first).view(np.uint32))
 
 
+def border_of(fill: Any) -> int:
+    """A border of a uint8 picture, as albumentations fills it: a number is that of every channel. −1 as `as_word`.
+
+    >>> hex(border_of(2)), hex(border_of((1, 2, 3)))
+    ('0x2020202', '0x30201')
+    """
+    return as_word([fill] * 4 if isinstance(fill, int | float) else fill, np.dtype(np.uint8))
+
+
 def _inverse(values: list[float]) -> tuple[float, ...]:
     """An affine matrix turned round, in the order in which OpenCV calculates."""
     a, b, c, d, e, f, *_ = values

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import cv2
-import numpy as np
 
-from augrecipes.compiler.kernels.warp_native import as_word
+from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, WARPS, NativeStep
 
 _IN_PIXELS, _IN_PARTS = 1, 2
@@ -38,7 +37,7 @@ def affine(step: Any) -> NativeStep | None:
 
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     constant = step.border_mode == cv2.BORDER_CONSTANT
-    fill = as_word(step.fill, np.dtype(np.uint8)) if constant else 0
+    fill = border_of(step.fill) if constant else 0
     if step.interpolation != cv2.INTER_LINEAR or fill < 0:
         return None
     return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill))

@@ -1,0 +1,140 @@
+"""A warp at the end of a recipe of float output, made in one pass with the output, is what the step makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_exact_equals_none import build
+
+from augrecipes.compiler.kernels import jobs
+from augrecipes.compiler.plan import flow_of
+from augrecipes.compiler.plan.nodes import Fused
+from augrecipes.compiler.plan.rule import apply_rules
+from augrecipes.compiler.plan.rules import rules_for
+from augrecipes.native.kernels import library
+from augrecipes.recipe.model import Arguments, Output, Recipe, Step
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no native kernels")
+FLOATS = Output("float32", "chw", range=(0.0, 255.0))
+WARPS = st.sampled_from(
+    [
+        ("Affine", {"scale": [0.6, 1.6], "rotate": [-90, 90], "shear": [-9, 9]}),
+        ("Affine", {"scale": [0.7, 1.3], "translate_percent": [-0.2, 0.2], "keep_ratio": True}),
+        ("Rotate", {"limit": [-180, 180]}),
+        ("ShiftScaleRotate", {"scale_limit": [-0.4, 0.4]}),
+        ("SafeRotate", {"limit": [-50, 50]}),
+    ]
+)
+FILLS = st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3))
+BORDERS = st.sampled_from(["constant", "constant", "replicate", "reflect", "wrap", "reflect_101"])
+TURNS = st.lists(st.sampled_from(["HorizontalFlip", "Transpose", "D4", "RandomRotate90"]), max_size=2)
+HSV = ("HueSaturationValue", {"hue_shift_limit": [-20, 20], "sat_shift_limit": [-30, 30], "val_shift_limit": [-20, 20]})
+
+
+def recipe_of(*named: tuple[str, dict[str, Any]]) -> Recipe:
+    steps = tuple(
+        Step(name, args=Arguments({"p": 1.0, **args}), p=1.0, site=f"{name}#{k}")
+        for k, (name, args) in enumerate(named)
+    )
+    return Recipe("warped", steps=steps, output=FLOATS)
+
+
+def picture(seed: int, channels: int = 3, wide: int = 1) -> np.ndarray:
+    """With slopes and a little noise: a place that is rounded makes no great difference.
+
+    Its columns are a multiple of `wide`.
+    """
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(20, 140, 2)
+    width = -(-width // wide) * wide
+    slopes = np.add.outer(np.linspace(20, 120, height), np.linspace(0, 90, width))[..., None]
+    return np.clip(slopes + rng.normal(0, 4, (height, width, channels)), 0, 255).astype(np.uint8)
+
+
+def kernels_of(recipe: Recipe, arrival: Any = "uint8") -> list[str]:
+    steps, _ = apply_rules(recipe.steps, flow_of(recipe, arrival), rules_for(recipe, "fast"))
+    return [step.kernel if isinstance(step, Fused) else step.name for step in steps]
+
+
+def check(recipe: Recipe, image: np.ndarray, seed: int, most: float) -> None:
+    """`fast` beside `none`, through Python's steps and through native plans."""
+    plain, native, python = (build(recipe, how, seed) for how in ("none", "fast", "fast"))
+    python.__dict__["native"] = "not here"
+    for index in range(3):
+        wanted = plain.at(index)(image=image)["image"]
+        for pipeline in (native, python):
+            found = pipeline.at(index)(image=image)["image"]
+            assert found.shape == wanted.shape
+            off = np.abs(found - wanted)
+            assert off.max() <= most + 1e-3
+            assert off.mean() <= 0.15
+
+
+@given(warp=WARPS, border=BORDERS, fill=FILLS, turns=TURNS, seed=st.integers(0, 2**31), grey=st.booleans())
+def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: Any, seed: int, grey: bool) -> None:
+    name, args = warp
+    fill = fill[0] if grey and isinstance(fill, list) else fill
+    recipe = recipe_of((name, {**args, "border_mode": border, "fill": fill}), *((turn, {}) for turn in turns))
+    assert kernels_of(recipe) == ["JoinedWarps"]
+    check(recipe, picture(seed, 1 if grey else 3), seed, 3)
+
+
+@given(seed=st.integers(0, 2**31))
+def test_hue_saturation_and_value_are_those_of_the_step(seed: int) -> None:
+    """Of a picture that the warp leaves as it is: behind one that moves it a level may become several.
+
+    In what is left of a row behind whole registers OpenCV rounds, where it drops fractions before.
+    """
+    still = ("Affine", {"scale": [1.0, 1.0]})
+    recipe = recipe_of(still, HSV)
+    assert kernels_of(recipe) == ["JoinedWarps", "JoinedColours"]
+    check(recipe, picture(seed, wide=64), seed, 2)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        [("Perspective", {})],  # takes longer there
+        [("Resize", {"height": 30, "width": 30})],
+        [("Affine", {}), ("Blur", {})],
+        [("Affine", {"interpolation": "cubic"})],
+        [("HueSaturationValue", {})],
+    ],
+)
+def test_what_is_left_as_it_is(named: list[tuple[str, dict[str, Any]]]) -> None:
+    assert kernels_of(recipe_of(*named)) == [name for name, _ in named]
+
+
+def test_only_uint8_that_leaves_as_floats_is_joined() -> None:
+    recipe = recipe_of(("Affine", {}))
+    assert kernels_of(recipe) == ["JoinedWarps"]
+    assert kernels_of(recipe, "float32") == ["Affine"]
+    whole = Recipe("warped", steps=recipe.steps, output=Output("uint8", "hwc"))
+    assert kernels_of(whole) == ["Affine"]
+    inside = Step("Sequential", steps=recipe_of(("Blur", {}), ("Affine", {})).steps, p=0.5, site="Sequential#1")
+    assert kernels_of(Recipe("warped", steps=(inside,), output=FLOATS)) == ["Sequential"]
+    assert inside == apply_rules((inside,), flow_of(recipe, "uint8"), rules_for(recipe, "fast"))[0][0]
+
+
+@pytest.mark.parametrize("wrong", [lambda fill: 114, lambda fill: 0])
+def test_the_law_sees_a_border_of_one_channel_only(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(("Affine", {"scale": [0.6, 0.7], "fill": 114}))
+    check(recipe, picture(1), 1, 3)
+    monkeypatch.setattr(jobs, "border_of", wrong)
+    with pytest.raises(AssertionError):
+        check(recipe, picture(1), 1, 3)
+
+
+def test_the_law_sees_a_shift_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_of(("Affine", {"scale": [1.0, 1.0]}), HSV)
+    check(recipe, picture(1, wide=64), 1, 2)
+    own = jobs._numbers
+    monkeypatch.setattr(
+        jobs, "_numbers", lambda operation: (made := own(operation)) and (*made[:3], made[3] + 4, *made[4:])
+    )
+    with pytest.raises(AssertionError):
+        check(recipe, picture(1, wide=64), 1, 2)
