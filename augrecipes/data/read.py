@@ -45,7 +45,7 @@ def read_targets(
     }
     if table.recorded is not None:
         name, path = next(iter(paths.items()))
-        table.recorded.check(unit, path, targets[name].shape)
+        table.recorded.check(unit, path, targets[name].shape, exif)
     if table.outlines is not None:
         name, path = next(iter(paths.items()))
         targets["mask"] = _drawn(table.outlines, unit, path, targets[name].shape)

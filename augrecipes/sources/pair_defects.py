@@ -7,12 +7,14 @@ from dataclasses import dataclass
 # Kinds, in the order in which a report tells them.
 KINDS = {
     "row": "rows and labels that cannot be used",
+    "record": "annotations that cannot be used",
     "absent": "targets that the recipe requires",
     "bag": "bags that cannot be used",
     "ambiguous": "ambiguous names",
     "missing": "no partner",
     "unreadable": "files that cannot be read",
     "size": "sizes that do not fit the scales",
+    "resized": "images of another size than their annotations are for",
     "mask": "masks that do not fit their images",
     "box": "boxes that do not fit their images",
     "keypoint": "keypoints that do not fit their images",

@@ -23,7 +23,7 @@ _PLAIN = ("xy", "yx")
 
 
 def points_of(
-    found: FoundObjects, order: Ints, rows: Rows, keep: Ints, sizes: npt.NDArray[np.float64] | None, declared: Keypoints
+    found: FoundObjects, order: Ints, rows: Rows, keep: Ints, sizes: npt.NDArray[np.float64], declared: Keypoints
 ) -> Ragged | None:
     """The keypoints of a table; None where the data has none.
 
@@ -45,7 +45,6 @@ def points_of(
         raise RecipeError(
             f"keypoints of annotations are x and y; the recipe declares {declared.format!r}, not xy or yx"
         )
-    assert sizes is not None
     if len(found.point_object):
         row, values = _of_objects(found, order, rows)
         numbers = _within(row, len(keep))
@@ -90,16 +89,13 @@ def _corners(
 ) -> tuple[Ints, npt.NDArray[np.float32], Ints]:
     """Corners of polygons, moved onto the picture: row, (x, y, label), and the number of the polygon in its picture."""
     rings = _rings(found, order, rows)
-    lengths = np.frombuffer(found.ring_length, np.int32).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    rings = rings[lengths[rings] > 0]
+    counts = np.frombuffer(found.ring_length, np.int32)[rings]
+    rings, counts = rings[counts > 0], counts[counts > 0]
     owner = np.frombuffer(found.ring_object, np.int32)[rings]
     row_of_ring = rows[owner].astype(np.int64)
     number = _within(row_of_ring, len(sizes))
-    counts = lengths[rings]
-    at = np.repeat(starts[rings] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     row = np.repeat(row_of_ring, counts)
-    xy = np.frombuffer(found.ring_points, np.float32).reshape(-1, 2)[at]
+    xy = _points_of(found, rings)
     xy = xy * sizes[row].astype(np.float32) if found.relative else xy
     # A corner on the right edge is no place in the picture, for which albumentations looks.
     most = np.nextafter(sizes[row].astype(np.float32), np.float32(0))
@@ -114,8 +110,10 @@ def _rings(found: FoundObjects, order: Ints, rows: Rows) -> Ints:
     taken[order] = True
     owner = np.frombuffer(found.ring_object, np.int32)
     rings = np.flatnonzero(taken[owner])
-    priority = np.zeros(len(found)) if found.priority is None else np.asarray(found.priority, float)
-    return rings[np.lexsort((rings, priority[owner[rings]], rows[owner[rings]]))]
+    row = rows[owner[rings]]
+    if found.priority is not None:
+        return rings[np.lexsort((np.asarray(found.priority)[owner[rings]], row))]
+    return rings if (np.diff(row) >= 0).all() else rings[np.argsort(row, kind="stable")]
 
 
 def _ragged(
@@ -151,22 +149,28 @@ def outlines_of(found: FoundObjects, order: Ints, rows: Rows, count: int) -> Out
     if not len(found.ring_object):
         return None
     rings = _rings(found, order, rows)
-    lengths = np.frombuffer(found.ring_length, np.int32).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    counts = lengths[rings]
-    at = np.repeat(starts[rings] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    points = np.frombuffer(found.ring_points, np.float32).reshape(-1, 2)[at]
-    entries = [found.ring_runs.get(ring, b"") for ring in rings.tolist()] if found.ring_runs else [b""] * len(rings)
+    counts = np.frombuffer(found.ring_length, np.int32)[rings]
     owner = np.frombuffer(found.ring_object, np.int32)[rings]
+    entries = [found.ring_runs.get(ring, b"") for ring in rings.tolist()] if found.ring_runs else []
     return Outlines(
         values=np.frombuffer(found.labels, np.int32)[owner] + np.int32(1),
         offsets=_ends(np.bincount(rows[owner], minlength=count)),
-        points=points,
+        points=_points_of(found, rings),
         point_offsets=_ends(counts),
         blob=b"".join(entries),
-        blob_offsets=_ends([len(entry) for entry in entries]),
+        blob_offsets=_ends([len(entry) for entry in entries] or np.zeros(len(rings), np.int64)),
         relative=found.relative,
     )
+
+
+def _points_of(found: FoundObjects, rings: Ints) -> npt.NDArray[np.float32]:
+    """The corners (x, y) of areas, one after another."""
+    points = np.frombuffer(found.ring_points, np.float32).reshape(-1, 2)
+    if len(rings) == len(found.ring_length) and (np.diff(rings) == 1).all():
+        return points  # all of them as they were read: there may be many millions
+    lengths = np.frombuffer(found.ring_length, np.int32).astype(np.int64)
+    starts, counts = (np.cumsum(lengths) - lengths)[rings], lengths[rings]
+    return points[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
 
 
 def _ends(counts: object) -> Ints:

@@ -134,7 +134,7 @@ class _Table:
         inputs = self.wanted.inputs
         if "boxes" in self.takes and inputs.boxes is not None:
             given["boxes"] = boxes.boxes_of(found, plain, objects.rows, sizes, len(keep), inputs.boxes.format, classes)
-        if "keypoints" in self.takes and inputs.keypoints is not None:
+        if "keypoints" in self.takes and inputs.keypoints is not None and sizes is not None:
             given["keypoints"] = points.points_of(found, plain, objects.rows, keep, sizes, inputs.keypoints)
         if "mask" in self.takes:
             given["outlines"] = points.outlines_of(found, objects.order, objects.rows, len(keep))

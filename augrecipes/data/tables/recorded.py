@@ -22,14 +22,13 @@ class Recorded:
     sizes: npt.NDArray[np.int32]
     file: str
 
-    def check(self, row: int, path: str, shape: tuple[int, ...]) -> None:
-        """DataError where a picture is not of the size that its annotations are for."""
+    def check(self, row: int, path: str, shape: tuple[int, ...], exif: str = "apply") -> None:
+        """DataError where a picture, as it was read with `exif`, is not of the size that its annotations are for."""
         width, height = self.sizes[row].tolist()
         if not width or (height, width) == tuple(shape[:2]):
             return
-        turned = "; it was annotated as it is stored, not as its EXIF orientation turns it: give exif='ignore'"
-        raise DataError(
-            f"is {shape[0]}×{shape[1]} px, but {self.file} has annotations for {height}×{width} px"
-            f"{turned if (width, height) == tuple(shape[:2]) else ''}",
-            path,
-        )
+        what = f"is {shape[0]}×{shape[1]} px, but {self.file} has annotations for {height}×{width} px"
+        if (width, height) == tuple(shape[:2]):
+            seen, other = ("is stored", "ignore") if exif == "apply" else ("is seen, turned by its EXIF", "apply")
+            what += f"; was it annotated as it {seen}? Then give exif={other!r}"
+        raise DataError(what, path)

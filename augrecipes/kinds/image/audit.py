@@ -208,7 +208,7 @@ def _check(recipe: Recipe, mode: Mode, one: One, headers: Mapping[str, MaybeHead
         try:
             one.recorded(size)
         except DataError as error:
-            found.blame("size", one, str(error))
+            found.blame("resized", one, str(error))
     short = needs(recipe, mode, size)
     if short:
         found.blame("small", one, f"{one.image} {size_text(size)}: {short}")

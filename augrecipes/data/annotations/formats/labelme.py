@@ -92,7 +92,7 @@ def _file(asked: Request, found: FoundObjects, path: Path, below: str, known: di
         return 0
     lines = 0
     for k, shape in enumerate(shapes, 1):
-        lines += isinstance(shape, dict) and shape.get("shape_type") in _LINES
+        lines += isinstance(shape, dict) and str(shape.get("shape_type")) in _LINES
         what = _shape(asked, found, picture, k, shape, known)
         if what:
             found.faults.add(f"{file}: shape {k}", what)
@@ -103,7 +103,7 @@ def _shape(asked: Request, found: FoundObjects, picture: int, k: int, shape: Any
     """Add an object, or say what is wrong with it."""
     if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
         return "should be an object with a `label`"
-    name, kind = shape["label"], shape.get("shape_type") or "polygon"
+    name, kind = shape["label"], str(shape.get("shape_type") or "polygon")
     if name in _HIDDEN or kind in _LINES:
         return ""
     rows: Any = shape.get("points")

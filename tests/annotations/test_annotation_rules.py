@@ -1,0 +1,405 @@
+"""The rules of docs/ANNOTATIONS.md, each on files of the formats that it is about."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from sets import Picture, Set, Thing, box_csv, coco, draw, voc, yolo
+from test_one_table import listed, recipe
+
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.kinds.image.dataset import ImageFolder
+
+A, B = Picture("a.png", 40, 30), Picture("b.png", 40, 30)
+
+
+def write(path: Path, text: str | dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    return path
+
+
+def instances(folder: Path, *annotations: dict[str, Any], **more: Any) -> Path:
+    draw(folder, [A])
+    said = {
+        "images": [{"id": 9, "file_name": "a.png", "width": 40, "height": 30}],
+        "categories": [{"id": 1, "name": "person"}],
+        "annotations": [{"id": k + 1, "image_id": 9, "category_id": 1, **one} for k, one in enumerate(annotations)],
+        **more,
+    }
+    return write(folder / "instances.json", said)
+
+
+def refused(path: Path, *words: str, **options: Any) -> None:
+    with pytest.raises(DataError) as caught:
+        listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def rows(path: Path, **options: Any) -> list[list[float]]:
+    table = listed(path, options.pop("recipe", recipe("pascal_voc")), **options)
+    assert table.boxes is not None
+    return [row for k in range(len(table)) for row in table.boxes.rows(k).tolist()]
+
+
+# -- classes and ids ---------------------------------------------------------------------------------------------------
+
+
+def test_gaps_in_ids_are_closed_and_kept(tmp_path: Path) -> None:
+    of = Set((Picture("0.png", 20, 20, (Thing("zebra", (1, 1, 9, 9)),)), Picture("1.png", 20, 20)), ("zebra", "ant"))
+    ds = ImageFolder(files=coco(tmp_path, of), recipe=recipe("coco"))
+    assert ds.box_classes == ["zebra", "ant"]
+    assert ds.box_numbers == [3, 10]
+    assert ds.ids is not None
+    assert ds.ids.tolist() == [5, 16]
+    assert ds.subset([1]).ids.tolist() == [16]  # type: ignore[union-attr]
+    assert ds[0]["kinds"].tolist() == [0]
+
+
+def test_classes_are_given(tmp_path: Path) -> None:
+    of = Set((Picture("0.png", 20, 20, (Thing("bee", (1, 1, 9, 9)), Thing("ape", (2, 2, 5, 5)))),), ("ape", "bee"))
+    for k, writer in enumerate((coco, voc, yolo, box_csv)):
+        ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["bee", "cat", "ape"])
+        assert ds.box_classes == ["bee", "cat", "ape"]
+        assert ds[0]["kinds"].tolist() == [0, 2]
+        with pytest.raises(DataError, match="class 'bee' is not among box_classes="):
+            ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"), box_classes=["ape"])
+
+
+def test_labels_without_names_are_numbers(tmp_path: Path) -> None:
+    draw(tmp_path / "images", [A])
+    write(tmp_path / "labels" / "a.txt", "7 0.5 0.5 0.2 0.2\n")
+    ds = ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo"))
+    assert (ds.box_classes, ds[0]["kinds"].tolist()) == (None, [7])
+    write(tmp_path / "labels" / "classes.txt", "".join(f"class {k}\n" for k in range(8)))
+    assert ImageFolder(files=tmp_path / "labels", recipe=recipe("yolo")).box_classes == [f"class {k}" for k in range(8)]
+    write(tmp_path / "labels" / "classes.txt", "one\n")
+    refused(tmp_path / "labels", "a.txt:1", "class 7 should be a whole number from 0 to 0")
+
+
+# -- marked objects, pictures without any ------------------------------------------------------------------------------
+
+
+def test_crowds_are_left_out_of_boxes_and_drawn_in_masks(tmp_path: Path) -> None:
+    square = [[10, 10, 20, 10, 20, 20, 10, 20]]
+    path = instances(tmp_path, {"bbox": [10, 10, 10, 10], "iscrowd": 1, "segmentation": square}, {"bbox": [0, 0, 5, 5]})
+    assert rows(path) == [[0, 0, 5, 5]]
+    assert rows(path, crowds="keep") == [[10, 10, 20, 20], [0, 0, 5, 5]]
+    drawn = listed(path, recipe(mask="required")).outlines
+    assert drawn is not None
+    assert drawn.draw(0, 30, 40).sum() == 100
+    with pytest.raises(ValueError, match="crowds must be"):
+        ImageFolder(files=path, recipe=recipe("coco"), crowds="maybe")  # type: ignore[arg-type]
+
+
+def test_pictures_without_objects_are_samples(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    of = Set((A, Picture("b.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)), Picture("c.png", 40, 30)), ("ape",))
+    for k, writer in enumerate((coco, yolo, voc, box_csv)):
+        ds = ImageFolder(files=writer(tmp_path / str(k), of), recipe=recipe("coco"))
+        assert [tuple(ds[i]["boxes"].shape) for i in range(3)] == [(0, 4), (1, 4), (0, 4)]
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = instances(
+        tmp_path, {"bbox": [30, 20, 20, 20]}, {"bbox": [50, 5, 5, 5]}, {"bbox": [5, 5, 0, 3]}, {"bbox": [5, 5, -3, 3]}
+    )
+    with caplog.at_level(logging.WARNING, logger="augrecipes"):
+        ds = ImageFolder(files=path, recipe=recipe("pascal_voc"))
+    assert ds[0]["boxes"].tolist() == [[30, 20, 40, 30]]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: 1 boxes reach beyond their picture and are cut to it (first: {path}: annotation 1)",
+        f"{path}: 1 boxes lie outside of their picture and are left out (first: {path}: annotation 2)",
+        f"{path}: 2 boxes have no width or no height and are left out (first: {path}: annotation 3)",
+    ]
+
+
+def turned(path: Path, orientation: int) -> None:
+    """A JPEG of 40×30 px as it is stored, with an EXIF orientation."""
+    data = cv2.imencode(".jpg", np.full((30, 40, 3), 99, np.uint8))[1].tobytes()
+    tiff = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0" + bytes([orientation]) + b"\0\0\0\0\0\0\0"
+    exif = b"Exif\0\0" + tiff
+    path.write_bytes(data[:2] + b"\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + data[2:])
+
+
+def test_places_count_in_the_picture_as_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    turned(tmp_path / "images" / "a.jpg", 6)  # 30×40 as it is seen
+    write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 1 0.5\n")
+    assert rows(tmp_path / "labels") == [[0, 10, 30, 30]]
+    assert rows(tmp_path / "labels", exif="ignore") == [[0, 7.5, 40, 22.5]]
+    # A size that was recorded says which picture was looked at.
+    for seen, exif in (((30, 40), "apply"), ((40, 30), "ignore")):
+        image = {"id": 9, "file_name": "images/a.jpg", "width": seen[0], "height": seen[1]}
+        path = instances(tmp_path, {"bbox": [0, 0, 10, 10]}, images=[image])
+        assert ImageFolder(files=path, recipe=recipe("coco"), exif=exif)[0]["boxes"].tolist() == [[0, 0, 10, 10]]
+        other = "ignore" if exif == "apply" else "apply"
+        with pytest.raises(
+            DataError, match=rf"a.jpg: .*{path.name} has annotations for {seen[1]}×{seen[0]} px"
+        ) as caught:
+            ImageFolder(files=path, recipe=recipe("coco"), exif=other)[0]
+        assert f"Then give exif={exif!r}" in str(caught.value)
+
+
+def test_a_picture_of_another_size_is_refused(tmp_path: Path) -> None:
+    image = {"id": 9, "file_name": "a.png", "width": 80, "height": 60}
+    path = instances(tmp_path, {"bbox": [0, 0, 70, 50]}, images=[image])
+    with pytest.raises(DataError, match=r"a.png: is 30×40 px, but .*instances.json has annotations for 60×80 px$"):
+        ImageFolder(files=path, recipe=recipe("coco"))[0]
+
+
+# -- keypoints and areas -----------------------------------------------------------------------------------------------
+
+
+def test_keypoints_of_coco(tmp_path: Path) -> None:
+    first = {"bbox": [0, 0, 9, 9], "keypoints": [5, 6, 2, 0, 0, 0, 7, 8, 1], "num_keypoints": 2}
+    second = {"bbox": [0, 0, 9, 9], "keypoints": [90, 6, 2, 3, 4, 2, 0, 0, 0]}
+    path = instances(tmp_path, first, second, {"bbox": [1, 1, 2, 2], "iscrowd": 1, "keypoints": [1, 1, 2] * 3})
+    sample = ImageFolder(files=path, recipe=recipe(keypoints="format: xy, labels: which"))[0]
+    assert sample["keypoints"].tolist() == [[5, 6, 2], [7, 8, 1], [3, 4, 2]]
+    assert sample["which"].tolist() == [0, 2, 4]
+    kept = ImageFolder(files=path, recipe=recipe(keypoints="format: yx, remove_invisible: false"))[0]
+    assert kept["keypoints"].tolist() == [[6, 5, 2], [0, 0, 0], [8, 7, 1], [6, 90, 2], [4, 3, 2], [0, 0, 0]]
+    with pytest.raises(RecipeError, match="'xyz'"):
+        ImageFolder(files=path, recipe=recipe(keypoints="format: xyz"))
+
+
+def test_pose_and_segments_of_yolo(tmp_path: Path) -> None:
+    draw(tmp_path / "images" / "val", [A])
+    label = write(tmp_path / "labels" / "val" / "a.txt", "0 0.5 0.5 0.5 0.5 0.25 0.5 2 0 0 0\n\n0 0.5 0.5 0.1 0.1\n")
+    path = write(tmp_path / "data.yaml", "train: images/val\nval: images/val\nkpt_shape: [2, 3]\nnames: [person]\n")
+    poses = recipe("pascal_voc", keypoints="format: xy, labels: which")
+    sample = ImageFolder(files=path, recipe=poses, split="val")[0]
+    assert sample["boxes"].tolist() == [[10, 7.5, 30, 22.5], [18, 13.5, 22, 16.5]]
+    assert (sample["keypoints"].tolist(), sample["which"].tolist()) == ([[10, 15, 2]], [0])
+    write(path, "train: images/val\nkpt_shape: [2, 2]\nnames: {0: person}\n")
+    refused(path, f"{label}:1", "11 numbers: a pose of kpt_shape [2, 2] has 9")
+    write(label, "0 0.5 0.5 0.5 0.5 0.25 0.5 0 0\n")
+    assert ImageFolder(files=path, recipe=poses)[0]["keypoints"].tolist() == [[10, 15, 2]]
+    write(path, "train: images/val\nnames: [person]\n")
+    write(label, "0 0.25 0 0.75 0 0.75 1 0.25 1\n")  # four corners: also a turned box
+    assert rows(path) == [[10, 0, 30, 30]]
+    drawn = ImageFolder(files=path, recipe=recipe(mask="required"))[0]["mask"]
+    assert (int(drawn.sum()), drawn[0, 10].item(), drawn[0, 9].item()) == (600, 1, 0)
+
+
+def test_run_lengths_of_coco(tmp_path: Path) -> None:
+    """Uncompressed ones are read without pycocotools; they run down the columns."""
+    path = instances(tmp_path, {"bbox": [0, 0, 2, 30], "segmentation": {"size": [30, 40], "counts": [3, 30, 1167]}})
+    mask = ImageFolder(files=path, recipe=recipe(mask="required"))[0]["mask"]
+    assert (mask[3:, 0] == 1).all()
+    assert (mask[:3, 1] == 1).all()
+    assert int(mask.sum()) == 30
+    wrong = instances(tmp_path, {"bbox": [0, 0, 2, 3], "segmentation": {"size": [30, 40], "counts": [3, 30]}})
+    refused(wrong, "annotation 1", "add up to 30×40", recipe=recipe(mask="required"))
+    assert rows(wrong) == [[0, 0, 2, 3]]  # whoever wants boxes does not look at masks
+
+
+def test_compressed_run_lengths_go_through_pycocotools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    area = {"bbox": [0, 0, 2, 3], "segmentation": {"size": [30, 40], "counts": "0"}}
+    monkeypatch.setitem(__import__("sys").modules, "pycocotools", None)
+    refused(instances(tmp_path, area), "pip install 'augrecipes[coco]'", recipe=recipe(mask="required"))
+    monkeypatch.undo()
+    coder = pytest.importorskip("pycocotools.mask")
+    truth = np.zeros((30, 40), np.uint8)
+    truth[4:9, 7:30] = 1
+    packed = coder.encode(np.asfortranarray(truth))
+    area["segmentation"] = {"size": [30, 40], "counts": packed["counts"].decode()}
+    mask = ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]["mask"]
+    assert (mask.numpy() == truth).all()
+
+
+def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    draw(tmp_path, [A])
+    bitmap = base64.b64encode(cv2.imencode(".png", np.eye(4, dtype=np.uint8))[1].tobytes()).decode()
+    shapes = [
+        {"label": "disc", "shape_type": "circle", "points": [[20, 10], [23, 14]]},
+        {"label": "bit", "shape_type": "mask", "points": [[30, 20], [33, 23]], "mask": bitmap},
+        {"label": "way", "shape_type": "line", "points": [[1, 1], [2, 2]]},
+        {"label": "_background_", "shape_type": "polygon", "points": [[1, 1], [2, 2], [3, 1]]},
+        {"label": "tip", "shape_type": "point", "points": [[3, 4]]},
+    ]
+    said = {"shapes": shapes, "imagePath": "a.png", "imageHeight": 30, "imageWidth": 40}
+    path = write(tmp_path / "a.json", said)
+    with caplog.at_level(logging.WARNING, logger="augrecipes"):
+        ds = ImageFolder(files=path, recipe=recipe("pascal_voc", keypoints="format: xy", mask="required"))
+    assert "1 lines cover nothing" in caplog.text
+    sample = ds[0]
+    np.testing.assert_allclose(sample["boxes"], [[15, 5, 25, 15], [30, 20, 33, 23]], atol=0.02)
+    assert ds.box_classes == ["bit", "disc", "tip"]
+    assert sample["keypoints"].tolist() == [[3, 4, 2]]
+    mask = sample["mask"].numpy()
+    assert (mask[20:24, 30:34] == np.eye(4)).all()
+    assert abs((mask == 2).sum() - np.pi * 25) < 3
+    shapes[4]["points"] = [[3]]
+    shapes[0]["shape_type"] = "cube"
+    refused(write(path, said), "a.json: shape 1: cube with 2 points", "a.json: shape 5: `points`")
+    # Two data sets with classes of their own number them apart: `box_classes` says how, or a list beside them.
+    write(tmp_path / "labels.txt", "__ignore__\nbit\n")
+    refused(path, "label 'disc' is not in the list of classes")
+
+
+def test_shapes_of_cvat(tmp_path: Path) -> None:
+    draw(tmp_path / "images", [A, B])
+    text = """<?xml version="1.0" encoding="utf-8"?>
+<annotations><version>1.1</version>
+<meta><task><labels><label><name>zebra</name><type>any</type></label><label><name>ant</name></label>
+<label><name>pose</name><type>skeleton</type></label><label><name>head</name><parent>pose</parent></label>
+</labels></task></meta>
+<image id="0" name="a.png" subset="Train" width="40" height="30">
+  <box label="ant" xtl="10" ytl="10" xbr="30" ybr="20" rotation="90" z_order="1"></box>
+  <ellipse label="zebra" cx="20" cy="15" rx="10" ry="5" z_order="0"></ellipse>
+  <mask label="ant" rle="1,2,1" left="38" top="28" width="2" height="2" z_order="0"></mask>
+  <polyline label="ant" points="1,1;2,2"></polyline><tag label="ant"></tag>
+  <skeleton label="pose"><points label="head" outside="0" occluded="1" points="5,6"></points>
+    <points label="head" outside="1" occluded="0" points="7,8"></points><attribute name="x">1</attribute></skeleton>
+</image>
+<image id="4" name="b.png" subset="Val" width="40" height="30"></image>
+</annotations>"""
+    path = write(tmp_path / "annotations.xml", text)
+    wanted = recipe("pascal_voc", keypoints="format: xy, labels: which", mask="required")
+    ds = ImageFolder(files=path, recipe=wanted, split="Train")
+    assert (len(ds), ds.box_classes) == (1, ["zebra", "ant", "pose"])
+    sample = ds[0]
+    want = [[15, 5, 25, 25], [10, 10, 30, 20], [38, 28, 40, 30], [5, 6, 7, 8]]
+    np.testing.assert_allclose(sample["boxes"], want, atol=0.02)
+    assert (sample["keypoints"].tolist(), sample["which"].tolist()) == ([[5, 6, 1]], [0])
+    mask = sample["mask"].numpy()
+    assert mask[28:, 38:].tolist() == [[0, 2], [2, 0]]
+    assert (mask[6, 20], mask[15, 11], mask[15, 20]) == (2, 1, 2)  # the box of the higher z_order lies on top
+    assert len(ImageFolder(files=tmp_path, recipe=wanted)) == 2
+    refused(path, "no picture of subset 'Test'; the file has Train, Val", split="Test")
+    refused(write(path, text.replace('cx="20"', 'cx="?"')), "annotations.xml:8: <ellipse> needs numbers cx")
+    refused(write(path, text.replace('label="zebra" cx', 'label="yak" cx')), ":8: label 'yak' is not among the labels")
+    track = write(path, "<annotations><track id='0'></track></annotations>")
+    refused(track, "annotations.xml:1", "CVAT for images")
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_splits(tmp_path: Path) -> None:
+    draw(tmp_path / "images" / "train", [A])
+    draw(tmp_path / "images" / "val", [B])
+    write(tmp_path / "labels" / "train" / "a.txt", "0 0.5 0.5 0.5 0.5\n")
+    write(tmp_path / "labels" / "val" / "b.txt", "1 0.5 0.5 0.5 0.5\n")
+    path = write(
+        tmp_path / "data.yaml", "train: images/train\nval: [images/val]\ntest: list.txt\nnames: [a, b]\nnc: 2\n"
+    )
+    write(tmp_path / "list.txt", "./images/val/b.png\n")
+    for files, split, names in (
+        (path, None, ["a.png"]), (path, "val", ["b.png"]), (path, "test", ["b.png"]),
+        (tmp_path, "val", ["b.png"]), (tmp_path / "labels", "val", ["b.png"]),
+        (tmp_path / "labels", None, ["a.png", "b.png"]),
+    ):  # fmt: skip
+        ds = ImageFolder(files=files, recipe=recipe("yolo"), split=split)
+        assert [Path(ds.path(k)).name for k in range(len(ds))] == names
+        assert ds.box_classes == ["a", "b"]
+    refused(path, "no split 'dev'; it has train, val, test", split="dev")
+    write(path, "train: ../train/images\nnames: [a]\nnc: 2\n")
+    refused(path, "data.yaml: `nc` is 2, and `names` has 1 names")
+    write(path, "train: images/train\nnames: {0: a, 2: b}\n")
+    refused(path, "should number the classes 0, 1, 2")
+    write(path, "train: !!python/object/apply:os.system [ls]\nnames: [a]\n")
+    refused(path, "data.yaml:1", "tags are not allowed")
+
+
+def test_splits_of_voc(tmp_path: Path) -> None:
+    things = Thing("bee", (1, 1, 9, 9)), Thing("ape", (1, 1, 9, 9))
+    folder = voc(tmp_path, Set((Picture("a.png", 40, 30, things[:1]), Picture("b.png", 40, 30, things[1:]))))
+    write(tmp_path / "ImageSets" / "Main" / "val.txt", "a  1\n")
+    ds = ImageFolder(files=folder, recipe=recipe("coco"), split="val")
+    assert (len(ds), ds.box_classes, ds[0]["kinds"].tolist()) == (1, ["ape", "bee"], [1])  # numbered over all splits
+    refused(folder, "dev.txt", "no such file", split="dev")
+    refused(coco(tmp_path / "c", Set((A,))), "has no splits", split="val")
+
+
+def test_lists_of_boxes(tmp_path: Path) -> None:
+    draw(tmp_path / "images", [A, B])
+    text = "filename,width,height,class,xmin,ymin,xmax,ymax\nimages/b.png,40,30,cat,1,2,3,4\nimages/a.png,,,,,,,\n"
+    assert rows(write(tmp_path / "tf.csv", text + "images/b.png,40,30,dog,5,6,7,8\n")) == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    refused(write(tmp_path / "tf.csv", text + "images/b.png,40,30,dog,5,six,7,8\n"), "tf.csv:4", "should be numbers")
+    refused(write(tmp_path / "tf.csv", text.replace("1,2,3,4", "0.1,0.2,0.3,0.4")), "should be px")
+    named = write(tmp_path / "own.csv", "datei;klasse;l;o;r;u\nimages/a.png;x;1;2;3;4\n")
+    columns = {"path": "Datei", "label": "klasse", "x_min": "l", "y_min": "o", "x_max": "r", "y_max": "u"}
+    assert rows(named, columns=columns) == [[1, 2, 3, 4]]
+    assert ImageFolder(files=named, recipe=recipe("coco"), columns=columns)[0]["boxes"].tolist() == [[1, 2, 2, 2]]
+    both = "path,split,label,x1,y1,x2,y2\nimages/a.png,train,x,1,2,3,4\nimages/b.png,val,y,1,2,3,4\n"
+    ds = ImageFolder(files=write(tmp_path / "s.csv", both), recipe=recipe("coco"), split="val")
+    assert (len(ds), ds.box_classes, ds[0]["kinds"].tolist()) == (1, ["x", "y"], [1])
+    refused(tmp_path / "s.csv", "no row of split 'dev'; the file has train, val", split="dev")
+
+
+def test_errors_name_file_and_record(tmp_path: Path) -> None:
+    path = instances(tmp_path, {"bbox": [1, 2, "x", 4]}, {"bbox": [1, 2, 3, 4], "category_id": 8}, {"image_id": 77})
+    refused(
+        path,
+        "instances.json: annotation 1: `bbox`",
+        "annotation 2: there is no category of id 8",
+        "annotation 3: `bbox`",
+    )
+    refused(instances(tmp_path, images=[{"id": 9, "file_name": "b.png"}]), "its pictures were not found: no 'b.png' in")
+    refused(instances(tmp_path, images=[{"id": 9, "file_name": "a.png"}] * 2), "image id 9: there is another")
+    refused(write(tmp_path / "x.json", '{"images": [\n{"id": 1},\n}'), "x.json:3: not valid JSON")
+    refused(write(tmp_path / "x.json", {"a": 1}), "is no COCO file: no list of images and no annotations")
+    refused(write(tmp_path / "x.json", "[1]"), "x.json:1", "outermost value should be an object")
+    captions = {"image_id": 9, "id": 4, "caption": "a dog"}
+    refused(instances(tmp_path, annotations=[captions]), "are these captions")
+    folder = voc(tmp_path / "v", Set((Picture("a.png", 40, 30, (Thing("ape", (1, 1, 9, 9)),)),)))
+    file = folder / "a.xml"
+    good = file.read_text()
+    refused(write(file, good.replace("<xmin>1", "<xmin>one")).parent, "a.xml: object 1 (ape): needs a <bndbox>")
+    refused(write(file, good.replace("</object>", "")).parent, "a.xml: not valid XML")
+    bomb = '<!DOCTYPE a [<!ENTITY b "ha">]>' + good.replace("ape", "&b;")
+    refused(write(file, bomb).parent, "a.xml: it declares a document type")
+    xml = write(tmp_path / "w" / "a.xml", '<?xml version="1.0"?><!DOCTYPE a SYSTEM "file:///etc/passwd"><annotations/>')
+    refused(xml, "a.xml:1: it declares a document type")
+    draw(tmp_path / "images", [A])
+    label = write(tmp_path / "labels" / "a.txt", "0 0.5 0.5 0.1 0.1\n0 320 240 10 10\n0 0.5 0.5 0.1 0.1 0.9\nx\n")
+    refused(label.parent, "a.txt:2: coordinates should be shares", "a.txt:3: 6 numbers", "a.txt:4: should be a class")
+    refused(tmp_path / "nothing", "no such file or folder")
+    refused(
+        write(tmp_path / "notes" / "x.md", "hello").parent, "no annotations of a format that is known", "\n  COCO: "
+    )
+    write(tmp_path / "v" / "Annotations" / "a.json", {"shapes": []})
+    write(file, good)
+    refused(folder, "holds annotations of labelme or Pascal VOC")
+
+
+def test_pictures_lie_where_they_are_said_to(tmp_path: Path) -> None:
+    path = instances(tmp_path / "a", {"bbox": [1, 2, 3, 4]})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "a" / "a.png").rename(tmp_path / "elsewhere" / "a.png")
+    refused(path, "its pictures were not found", "(root=, or images=FOLDER)")
+    ds = ImageFolder(tmp_path / "elsewhere", files=path, recipe=recipe("coco"))
+    assert ds[0]["boxes"].tolist() == [[1, 2, 3, 4]]
+    with pytest.raises(DataError, match=r"instances.json: .*a.png: no such file"):
+        ImageFolder(tmp_path / "a", files=path, recipe=recipe("coco"))
+    nested = instances(tmp_path / "annotations", {"bbox": [1, 2, 3, 4]}).rename(
+        tmp_path / "annotations" / "instances_val2017.json"
+    )
+    (tmp_path / "val2017").mkdir()
+    (tmp_path / "annotations" / "a.png").rename(tmp_path / "val2017" / "a.png")
+    assert len(listed(nested, recipe("coco")).images) == 1
+
+
+def test_a_recipe_with_boxes_over_data_without_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    draw(tmp_path / "photos", [A])
+    with caplog.at_level(logging.WARNING, logger="augrecipes"):
+        ImageFolder(tmp_path / "photos", recipe("coco"))
+    assert "declares boxes, and the data has none" in caplog.text
+    path = instances(tmp_path / "set", {"bbox": [1, 2, 3, 4]})
+    with pytest.raises(DataError, match="requires keypoints, and the data has none: give annotations"):
+        ImageFolder(files=path, recipe=recipe("coco", keypoints="format: xy, presence: required"))
+    with pytest.raises(DataError, match="requires mask, and the data has none: give masks"):
+        ImageFolder(files=path, recipe=recipe("coco", mask="required"))
