@@ -11,7 +11,7 @@ from compare import METHOD, Goals, compare
 from jpegs import QUALITY, as_file, jpegs
 from options import parser, run
 from peers import sides_of
-from sides import Each, Side, in_batches, ours
+from sides import Each, Side, at_once, in_batches, ours
 from workloads import Photos
 
 import augrecipes as ar
@@ -58,6 +58,7 @@ def compare_photos(
         with tempfile.TemporaryDirectory() as scratch:
             work = workload(pool, ar.load(recipe), out, Path(scratch))
             mine = [Side("augrecipes", f"`{one}`", _ours(work, one)) for one in optimize]
+            mine += [Side("augrecipes", f"`{one}`, a batch at once", _at_once(work, one)) for one in optimize]
             yield compare(
                 f"{name}: {size[1]}×{size[0]} → {out}",
                 mine,
@@ -72,3 +73,7 @@ def compare_photos(
 
 def _ours(work: Photos, optimize: str) -> Any:
     return in_batches(ours(work.recipe, optimize, Each(work.pool, as_file)), (3, work.out, work.out))
+
+
+def _at_once(work: Photos, optimize: str) -> Any:
+    return at_once(work.recipe, optimize, Each(work.pool, as_file), (3, work.out, work.out))

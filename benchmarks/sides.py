@@ -107,3 +107,18 @@ def ours(recipe: ar.Recipe, optimize: str, pool: Sequence[Any], **more: Any) -> 
         pipeline.at(k)(image=pool[k % len(pool)], out=out, **more)
 
     return sample
+
+
+def at_once(
+    recipe: ar.Recipe, optimize: str, pool: Sequence[Any], shape: Sequence[int], *, threads: int = 1
+) -> Batches:
+    """Passes of one batch each, by one call that may share it among threads; the samples are those of `ours`."""
+    pipeline: Any = recipe.compile(optimize=optimize)  # type: ignore[arg-type]
+    turn, out = itertools.count(0, BATCH), np.zeros((BATCH, *shape), np.float32)
+
+    def run() -> Iterator[Batch]:
+        first = next(turn)
+        pictures = [pool[k % len(pool)] for k in range(first, first + BATCH)]
+        yield {"image": pipeline.batch(pictures, range(first, first + BATCH), out=out, threads=threads)}
+
+    return run
