@@ -16,6 +16,9 @@ _SEEDS = """\
 # worker's copy generators of its own, in worker_init_fn, with seed = torch.initial_seed() % 2**32:
 # copy.set_random_state(np.random.default_rng(seed), random.Random(seed)). Not set_random_seed, nor Compose(seed=...):
 # they give all steps the same numbers, so that two flips with p=0.5 always act together."""
+_DEVICE = """\
+# The recipe's output says `where: device`: pictures leave as uint8, and what is left to do is
+# augrecipes' recipe.device_stage(), a module for the device."""
 
 
 def python_of(recipe: Recipe) -> str:
@@ -42,7 +45,8 @@ def python_of(recipe: Recipe) -> str:
     body: list[str] = []
     for name, steps in sections:
         body += ["", *compose(steps, recipe, imports).lines(before=f"{name} = ")]
-    return "\n".join([head, "", *imports.lines(), "", _SEEDS, *body, ""])
+    said = [_SEEDS, *([_DEVICE] if recipe.output.where == "device" else [])]
+    return "\n".join([head, "", *imports.lines(), "", *said, *body, ""])
 
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:

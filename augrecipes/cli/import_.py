@@ -70,6 +70,7 @@ def import_(
     gained = _gained(recipe) if time else {}
     found = {
         "recipe": text,
+        "changed": [f"{name}: {what}" for name, what in _changes(draft)],
         "notes": draft.notes,
         "left_out": [asdict(part) for part in left],
         "dataset": draft.dataset,
@@ -99,9 +100,8 @@ def _tell(
     else:
         steps = counted(sum(1 for _ in recipe.walk()), "step")
         say(f"{paint(str(out), 'strong', stream)}: {steps}, made of {draft.origin}")
-    changed = sum(bool(line.beside) for line in draft.lines()) + len(draft.remarks)
-    if changed:
-        say(f"changed  {counted(changed, 'line')} with a comment on what it was", err=err)
+    for name, what in _changes(draft):
+        say(f"changed  {name}: {what}", err=err)
     for note in draft.notes:
         say(f"note     {note}", err=err)
     if draft.dataset:
@@ -120,6 +120,12 @@ def _tell(
         say(line_of(one, stream), err=err, wrap=False)
     for part in draft.left_out():
         say(line_of(part, stream), err=err, wrap=False)
+
+
+def _changes(draft: RecipeDraft) -> list[tuple[str, str]]:
+    """What the comments of the recipe say, by step and key."""
+    steps = [(line.name, "; ".join(line.beside)) for line in draft.lines() if line.beside]
+    return [*steps, *draft.remarks.items()]
 
 
 def _gained(recipe: Recipe) -> dict[str, Any]:

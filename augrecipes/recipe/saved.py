@@ -29,9 +29,8 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     steps = pipeline.entries.get("transforms")
     count = len(steps.items) if isinstance(steps, ListNode) else 1
     file = top.place.file
-    source = "FILE" if file.startswith("<") else file
-    message = (
-        f"{version} saved this pipeline of {counted(count, 'transform')}, which is no recipe: "
-        f"`augrecipes import {source} -o recipe.yaml` makes it one"
-    )
+    way = f"`augrecipes import {file} -o recipe.yaml`"
+    if file.startswith("<"):  # a text or a mapping of the caller's
+        way = "ar.from_albumentations, or `augrecipes import FILE -o recipe.yaml`,"
+    message = f"{version} saved this pipeline of {counted(count, 'transform')}, which is no recipe: {way} makes it one"
     raise problems.stop("E117", top.place, message, "A.save")

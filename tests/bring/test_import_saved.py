@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.bring.importing import draft_of
+from augrecipes.cli.app import app
 from augrecipes.compat.albumentations import A
 
 
@@ -72,6 +74,37 @@ def test_an_argument_that_no_release_had_is_an_error_at_its_line_of_the_source(t
 
 
 def test_load_and_check_name_the_import(tmp_path: Path) -> None:
+    with pytest.raises(ar.RecipeError, match=r"ar\.from_albumentations"):
+        ar.load(A.to_dict(A.Compose([A.D4()])))
     path = _written(tmp_path, _old({"cls": "D4"}))
     with pytest.raises(ar.RecipeError, match=r"1 transform, which is no recipe: `augrecipes import .*Old aug.json -o"):
         ar.load(path)
+
+
+def test_the_command_says_what_changed_and_what_is_better(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    old = _old({"cls": "ToGray"}, {"cls": "Lambda"}, {"cls": "GaussNoise", "var_limit": [10, 50], "p": 1.0}, seed=7)
+    source = _written(tmp_path, old)
+    with pytest.raises(SystemExit) as left:
+        app(["import", source, "-o", "new.yaml"])
+    assert left.value.code == 1  # a part is left out
+    shown = " ".join(capsys.readouterr().out.split())  # lines are wrapped
+    assert "new.yaml: 2 steps, made of a pipeline that albumentations 1.0.3 saved" in shown
+    assert "changed GaussNoise: was var_limit: [10, 50] until 1.4.24" in shown
+    assert "of 192 samples in 3 epochs of 4 workers, 16 had draws of their own" in shown
+    assert "The seed 7 is no part of a recipe" in shown
+    assert re.search(r"speed exact [\d.]+ · fast [\d.]+ times as fast", shown)
+    assert "new.yaml:6:5: L102 missing-eval" in shown
+    assert f"{source}:1:" in shown
+    assert "E602 Lambda: needs Python code" in shown
+    text = (tmp_path / "new.yaml").read_text(encoding="utf-8")
+    assert "Incomplete: 1 of its parts" in text
+    assert "# left out: Lambda" in text
+    with pytest.raises(SystemExit) as done:
+        app(["import", source, "--no-time"])
+    found = capsys.readouterr()
+    assert done.value.code == 1
+    assert ar.load(found.out).steps == ar.load(text).steps  # standard output holds the recipe, and nothing else
+    assert "changed  GaussNoise" in found.err
