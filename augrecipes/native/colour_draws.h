@@ -17,6 +17,7 @@ enum {
     DRAWS_ORDER,               /* nothing; of the channels */
     DRAWS_DROPPED_CHANNELS,    /* least and greatest count; drawn: for each channel whether it is dropped */
     DRAWS_NOISE,               /* least and greatest deviation, the same of the mean; drawn: both, and a seed */
+    DRAWS_OWN_NOISE,           /* the same; drawn: both in levels, and a key of 64 bits in two halves */
     DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's */
 };
 
@@ -116,6 +117,13 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         to[1] = between(&d->stream, a[2], a[3]);
         to[2] = (double)integer(&d->philox, SEEDS);
         return 1;
+    case DRAWS_OWN_NOISE: {
+        to[0] = between(&d->stream, a[0], a[1]) * 255;
+        to[1] = between(&d->stream, a[2], a[3]) * 255;
+        uint64_t key = mixed(mixed(GOLDEN, d->here), (uint64_t)integer(&d->philox, SEEDS));
+        to[2] = (double)(key >> 32), to[3] = (double)(key & 0xffffffff);
+        return 1;
+    }
     case DRAWS_HOLES:
         return draw_holes(d, a, to);
     default:

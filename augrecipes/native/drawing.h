@@ -11,6 +11,13 @@ typedef struct {
     Stream stream;
     Philox philox;
     int64_t rows, columns, channels;
+    uint64_t here; /* 64 bits that are the step's and the sample's alone: where the Stream begins */
 } Drawing;
+
+static inline Drawing drawing(const Plan *plan, const Step *step, const Sample *s, uint64_t hash, uint64_t tile) {
+    uint64_t here = finalised(step->hash ^ hash);
+    return (Drawing){stream_at(here), philox_at(plan->seed, step->label, tile, plan->epoch, s->index), s->rows, s->columns,
+                     plan->channels, here};
+}
 
 #endif

@@ -85,6 +85,20 @@ static inline int64_t upright(Run *run) {
     return DONE;
 }
 
+/* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
+static inline int64_t settled_upright(Run *run) {
+    View *v = &run->view;
+    int turned = v->down[0] != 1 || v->across[1] != 1;
+    int64_t answer = settle(run);
+    if (answer != DONE || !turned)
+        return answer;
+    if (only_named(run)) {
+        *v = whole_picture(0, v->rows, v->columns, 0, v->channels);
+        return DONE;
+    }
+    return upright(run);
+}
+
 /* Pixels from `x` to `end` of a row with a border, of a row of the picture whose first one stands at column `first`. */
 static inline void fill_row(const View *padded, int64_t columns, const uint8_t *row, int64_t across, int64_t first, int64_t x,
                             int64_t end, uint8_t *to) {

@@ -169,6 +169,21 @@ static inline Operation linear(const double rows[COLOURS][4], int truncates) {
     return made;
 }
 
+/* drawn: a factor, and what is added to all levels. */
+static inline int64_t adjust(Run *run, const double *drawn) {
+    double offset = drawn[1] / 255.0;
+    const double rows[COLOURS][4] = {{drawn[0], 0, 0, offset}, {0, drawn[0], 0, offset}, {0, 0, drawn[0], offset}};
+    const Operation made = linear(rows, 1);
+    return add_operation(run, &made);
+}
+
+/* drawn: the numbers of a matrix. */
+static inline int64_t mix(Run *run, const double *drawn) {
+    Operation made = {.kind = MATRIX};
+    memcpy(made.numbers, drawn, sizeof made.numbers);
+    return add_operation(run, &made);
+}
+
 /* drawn: brightness, contrast, saturation and hue, and the order in which they come. */
 static inline int64_t jitter(Run *run, const double *drawn) {
     const double luma[COLOURS] = {0.299, 0.587, 0.114};

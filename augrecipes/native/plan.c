@@ -23,6 +23,8 @@ enum {
     MERGED_ENDS = 31, /* that is over: see merging.h */
     JITTERS,          /* brightness, contrast, saturation, hue, and their order */
     GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
+    ADJUSTS,          /* drawn: a factor of all levels, and what is added: among colours, as JITTERS is */
+    MIXES,            /* drawn: three rows of four numbers: the same */
                       /* from 64 on: see tables.h and points.h */
 };
 
@@ -40,7 +42,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
     int64_t rows, columns;
     Warp warp = {.border = -1};
-    int64_t answer = settle(run);
+    int64_t answer = run->merging->begun ? DONE : settled_upright(run);
     if (answer != DONE)
         return answer;
     seen_size(run, &rows, &columns);
@@ -81,6 +83,10 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return end_merging(run, a);
     if (step->effect == JITTERS)
         return jitter(run, drawn);
+    if (step->effect == ADJUSTS)
+        return adjust(run, drawn);
+    if (step->effect == MIXES)
+        return mix(run, drawn);
     if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
     if (run->merging->left)
@@ -163,8 +169,7 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
     const Sample *s = run->sample;
     const Step *step = p->steps + at;
     uint64_t tile = step->shared ? 0 : s->tile, hash = mixed(mixed(mixed(GOLDEN, p->epoch), s->index), tile);
-    Drawing d = {stream_at(finalised(step->hash ^ hash)), philox_at(p->seed, step->label, tile, p->epoch, s->index), 0, 0,
-                 run->view.channels};
+    Drawing d = drawing(p, step, s, hash, tile);
     double drawn[DRAWN];
     seen_size(run, &d.rows, &d.columns);
     if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
@@ -227,9 +232,7 @@ KERNEL(plan_draws)(const Plan *plan, Sample *samples, int64_t count, double *dra
         Sample *s = samples + k;
         uint64_t tile = step->shared ? 0 : s->tile;
         uint64_t hash = mixed(mixed(mixed(GOLDEN, plan->epoch), s->index), tile);
-        Drawing d = {stream_at(finalised(step->hash ^ hash)),
-                     philox_at(plan->seed, step->label, tile, plan->epoch, s->index), s->rows, s->columns,
-                     plan->channels};
+        Drawing d = drawing(plan, step, s, hash, tile);
         if (step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
             s->answer = IDLE;
         else

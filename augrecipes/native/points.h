@@ -13,6 +13,7 @@ enum {
     REORDERS,                  /* drawn: the channel that comes to the place of each */
     ADDS_NOISE,                /* drawn: deviation, mean, seed; where five things are, see noise.c */
     FILLS_HOLES,               /* drawn: how many, and their corners; a level of each channel */
+    ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
 };
 
@@ -25,6 +26,8 @@ EXPORT int32_t JOIN(grey, ISA)(const uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(normal, ISA)(int64_t, const uint32_t *, const float *, const float *, float (*)(float),
                                  double (*)(double), double, double, float, float *, int64_t);
 EXPORT int32_t JOIN(add_noise, ISA)(const uint8_t *, const float *, uint8_t *, int64_t);
+EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t, int32_t, const void *, void *, int64_t,
+                                    int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
 
@@ -110,23 +113,48 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return DONE;
 }
 
+/* Where the picture lies, and memory for another in its place. */
+static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
+    View *v = &run->view;
+    int64_t answer = in_line(run, from), step = v->columns * v->channels;
+    if (answer != DONE)
+        return answer;
+    if (!(*to = taken(run, v->rows * step)))
+        return run->sample->answer;
+    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
+    return DONE;
+}
+
 /* As noise_native.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
-    uint8_t *levels;
-    int64_t answer = changeable(run, &levels);
-    if (answer != DONE)
-        return answer;
-    float *noise = (float *)taken(run, count * (int64_t)sizeof *noise);
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    float *noise = answer == DONE ? (float *)taken(run, count * (int64_t)sizeof *noise) : 0;
     if (!noise)
-        return run->sample->answer;
+        return answer != DONE ? answer : run->sample->answer;
     float (*logarithm)(float);
     double (*exponential)(double);
     void *functions[2] = {found_at(a[3]), found_at(a[4])};
     memcpy(&logarithm, functions, sizeof logarithm), memcpy(&exponential, functions + 1, sizeof exponential);
     JOIN(normal, ISA)((int64_t)drawn[2], found_at(a[0]), found_at(a[1]), found_at(a[2]), logarithm, exponential,
                       (float)drawn[1], (float)drawn[0], 255, noise, count);
-    return JOIN(add_noise, ISA)(levels, noise, levels, count);
+    return JOIN(add_noise, ISA)(levels, noise, to, count);
+}
+
+static inline int64_t add_own_noise(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    int64_t pixels = v->rows * v->columns;
+    const uint8_t *levels;
+    uint8_t *to;
+    if ((double)(pixels * v->channels) >= a[2])
+        return REFUSED;
+    int64_t answer = instead(run, &levels, &to), key = (int64_t)((uint64_t)drawn[2] << 32 | (uint64_t)drawn[3]);
+    if (answer != DONE)
+        return answer;
+    return JOIN(own_noise, ISA)(key, found_at(a[0]), (float)drawn[1], (float)drawn[0], 0, UINT8, levels, to, pixels,
+                                (int32_t)v->channels, (int32_t)a[1]);
 }
 
 static inline int64_t fill_holes(Run *run, const double *drawn, const double *a) {
@@ -151,18 +179,15 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
 
 static inline int64_t even_out_contrast(Run *run, double clip, const double *a) {
     const View *v = &run->view;
-    int64_t down = (int64_t)a[0], across = (int64_t)a[1], step = v->columns * v->channels;
+    int64_t down = (int64_t)a[0], across = (int64_t)a[1];
     int64_t size = 3072 * across + 256 * across * down + 8 * v->columns + 1280;
-    uint8_t *levels;
-    int64_t answer = changeable(run, &levels);
-    if (answer != DONE)
-        return answer;
-    uint8_t *room = taken(run, size), *to = taken(run, v->rows * step);
-    if (!room || !to)
-        return run->sample->answer;
-    answer = JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), room, size, to);
-    run->view = whole_picture(to, v->rows, v->columns, step, v->channels);
-    return answer;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, size) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), room, size, to);
 }
 
 /* Do what was drawn to values. */
@@ -191,6 +216,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return v->channels == 1 ? DONE : reorder(run, drawn);
     case ADDS_NOISE:
         return add_noise(run, drawn, a);
+    case ADDS_OWN_NOISE:
+        return add_own_noise(run, drawn, a);
     case FILLS_HOLES:
         return fill_holes(run, drawn, a);
     case EVENS_OUT:

@@ -40,23 +40,42 @@ static inline int64_t settle(Run *run) {
     return DONE;
 }
 
-/* The picture with its pixels side by side, in memory that may be written to, each row right behind the other. */
-static inline int64_t changeable(Run *run, uint8_t **to) {
+/* The picture with its pixels side by side, each row right behind the other. */
+static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
-    int64_t answer = settle(run), across, step = v->columns * v->channels;
+    int64_t answer = settle(run), unused, step = v->columns * v->channels;
     if (answer == DONE)
         answer = upright(run);
     if (answer != DONE)
         return answer;
-    const uint8_t *from = placed(v, &(int64_t){0}, &across);
-    *to = (uint8_t *)v->at + (from - v->at);
-    if (is_own(run) && v->step == step)
+    const uint8_t *rows = placed(v, &unused, &unused);
+    *from = rows;
+    if (v->step == step)
         return DONE;
-    if (!(*to = taken(run, v->rows * step)))
+    uint8_t *to = taken(run, v->rows * step);
+    if (!to)
         return run->sample->answer;
     for (int64_t y = 0; y < v->rows; y++)
-        memcpy(*to + y * step, from + y * v->step, (size_t)step);
-    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
+        memcpy(to + y * step, rows + y * v->step, (size_t)step);
+    *v = whole_picture(to, v->rows, v->columns, step, v->channels);
+    *from = to;
+    return DONE;
+}
+
+/* The same in memory that may be written to. */
+static inline int64_t changeable(Run *run, uint8_t **to) {
+    View *v = &run->view;
+    const uint8_t *from;
+    int64_t answer = in_line(run, &from), size = v->rows * v->columns * v->channels;
+    if (answer != DONE)
+        return answer;
+    *to = (uint8_t *)v->at + (from - v->at);
+    if (is_own(run))
+        return DONE;
+    if (!(*to = taken(run, size)))
+        return run->sample->answer;
+    memcpy(*to, from, (size_t)size);
+    *v = whole_picture(*to, v->rows, v->columns, v->columns * v->channels, v->channels);
     return DONE;
 }
 

@@ -132,9 +132,9 @@ def test_the_law_sees_a_border_of_one_channel_only(wrong: Any, monkeypatch: pyte
 def test_the_law_sees_a_shift_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Affine", {"scale": [1.0, 1.0]}), HSV)
     check(recipe, picture(1, wide=64), 1, 2)
-    own = jobs._numbers
+    own = jobs.numbers_of
     monkeypatch.setattr(
-        jobs, "_numbers", lambda operation: (made := own(operation)) and (*made[:3], made[3] + 4, *made[4:])
+        jobs, "numbers_of", lambda operation: (made := own(operation)) and (*made[:3], made[3] + 4, *made[4:])
     )
     with pytest.raises(AssertionError):
         check(recipe, picture(1, wide=64), 1, 2)

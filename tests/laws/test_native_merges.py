@@ -40,6 +40,9 @@ MERGED: Pool = (
     ("RandomRotate90", {}),
     ("D4", {}),
     ("ColorJitter", {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}),
+    ("RandomBrightnessContrast", {"brightness_limit": [-0.7, 0.4]}),
+    ("ToGray", {}),
+    ("ToSepia", {}),
     ("ColorJitter", {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [0.0, 2.0], "hue": 0.5}),
 )
 

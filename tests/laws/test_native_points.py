@@ -143,10 +143,10 @@ def placed(pipeline: Any) -> tuple[Any, KeyedStep]:
     return step, keyed
 
 
-def is_made(name: str, arguments: dict[str, Any], kernels: Library) -> bool:
+def is_made(name: str, arguments: dict[str, Any], optimize: Optimize = "exact") -> bool:
     """Whether a step alone, in pictures of any size, is made by a plan."""
     recipe = recipe_of((name, {**arguments, "p": 1.0}))
-    return check(recipe, "exact", picture(8)[:60, :60].copy(), 3, kernels) == 4
+    return check(recipe, optimize, picture(8)[:60, :60].copy(), 3, SETS[-1]) == 4
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
@@ -181,7 +181,12 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
 def test_plans_make_them(name: str) -> None:
     """Not Python behind a refusal."""
     usual: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}
-    assert is_made(name, usual.get(name, {}), SETS[-1])
+    assert is_made(name, usual.get(name, {}))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"per_channel": False, "mean_range": [-0.5, 0.5]}])
+def test_plans_make_noise_of_our_own(arguments: dict[str, Any]) -> None:
+    assert is_made("GaussNoise", arguments, "fast")
 
 
 def _another(step: Any) -> NativeStep | None:

@@ -131,7 +131,7 @@ class ToMake:
 
     def apply(self, operation: Operation) -> None:
         """Change its colours once more; at once where that is no part of a job."""
-        numbers = _numbers(operation) if self.shape[2] == _RGB else None
+        numbers = numbers_of(operation) if self.shape[2] == _RGB else None
         if numbers is not None:
             self.operations.append(operation)
             self._numbers.append(numbers)
@@ -217,7 +217,7 @@ def takes(picture: Warped) -> bool:
     )
 
 
-def _numbers(operation: Operation) -> tuple[Any, ...] | None:
+def numbers_of(operation: Operation) -> tuple[Any, ...] | None:
     """Kind and twelve numbers, as job.h has them; None where it has none such."""
     match operation:
         case Linear(rows, truncates):

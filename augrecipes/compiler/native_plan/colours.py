@@ -12,7 +12,7 @@ from augrecipes.compiler.native_plan.steps import JITTER, JITTERS, JITTERS_EXACT
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
 _ORDER = 70
-_SHIFTS_HSV, _GREYS, _REORDERS, _EVENS_OUT = 72, 74, 75, 78
+_SHIFTS_HSV, _GREYS, _REORDERS, _EVENS_OUT = 72, 74, 75, 79
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
 _LAB = tables()

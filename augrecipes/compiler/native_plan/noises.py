@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from augrecipes.compiler.kernels import noise_native, own_noise
+from augrecipes.compiler.kernels import noise_native, own_noise, own_numbers
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_NOISE, _HOLES = 72, 73
-_ADDS_NOISE, _FILLS_HOLES = 76, 77
+_NOISE, _OWN_NOISE, _HOLES = 72, 73, 74
+_ADDS_NOISE, _FILLS_HOLES, _ADDS_OWN_NOISE = 76, 77, 78
 _MOST_HOLES, _MOST_LEVEL, _MOST_CHANNELS = 64, 255, 4
 
 
 def gaussian(step: Any) -> NativeStep | None:
-    """Normally distributed noise, the numbers that OpenCV draws."""
-    if not step.per_channel or step.noise_scale_factor != 1 or own_noise.is_own(step):
-        return None
-    if (native := noise_native.here()) is None:
-        return None
+    """Normally distributed noise: our own numbers, or those that OpenCV draws."""
     limits = ranges(step.std_range, step.mean_range)
+    if step.noise_scale_factor == 1 and own_noise.is_own(step):
+        where = own_numbers.pieces("gaussian").ctypes.data
+        does = (where, float(not step.per_channel), float(own_numbers.MOST))
+        return NativeStep(_OWN_NOISE, _ADDS_OWN_NOISE, limits, _own, does, changes=True)
+    if not step.per_channel or step.noise_scale_factor != 1 or (native := noise_native.here()) is None:
+        return None
     return NativeStep(_NOISE, _ADDS_NOISE, limits, lambda _: (), native.addresses, changes=True)
+
+
+def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
+    noise = params["noise_map"]
+    return noise.deviation, noise.mean, float(noise.key >> 32), float(noise.key & 0xFFFFFFFF)
 
 
 def holes(step: Any) -> NativeStep | None:

@@ -13,6 +13,7 @@ import numpy as np
 from augrecipes.compat.steps import group_of, is_plain, sampler_of
 from augrecipes.compiler.kernels import cost, resize_native
 from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
+from augrecipes.compiler.kernels.jobs import numbers_of
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
@@ -20,6 +21,7 @@ from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan import groups
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
 from augrecipes.compiler.native_plan.steps import (
+    ADJUSTS,
     CUTS,
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
@@ -29,17 +31,21 @@ from augrecipes.compiler.native_plan.steps import (
     KEEPS,
     MERGED_ENDS,
     MERGES,
+    MIXES,
     NOTHING,
     PADS,
     PADS_AND_CUTS,
     RESIZES,
     SCALES,
+    SCALES_LEVELS,
     TURNS,
     WARPS,
     NativeStep,
     encode,
 )
 from augrecipes.native.kernels import Library, library
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.colour_ops import Linear
 from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
@@ -48,10 +54,12 @@ _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
 _MOVED = {CUTS, TURNS, WARPS}
-_RESAMPLED, _COLOURS = {RESIZES, CUTS_AND_RESIZES}, {JITTERS, JITTERS_EXACTLY}
+_RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
+_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS}  # among colours
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
+_FULL = 255.0
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
 
 
@@ -173,8 +181,15 @@ def _merged(step: Any) -> NativeStep | None:
 
 def _coloured(step: Any) -> NativeStep | None:
     """A step that changes colours behind such a run."""
+    record = claims(type(step).__name__)
+    if not record.random and record.colour_ops is not None:
+        operations = record.colour_ops(step, {}, _FULL) or []
+        numbers = [numbers_of(operation) for operation in operations]
+        same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
+        return NativeStep(NOTHING, MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
     found = encode(step)
-    return None if found is None or found.effect not in _COLOURS else replace(found, effect=JITTERS, changes=False)
+    effect = None if found is None else _COLOURS.get(found.effect)
+    return None if found is None or effect is None else replace(found, effect=effect, does=(), changes=False)
 
 
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
