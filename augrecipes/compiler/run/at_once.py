@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,17 +37,18 @@ class PictureQueue:
     Args:
         count: of pictures.
         threads: that share them.
+        held: all are in memory anyway, so that only their number matters.
     """
 
-    def __init__(self, count: int, threads: int) -> None:
-        self.count, self._next = count, itertools.count()
+    def __init__(self, count: int, threads: int, *, held: bool = False) -> None:
+        self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
         self._most = max(1, min(_MOST, count // (4 * threads))) if threads > 1 else _MOST
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives, until that is enough for once."""
         size = 0
         for _ in range(self._most):
-            if size > _BYTES or (k := next(self._next)) >= self.count:
+            if size > self._bytes or (k := next(self._next)) >= self.count:
                 return
             picture = read(k)
             size += getattr(picture, "nbytes", 0)
@@ -136,9 +138,12 @@ class PictureBatch:
             return self.out if self.out.shape[1:] == shape else None
 
 
-def run_batch(rows: PictureBatch, lanes: Sequence[Lane]) -> None:
-    """Make a batch, in a thread a lane; the first is this one. Its samples are the same whatever their number."""
-    turns = PictureQueue(len(rows.keys), len(lanes))
+def run_batch(rows: PictureBatch, lanes: Sequence[Lane], *, held: bool = False) -> None:
+    """Make a batch, in a thread a lane; the first is this one. Its samples are the same whatever their number.
+
+    `held`: all pictures are in memory anyway.
+    """
+    turns = PictureQueue(len(rows.keys), len(lanes), held=held)
     in_threads(lambda lane: rows.through(lane, turns), lanes)
 
 

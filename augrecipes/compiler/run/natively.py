@@ -69,7 +69,7 @@ class NativelyRun(Pipeline):
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         rows = PictureBatch(key_part("epoch", epoch), keys, images.__getitem__, take)
-        run_batch(rows, self.for_this_thread().lanes(min(threads, len(keys))))
+        run_batch(rows, self.for_this_thread().lanes(min(threads, len(keys))), held=True)
         return rows.result()
 
     def some(
