@@ -15,10 +15,11 @@ from augrecipes.data.loading.arguments import choose_collate, choose_pinned, cho
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
-from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler, divided_twice
+from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
 from augrecipes.data.loading.passes import Ledger, Pass
 from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.ranks import Ranks
+from augrecipes.data.loading.sampled import SampledSchedule, check_sampler
 from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.data.loading.state import fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
@@ -26,16 +27,6 @@ from augrecipes.data.loading.worker import WorkerInit
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
-# Libraries that make another loader like this one come here.
-_WRAPPED = (
-    "; it divides by ranks itself, so of Lightning ask for Trainer(use_distributed_sampler=False), and where it still "
-    "replaces the sampler (predict, overfit_batches) give it a plain torch DataLoader over the dataset"
-)
-_OURS = {
-    "sampler": "weights=, shuffle= or ds.subset(indices)" + _WRAPPED,
-    "batch_sampler": "batch_size=" + _WRAPPED,
-    "collate_fn": "collate=",
-}
 
 
 class Loader(DataLoader[Any]):
@@ -68,6 +59,10 @@ class Loader(DataLoader[Any]):
         collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
             See `augrecipes.data.batches.collate`.
+        sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
+            random generators that seed and epoch decide, and its `set_epoch` is called. Positions that come again have
+            draws of their own. Ranks share out what it says, unless it knows ranks itself (a DistributedSampler).
+        batch_sampler: the same of batches, lists of positions: by buckets, of several tasks.
         weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
             A dataset's own weight column is `ds.weights`; it is used when it is given here.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
@@ -79,6 +74,7 @@ class Loader(DataLoader[Any]):
             one, and at most `prefetch_factor` (2) a worker.
         persistent_workers: None keeps processes that were not forked.
         tune_allocator: False leaves glibc's allocator as it is.
+        collate_fn: `collate` by torch's name for it.
         torch_options: these, `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
 
     Attributes:
@@ -117,6 +113,8 @@ class Loader(DataLoader[Any]):
         world_size: int | None = None,
         even: bool = True,
         collate: Literal["default", "list", "pad"] | Callable[[list[Any]], Any] = "default",
+        sampler: Any = None,
+        batch_sampler: Any = None,
         weights: Any = None,
         samples_per_epoch: int | None = None,
         in_order: bool = True,
@@ -128,11 +126,9 @@ class Loader(DataLoader[Any]):
         timeout: float = 0,
         tune_allocator: bool = True,
         worker_init_fn: Callable[[int], None] | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
         **torch_options: Any,
     ) -> None:
-        for name, instead in _OURS.items():
-            if torch_options.pop(name, None) is not None:
-                raise TypeError(f"the loader brings its own {name}; use {instead}")
         self._ranks = Ranks(rank, world_size)
         plan = BatchSchedule(
             n=length(dataset),
@@ -146,9 +142,17 @@ class Loader(DataLoader[Any]):
             world_size=self._ranks.share.world_size,
             even=bool(even),
         )
+        if sampler is not None or batch_sampler is not None:
+            check_sampler(
+                sampler, batch_sampler, shuffle=shuffle, weights=weights, samples_per_epoch=samples_per_epoch,
+                **({} if batch_sampler is None else {"drop_last": drop_last, "batch_size": batch_size != 1}),
+            )  # fmt: skip
+            plan = SampledSchedule(**vars(plan), sampler=sampler, batch_sampler=batch_sampler)
+            size = getattr(batch_sampler, "batch_size", None)  # of most of them; each may have its own
+            plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
-        merge = choose_collate(collate, dataset)
+        merge = choose_collate(collate_fn if collate_fn is not None else collate, dataset)
         method = start_method(multiprocessing_context)
         choice = asked(backend, num_workers) or measured(dataset, merge, plan, only=backend, method=method)
         pin = choose_pinned(pin_memory)
@@ -167,7 +171,7 @@ class Loader(DataLoader[Any]):
                 "timeout": timeout,
             }
         self._plan, self._place = plan, LoaderPosition(dataset)
-        self._sampler: Any = LoaderSampler(plan, self._place)
+        self._sampler: Any = LoaderSampler(plan, self._place, dataset)
         budget = Budget(
             default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),
             most=ahead * max(1, choice.workers),
@@ -197,7 +201,7 @@ class Loader(DataLoader[Any]):
             **options,
         )
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        with_batch_sampler(self, LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
+        with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -245,8 +249,9 @@ class Loader(DataLoader[Any]):
 
     @property
     def _is_accelerate_prepared(self) -> bool:
-        """What accelerate's prepare() asks first: told here, nobody has to find out when the first batch is read."""
-        raise divided_twice()
+        """What accelerate's prepare() asks first: it divides the batches by ranks itself, and so gets those of all."""
+        self._sampler.taken_apart = True
+        return False
 
     # -- states -------------------------------------------------------------------------------------------------------
 

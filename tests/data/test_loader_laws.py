@@ -362,8 +362,6 @@ class TestErrors:
             ({"batch_size": None}, ValueError, "batch_size must be"),
             ({"samples_per_epoch": 0}, ValueError, "samples_per_epoch"),
             ({"collate": "stack"}, ValueError, "'default', 'list', 'pad'"),
-            ({"collate_fn": list}, TypeError, "use collate="),
-            ({"sampler": [0]}, TypeError, "use weights="),
             ({"weights": "even"}, ValueError, "'balanced'"),
             ({"num_workers": -1}, ValueError, "negative"),
         ],

@@ -39,6 +39,10 @@ class LoaderPosition:
                 self.set_epoch(clock.epoch)
         self._marks = now
 
+    def heard(self) -> None:
+        """What a dataset's epoch was set to meanwhile is this loader's own word."""
+        self._marks = self._changes()
+
     def begun(self, progress: EpochProgress) -> None:
         """A pass hands out its first batch: it counts from here, and the next one runs the next epoch."""
         self.progress, self.start = progress, EpochProgress(progress.epoch + 1)

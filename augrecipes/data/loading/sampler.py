@@ -49,6 +49,11 @@ class BatchSchedule:
             whole = evened(whole, self.world_size, self.n, drop=self.drop_last)
         return shard(whole, self.rank, self.world_size)
 
+    def split(self, epoch: int) -> list[Indices]:
+        """The batches of this rank, each the virtual indices of its samples."""
+        size, indices = self.batch_size, self.order(epoch)
+        return [indices[number * size : (number + 1) * size] for number in range(self.batches)]
+
     @property
     def samples_of_rank(self) -> int:
         """How many samples an epoch gives this rank, before incomplete batches are left out."""
@@ -82,9 +87,6 @@ class Order(NamedTuple):
 
 def orders(plan: BatchSchedule, epoch: int, done: int = 0, ahead: frozenset[int] = frozenset()) -> Iterator[Order]:
     """The batches of `epoch` in order, without its first `done` ones and without those in `ahead`."""
-    if done >= plan.batches:
-        return
-    size, indices = plan.batch_size, plan.order(epoch)
-    for number in range(done, plan.batches):
-        if number not in ahead:
-            yield Order(epoch, number, indices[number * size : (number + 1) * size])
+    # Now, not when the first is asked for, which may be in another thread: a sampler draws.
+    batches = enumerate(plan.split(epoch) if done < plan.batches else [])
+    return (Order(epoch, number, indices) for number, indices in batches if number >= done and number not in ahead)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from torch.utils.data import Subset
 
 from augrecipes.data.batches.epoch import leaves, wrappers
+from augrecipes.data.loading.sampled import SampledSchedule, samplers_in
 from augrecipes.data.loading.sampler import BatchSchedule
 from augrecipes.errors import LoaderError
 from augrecipes.versions import made_with, warn_of_differences
@@ -63,6 +64,8 @@ def fingerprint(plan: BatchSchedule, dataset: Any) -> dict[str, Any]:
         "world_size": plan.world_size,
         "even": plan.even,
     }
+    if isinstance(plan, SampledSchedule):
+        marks["sampler"] = " of ".join(type(each).__name__ for each in samplers_in(plan.given))
     chosen = [each.indices for each in wrappers(dataset) if isinstance(each, Subset)]
     if chosen:
         marks["indices"] = _digest(*(np.asarray(indices, np.int64) for indices in chosen))

@@ -1,0 +1,134 @@
+"""Epochs whose order somebody's own sampler says: weighted, by buckets, of a library that divides by ranks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from augrecipes.data.batches.order import Indices, evened, number_repeats, shard
+from augrecipes.data.checks import as_index
+from augrecipes.data.keys import position_of
+from augrecipes.data.loading.sampler import BatchSchedule
+from augrecipes.seeds import mix
+
+_SAMPLER = 3  # keeps its draws apart from those of `epoch_order`
+
+
+@dataclass(frozen=True, eq=False)
+class SampledSchedule(BatchSchedule):
+    """A schedule by a sampler of positions, or by one of batches of them.
+
+    It is asked once a pass, under generators (torch's, numpy's, Python's) that seed and epoch decide, and is told the
+    epoch first, where it has a `set_epoch`. So every rank hears the same order, of which it takes its share; a sampler
+    that knows ranks itself has done that. What comes again in an epoch is a repeat, with draws of its own.
+
+    Attributes:
+        sampler: of positions, or None.
+        batch_sampler: of lists of positions, or None.
+    """
+
+    sampler: Any = None
+    batch_sampler: Any = None
+
+    @property
+    def given(self) -> Any:
+        """The sampler."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    @property
+    def divided(self) -> bool:
+        """Whether the sampler knows ranks, and gives those of this one."""
+        return any(hasattr(each, "num_replicas") or hasattr(each, "num_processes") for each in samplers_in(self.given))
+
+    def split(self, epoch: int) -> list[Indices]:
+        """The batches of this rank, each the virtual indices of its samples."""
+        with decided_by(mix(self.seed, epoch, _SAMPLER)):
+            for each in samplers_in(self.given):
+                if callable(set_epoch := getattr(each, "set_epoch", None)):
+                    set_epoch(epoch)
+            drawn: list[Any] = list(self.given)
+        if self.batch_sampler is None:
+            order = number_repeats(self._positions(drawn), self.n)
+            if not self.divided:
+                if self.drop_last or self.even:
+                    order = evened(order, self.world_size, self.n, drop=self.drop_last)
+                order = shard(order, self.rank, self.world_size)
+            batches = [order[k : k + self.batch_size] for k in range(0, len(order), self.batch_size)]
+            return batches[: len(order) // self.batch_size] if self.drop_last else batches
+        if not self.divided and self.world_size > 1 and self.even:
+            drawn += [drawn[k % len(drawn)] for k in range(-len(drawn) % self.world_size)] if drawn else []
+        ends = np.cumsum([len(batch) for batch in drawn])
+        whole = number_repeats(self._positions([i for batch in drawn for i in batch]), self.n)
+        batches = np.split(whole, ends[:-1]) if drawn else []
+        return batches if self.divided else batches[self.rank :: self.world_size]
+
+    def order(self, epoch: int) -> Indices:
+        """The virtual indices of this rank's share of `epoch`."""
+        return np.concatenate([np.empty(0, np.int64), *self.split(epoch)])
+
+    @property
+    def samples_of_rank(self) -> int:
+        """How many samples an epoch gives this rank; of a sampler of batches as many as full ones have."""
+        if self.batch_sampler is not None:
+            return self.batches * self.batch_size
+        return self._share(len(self.sampler))
+
+    @property
+    def batches(self) -> int:
+        """How many batches an epoch gives this rank."""
+        if self.batch_sampler is not None:
+            return self._share(len(self.batch_sampler))
+        whole, rest = divmod(self.samples_of_rank, self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def _share(self, total: int) -> int:
+        if self.divided:
+            return total
+        if self.drop_last:
+            return total // self.world_size
+        return max(0, -(-(total - (0 if self.even else self.rank)) // self.world_size))
+
+    def _positions(self, drawn: list[Any]) -> Indices:
+        return np.array([position_of(as_index(index), self.n) for index in drawn], np.int64)
+
+
+def samplers_in(sampler: Any, depth: int = 8) -> Iterator[Any]:
+    """A sampler and those that it wraps."""
+    if sampler is None or not depth:
+        return
+    yield sampler
+    for name in ("sampler", "batch_sampler"):
+        yield from samplers_in(getattr(sampler, name, None), depth - 1)
+
+
+def check_sampler(sampler: Any, batch_sampler: Any, **others: Any) -> None:
+    """ValueError or TypeError for samplers that cannot be used, or not beside other arguments that decide the order."""
+    name, given = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
+    if sampler is not None and batch_sampler is not None:
+        raise ValueError("give a sampler or a batch_sampler, not both")
+    if not hasattr(given, "__len__") or not hasattr(given, "__iter__"):
+        raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(given).__name__}")
+    for other, value in others.items():
+        if value not in (None, False):
+            raise ValueError(f"{name} says the order: leave {other} out")
+
+
+@contextmanager
+def decided_by(seed: int) -> Iterator[None]:
+    """Inside the block the process's random generators are those of a seed, and afterwards as they were."""
+    python, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed >> 1)
+        random.seed(seed)
+        np.random.seed(seed & 0xFFFFFFFF)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(of_numpy)

@@ -1,0 +1,217 @@
+"""Samplers of the user's own: what they say is read, in the loader's way, whoever reads, and shared out by ranks."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gathering import Gathering
+from kind_laws import BACKENDS
+from kinds import pixels
+from torch.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+from augrecipes.data.loader import loader
+from augrecipes.data.loading import sampled
+from augrecipes.errors import LoaderError
+
+N = 12
+
+
+class Shuffled:
+    """A sampler that draws by Python's and numpy's generators, as many scripts do."""
+
+    def __iter__(self) -> Iterator[int]:
+        order = [*range(N)]
+        random.shuffle(order)
+        return iter(np.random.permutation(order).tolist())
+
+    def __len__(self) -> int:
+        return N
+
+
+class Buckets:
+    """Batches of several lengths."""
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = torch.randperm(N).tolist()
+        return iter([order[:2], order[2:7], order[7:8], order[8:], [order[0], order[0]]])
+
+    def __len__(self) -> int:
+        return 5
+
+
+SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "sequential": lambda: {"sampler": SequentialSampler(range(N)), "batch_size": 5},
+    "random": lambda: {"sampler": RandomSampler(range(N)), "batch_size": 5},
+    "random, dropped": lambda: {"sampler": RandomSampler(range(N)), "batch_size": 5, "drop_last": True},
+    "weighted": lambda: {"sampler": WeightedRandomSampler([1.0] * 3 + [0] * (N - 3), 20), "batch_size": 3},
+    "subset": lambda: {"sampler": SubsetRandomSampler([1, 5, 7]), "batch_size": 2},
+    "distributed": lambda: {"sampler": DistributedSampler(range(N), num_replicas=2, rank=1), "batch_size": 2},
+    "a list": lambda: {"sampler": [3, 3, -1], "batch_size": 2},
+    "Python's and numpy's": lambda: {"sampler": Shuffled(), "batch_size": 5},
+    "batches": lambda: {"batch_sampler": BatchSampler(RandomSampler(range(N)), 5, False)},
+    "buckets": lambda: {"batch_sampler": Buckets()},
+}
+
+
+def read(made: Any) -> list[list[tuple[int, bytes]]]:
+    """Index and pixels of every sample of a pass, batch by batch."""
+    return [[(s["index"], pixels(s)) for s in batch] for batch in made]
+
+
+def opened(name: str, **options: Any) -> Any:
+    ds = Gathering(N)
+    options = {"multiprocessing_context": "fork", "collate": lambda samples: samples, **options}
+    return ds, loader(ds, **{**SAMPLERS[name](), **options})
+
+
+def law(name: str, **options: Any) -> None:
+    """Each pass is the same in every run, its samples are those of its epoch, and no two of it draw alike."""
+    (ds, made), (_, again) = opened(name, **options), opened(name)
+    passes = []
+    for epoch in range(3):
+        torch.manual_seed(epoch if options else 7)
+        found = read(made)
+        assert found == read(again)
+        assert len(found) == len(made)
+        flat = [one for batch in found for one in batch]
+        assert all(picture == pixels(ds[epoch, index]) for index, picture in flat)
+        assert len(set(flat)) == len(flat)
+        passes.append(flat)
+    assert len({picture for flat in passes for _, picture in flat}) == sum(map(len, passes))
+    if name in ("random", "weighted", "distributed", "Python's and numpy's", "batches", "buckets"):
+        assert len({tuple(index for index, _ in flat) for flat in passes}) == 3
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_every_sampler(name: str) -> None:
+    law(name)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=str)
+def test_whoever_reads(backend: dict[str, Any]) -> None:
+    law("weighted", **backend)
+    law("buckets", **backend)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_order_is_the_samplers(name: str) -> None:
+    if name.startswith(("sequential", "a list", "distributed")):
+        sampler = SAMPLERS[name]()["sampler"]
+        _, made = opened(name)
+        assert [i % N for batch in read(made) for i, _ in batch] == [i % N for i in sampler]
+    if name == "buckets":
+        _, made = opened(name)
+        assert [*map(len, read(made))] == [2, 5, 1, 4, 2]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_passes_resume_at_every_batch(name: str) -> None:
+    whole = opened(name)[1]
+    expected = read(whole) + read(whole)
+    for taken in range(len(whole) + 1):
+        first, second = opened(name)[1], opened(name)[1]
+        passing = iter(first)
+        head = [[(s["index"], pixels(s)) for s in next(passing)] for _ in range(taken)]
+        second.load_state_dict(first.state_dict())
+        assert head + read(second) + read(second) == expected
+    with pytest.raises(LoaderError, match="sampler: saved"):
+        loader(Gathering(N), 5).load_state_dict(whole.state_dict())
+
+
+def shared_out(name: str, ranks: int) -> None:
+    """The law: ranks read what the sampler says, together, equally many batches, and none what another one draws."""
+    alone = [index for batch in read(opened(name, rank=0, world_size=1)[1]) for index, _ in batch]
+    shares = [read(opened(name, rank=rank, world_size=ranks)[1]) for rank in range(ranks)]
+    together = [index for share in shares for batch in share for index, _ in batch]
+    assert len({*map(len, shares)}) == 1
+    assert len(set(together)) == len(together)
+    missing = Counter(i % N for i in alone) - Counter(i % N for i in together)
+    assert sum(missing.values()) < (ranks * 5 if "dropped" in name else 1)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", sorted(SAMPLERS.keys() - {"distributed"}))
+def test_ranks_share_out_what_a_sampler_says(name: str, ranks: int) -> None:
+    shared_out(name, ranks)
+
+
+def test_a_distributed_sampler_is_not_divided_again() -> None:
+    found = [opened("distributed", rank=rank, world_size=2)[1] for rank in range(2)]
+    assert read(found[0]) == read(found[1])  # it is of rank 1, whoever asks
+    assert sum(map(len, read(found[0]))) == N // 2
+
+
+def test_nobodys_generators_are_disturbed() -> None:
+    made = opened("Python's and numpy's")[1]
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = random.random(), np.random.rand(), torch.rand(1).item()
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    read(made)
+    assert (random.random(), np.random.rand(), torch.rand(1).item()) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"sampler": [1], "shuffle": True}, "leave shuffle out"),
+        ({"sampler": [1], "weights": [1.0] * N}, "leave weights out"),
+        ({"sampler": [1], "samples_per_epoch": 3}, "leave samples_per_epoch out"),
+        ({"batch_sampler": [[1]], "batch_size": 3}, "leave batch_size out"),
+        ({"batch_sampler": [[1]], "drop_last": True}, "leave drop_last out"),
+        ({"batch_sampler": [[1]], "sampler": [1]}, "not both"),
+    ],
+)
+def test_what_does_not_go_together(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        loader(Gathering(N), **options)
+
+
+@pytest.mark.parametrize(("sampler", "error"), [(iter([1]), TypeError), ([N], IndexError), (["a"], TypeError)])
+def test_what_is_no_sampler(sampler: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        [*loader(Gathering(N), sampler=sampler)]
+
+
+def test_torchs_name_for_collate() -> None:
+    (batch,) = loader(Gathering(N), N, collate_fn=len)
+    assert batch == N
+
+
+class TestPlantedFaults:
+    def test_draws_of_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from contextlib import nullcontext
+
+        monkeypatch.setattr(sampled, "decided_by", lambda seed: nullcontext())
+        for name in ("random", "weighted", "buckets", "Python's and numpy's"):
+            with pytest.raises(AssertionError):
+                law(name)
+
+    def test_repeats_that_draw_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sampled, "number_repeats", lambda positions, n: positions)
+        for name in ("weighted", "a list", "buckets"):
+            with pytest.raises(AssertionError):
+                law(name)
+
+    def test_a_sampler_that_is_not_told_the_epoch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sampled, "samplers_in", lambda sampler: iter(()))
+        with pytest.raises(AssertionError):
+            law("distributed")
+
+    def test_ranks_that_all_read_everything(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sampled.SampledSchedule, "divided", True)
+        for name in ("random", "buckets"):
+            with pytest.raises(AssertionError):
+                shared_out(name, 2)

@@ -1,0 +1,289 @@
+"""Lightning, accelerate, torchdata and Hugging Face's Trainer, where they are installed, with loaders and datasets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from gathering import Gathering
+from kind_laws import direct
+from kinds import pixels
+from torch import nn
+from torch.multiprocessing import spawn
+from torch.utils.data import DataLoader, Subset
+
+import augrecipes as ar
+from augrecipes.data.loader import loader
+
+N = 12
+# Warnings of the libraries, of which each release has its own.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def as_they_are(samples: Any) -> Any:
+    return samples
+
+
+def listing(ds: Any, batch_size: int = 2, **options: Any) -> Any:
+    return loader(ds, batch_size=batch_size, collate=as_they_are, multiprocessing_context="fork", **options)
+
+
+def plain(ds: Any, **options: Any) -> Any:
+    return DataLoader(ds, 2, collate_fn=as_they_are, **options)
+
+
+def found(batches: Any) -> list[bytes]:
+    return [pixels(sample) for batch in batches for sample in batch]
+
+
+# -- Lightning --------------------------------------------------------------------------------------------------------
+
+
+def kept(batch: Any) -> Any:
+    return [(s["index"], pixels(s)) for s in batch]
+
+
+def lightning_of(
+    make: Any, passes: int, stage: str, folder: str, seen: list[Any], *, keep: Any = kept, **options: Any
+) -> Any:
+    """A model that keeps what it is given, and a Trainer that has run."""
+    lightning = pytest.importorskip("lightning")
+
+    class Keeps(lightning.LightningModule):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(1, 1)
+
+        def training_step(self, batch: Any, _: int) -> Any:
+            seen.append(keep(batch))
+            return self.layer(torch.zeros(1, 1)).sum()
+
+        validation_step = predict_step = test_step = training_step
+
+        def transfer_batch_to_device(self, batch: Any, *_: Any) -> Any:
+            return batch
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+        def hooked(self) -> Any:
+            return make()
+
+        if options.pop("hook", False):
+            train_dataloader = predict_dataloader = hooked
+
+    settings = {
+        "accelerator": "cpu", "max_epochs": passes, "logger": False, "enable_checkpointing": False,
+        "enable_progress_bar": False, "enable_model_summary": False, "default_root_dir": folder,
+    }  # fmt: skip
+    trainer = lightning.Trainer(**{**settings, **options})
+    model = Keeps()
+    getattr(trainer, stage)(model, *(() if "train_dataloader" in vars(Keeps) else (make(),)))
+    return trainer
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "here": {},
+    "threads": {"backend": "threads", "num_workers": 2},
+    "forked": {"num_workers": 2},
+    "forked, that stay": {"num_workers": 2, "persistent_workers": True},
+}
+
+
+@pytest.mark.parametrize("hook", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_lightning_fits(way: str, hook: bool, tmp_path: Path) -> None:
+    ds, seen = Gathering(N), []
+    lightning_of(lambda: listing(ds, **WAYS[way]), 3, "fit", str(tmp_path), seen, hook=hook)
+    assert [p for batch in seen for _, p in batch] == [p for epoch in range(3) for p in direct(ds, epoch)]
+
+
+@pytest.mark.parametrize("hook", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_lightning_predicts_and_overfits(way: str, hook: bool, tmp_path: Path) -> None:
+    ds, seen = Gathering(N), []
+    options = {**WAYS[way], "shuffle": True, "drop_last": True}
+    lightning_of(lambda: listing(ds, 5, **options), 1, "predict", str(tmp_path), seen, hook=hook)
+    assert sorted(i for batch in seen for i, _ in batch) == [*range(N)]
+    assert all(p == pixels(ds[0, i]) for batch in seen for i, p in batch)
+    seen.clear()
+    lightning_of(lambda: listing(ds, **options), 2, "fit", str(tmp_path), seen, hook=hook, overfit_batches=2)
+    assert len(seen) == 4
+    assert [[i for i, _ in batch] for batch in seen[:2]] == [[i for i, _ in batch] for batch in seen[2:]]
+
+
+@pytest.mark.parametrize("way", ["here", "forked"])
+def test_lightning_over_a_plain_loader_does_not_freeze(way: str, tmp_path: Path) -> None:
+    ds, seen = Gathering(N), []
+    lightning_of(lambda: plain(ds, **WAYS[way]), 3, "fit", str(tmp_path), seen)
+    assert [p for batch in seen for _, p in batch] == [p for epoch in range(3) for p in direct(ds, epoch)]
+
+
+def test_lightning_resumes_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
+    """Its checkpoints keep the states of loaders that have one."""
+    ds, seen, again = Gathering(N), [], []
+    trainer = lightning_of(lambda: listing(ds, shuffle=True), 3, "fit", str(tmp_path), seen, max_steps=8)
+    trainer.save_checkpoint(tmp_path / "middle.ckpt")
+    made = listing(ds, shuffle=True)
+    state = torch.load(tmp_path / "middle.ckpt", weights_only=False)["loops"]["fit_loop"]["state_dict"]
+    made.load_state_dict(state["combined_loader"][0])
+    whole = listing(ds, shuffle=True)
+    expected = [(s["index"], pixels(s)) for _ in range(2) for batch in whole for s in batch]
+    again = [(s["index"], pixels(s)) for batch in made for s in batch]
+    assert [one for batch in seen for one in batch] + again == expected
+
+
+def _lightning_rank(rank: int, folder: str, wrapped: bool) -> None:
+    warnings.simplefilter("ignore")
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29571", "NODE_RANK": "0", "LOCAL_RANK": str(rank)}
+    os.environ |= {"WORLD_SIZE": "2", "GROUP_RANK": "0"}
+    ds, seen = Gathering(N + 1), []
+    make = plain if wrapped else listing
+    options: dict[str, Any] = {"strategy": "ddp", "devices": 2, "num_nodes": 1}
+    lightning_of(lambda: make(ds), 3, "fit", folder, seen, **options)
+    torch.save([one for batch in seen for one in batch], f"{folder}/{rank}.pt")
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_lightning_in_two_processes(wrapped: bool, tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    spawn(_lightning_rank, (os.fspath(tmp_path), wrapped), nprocs=2)  # type: ignore[no-untyped-call]
+    seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
+    assert len(seen) == 2 * 3 * 7
+    assert {i % (N + 1) for i, _ in seen} == set(range(N + 1))
+    drawn = [one[1] for one in seen]
+    assert len(drawn) - len(set(drawn)) == 0
+
+
+def test_the_data_module_of_the_docs_feeds_a_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lightning = pytest.importorskip("lightning")
+    page = (Path(__file__).parents[2] / "docs" / "TRAINERS.md").read_text(encoding="utf-8")
+    (block,) = [text for text in page.split("```") if text.startswith("text\n")]
+    tissue = ar.draw_dataset(tmp_path, tiles=4, photo_count=0, shrink=4).tissue
+    for name in ("train", "val"):
+        shutil.copytree(tissue, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"lightning": lightning, "ar": ar}
+    exec(block.removeprefix("text\n"), space)
+    seen: list[Any] = []
+    lightning_of(space["Tissue"], 2, "fit", str(tmp_path), seen, keep=lambda batch: tuple(batch["image"].shape))
+    assert {*seen} == {(4, 3, 224, 224)}
+
+
+# -- accelerate, and Hugging Face's Trainer ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_accelerate_prepares(way: str) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    ds = Gathering(N)
+    for view, part in ((ds, ds), (Subset(ds, [3, 1, 8]), None)):
+        made, own = listing(view, shuffle=True, seed=4, **WAYS[way]), listing(view, shuffle=True, seed=4)
+        prepared = accelerate.Accelerator(cpu=True).prepare(made)
+        assert len(prepared) == len(own)
+        for _ in range(3):
+            assert found(prepared) == found(own)
+        assert part is None or len(prepared.dataset) == N
+    rest = accelerate.skip_first_batches(listing(ds, shuffle=True, **WAYS[way]), 2)
+    assert found(rest) == found(listing(ds, shuffle=True))[4:]
+
+
+@pytest.mark.parametrize("way", ["here", "forked"])
+def test_accelerate_over_a_plain_loader_does_not_freeze(way: str) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    ds = Gathering(N)
+    prepared = accelerate.Accelerator(cpu=True).prepare(plain(ds, **WAYS[way]))
+    for epoch in range(3):
+        assert found(prepared) == direct(ds, epoch)
+
+
+def _accelerate_rank(rank: int, folder: str, mine: bool) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29572", "RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ |= {"LOCAL_RANK": str(rank)}
+    ds = Gathering(N)
+    prepared = accelerate.Accelerator(cpu=True).prepare(listing(ds, shuffle=True, num_workers=1) if mine else plain(ds))
+    seen = [[(s["index"], pixels(s)) for batch in prepared for s in batch] for _ in range(3)]
+    torch.save(seen, f"{folder}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_accelerate_in_two_processes(mine: bool, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    spawn(_accelerate_rank, (os.fspath(tmp_path), mine), nprocs=2)  # type: ignore[no-untyped-call]
+    shares = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    ds = Gathering(N)
+    for epoch in range(3):
+        together = [one for share in shares for one in share[epoch]]
+        assert sorted(i for i, _ in together) == [*range(N)]
+        assert all(p == pixels(ds[epoch, i]) for i, p in together)
+
+
+def test_hugging_faces_trainer(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    ds, seen = Gathering(N), []
+
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(1, 1)
+
+        def forward(self, image: Any, index: Any, **_: Any) -> Any:
+            seen.extend(zip(index.tolist(), (bytes(one.numpy().tobytes()) for one in image), strict=True))
+            return {"loss": self.layer(image.float().mean().reshape(1, 1)).sum()}
+
+    class Trainer(transformers.Trainer):  # type: ignore[misc,name-defined]
+        def get_train_dataloader(self) -> Any:
+            return self.accelerator.prepare(loader(ds, 4, shuffle=True))
+
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), num_train_epochs=3, report_to=[], use_cpu=True, save_strategy="no", disable_tqdm=True
+    )
+    Trainer(model=Keeps(), args=arguments).train()
+    own = loader(Gathering(N), 4, shuffle=True)
+    expected = [
+        (int(i), bytes(one.numpy().tobytes()))
+        for _ in range(3)
+        for batch in own
+        for i, one in zip(batch["index"], batch["image"], strict=True)
+    ]
+    assert seen == expected
+
+
+# -- torchdata --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["here", "forked"])
+def test_stateful_loaders_over_our_datasets(way: str) -> None:
+    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader")
+    ds = Gathering(N)
+    options = {"collate_fn": as_they_are, **WAYS[way]}
+    made = stateful.StatefulDataLoader(ds, 2, **options)
+    for epoch in range(3):
+        assert found(made) == direct(ds, epoch)
+
+
+def test_our_state_is_of_their_protocol() -> None:
+    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader.stateful")
+    made = listing(Gathering(N))
+    assert isinstance(made, stateful.Stateful)
+    passing = iter(made)
+    head = [pixels(s) for _ in range(2) for s in next(passing)]
+    again = listing(Gathering(N))
+    again.load_state_dict(made.state_dict())
+    assert head + found(again) == direct(Gathering(N))
+
+
+def test_timms_loop_says_the_epoch_to_the_sampler() -> None:
+    """`if hasattr(loader.sampler, "set_epoch")`, as timm's train.py and torch's examples have it."""
+    ds, made = Gathering(N), listing(Gathering(N))
+    for epoch in (0, 3, 4):
+        made.sampler.set_epoch(epoch)
+        assert found(made) == direct(ds, epoch)
