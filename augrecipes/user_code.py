@@ -112,6 +112,22 @@ def open_module(text: str, name: str, what: str, error: type[AugrecipesError] = 
     raise error(f"{text!r} is no {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
 
 
+def run_plugin(place: str) -> None:
+    """Import a file that registers classes, as a module of its own name, so that processes that are started find it.
+
+    Raises:
+        AugrecipesError: there is no such file, it fails, or another module has its name.
+    """
+    file = Path(place).resolve()
+    if file.suffix != ".py" or not file.is_file():
+        raise AugrecipesError(f"{place}: no file of Python")
+    _importable(file.parent)
+    module = _imported(file.stem, AugrecipesError)
+    found = getattr(module, "__file__", None)
+    if found is None or Path(found).resolve() != file:
+        raise AugrecipesError(f"{place}: another module is called {file.stem}: give the file another name")
+
+
 def _run(place: str, wrong: type[AugrecipesError]) -> ModuleType:
     file = Path(place).resolve()
     if not file.is_file():

@@ -24,6 +24,7 @@ from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
 from augrecipes.cli.verify_store import verify_store
 from augrecipes.errors import AugrecipesError, harmless
+from augrecipes.user_code import run_plugin
 
 _Misused: type[Exception] = typer.BadParameter.__mro__[1]  # UsageError, wherever this version of typer has it
 
@@ -76,8 +77,18 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="FILE.py",
+            help="Run this file first, which registers classes (ar.register). Repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Write what should happen to your training images; augrecipes decides how and where it runs."""
+    for place in plugin or ():
+        run_plugin(place)
 
 
 for name, command, about in (
