@@ -190,7 +190,7 @@ KERNEL(fused)(const Job *job) {
     int upright = is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
-        needed += upright_room(&source, &quad, job->width);
+        needed += upright_room(job->channels, MAX(job->columns, part.columns), &quad, job->width);
     if (needed > MOST_ROOM)
         return REFUSED;
     if (job->room < needed)

@@ -27,9 +27,9 @@ static inline int64_t lane(int64_t x) { return (x & ~(int64_t)(ABREAST - 1)) + 2
 
 static int64_t upright_wide(const Quad *q) { return (int64_t)(q->right - q->left) + 2 * BLOCK; }
 
-static int64_t upright_room(const Source *s, const Quad *q, int64_t width) {
-    int64_t wide = upright_wide(q);
-    return wide * (2 * s->channels + 4) + (width + BLOCK) * 20 + (int64_t)s->columns * s->channels + 8 * SLACK;
+/* Bytes of scratch that `begin_upright` asks for, of a picture of `columns`. */
+static int64_t upright_room(int64_t channels, int64_t columns, const Quad *q, int64_t width) {
+    return upright_wide(q) * (2 * channels + 4) + (width + BLOCK) * 20 + columns * channels + 8 * SLACK;
 }
 
 static uint8_t *part_of_room(uint8_t **room, int64_t bytes) {
