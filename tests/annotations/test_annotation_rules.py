@@ -205,18 +205,44 @@ def test_run_lengths_of_coco(tmp_path: Path) -> None:
     assert rows(wrong) == [[0, 0, 2, 3]]  # whoever wants boxes does not look at masks
 
 
-def test_compressed_run_lengths_go_through_pycocotools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    area = {"bbox": [0, 0, 2, 3], "segmentation": {"size": [30, 40], "counts": "0"}}
-    monkeypatch.setitem(__import__("sys").modules, "pycocotools", None)
-    refused(instances(tmp_path, area), "pip install 'augrecipes[coco]'", recipe=recipe(mask="required"))
-    monkeypatch.undo()
-    coder = pytest.importorskip("pycocotools.mask")
-    truth = np.zeros((30, 40), np.uint8)
-    truth[4:9, 7:30] = 1
-    packed = coder.encode(np.asfortranarray(truth))
-    area["segmentation"] = {"size": [30, 40], "counts": packed["counts"].decode()}
+def compressed(counts: list[int]) -> str:
+    """COCO's text of run lengths, as its own C code writes it."""
+    text = ""
+    for k, count in enumerate(counts):
+        value, more = count - (counts[k - 2] if k > 2 else 0), True
+        while more:
+            bits, value = value & 31, value >> 5
+            more = value != -1 if bits & 16 else value != 0
+            text += chr((bits | 32 if more else bits) + 48)
+    return text
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_compressed_run_lengths_of_coco(tmp_path: Path, seed: int) -> None:
+    truth = np.random.default_rng(seed).random((30, 40)) < 0.1 * (seed + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], truth.T.ravel(), [0]])))
+    counts = np.diff(np.concatenate([[0], edges, [1200]])).tolist()
+    text = compressed(counts if edges[-1] < 1200 else counts[:-1])
+    area = {"bbox": [0, 0, 40, 30], "segmentation": {"size": [30, 40], "counts": text}}
     mask = ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]["mask"]
     assert (mask.numpy() == truth).all()
+    for wrong in ("", text[:-1], "~" * 9, "o" * 400, text + "1", "é", text.replace(text[3], "\n")):
+        area["segmentation"] = {"size": [30, 40], "counts": wrong}
+        refused(instances(tmp_path, area), "annotation 1: `counts` of run", recipe=recipe(mask="required"))
+    area["segmentation"] = {"size": [40, 30], "counts": text}
+    with pytest.raises(DataError, match="run-length mask is of 40×30 px, the picture has 30×40"):
+        ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pycocotools_reads_the_same(tmp_path: Path) -> None:
+    coder = pytest.importorskip("pycocotools.mask")
+    for seed in range(20):
+        truth = np.random.default_rng(seed).random((30, 40)) < 0.5
+        counts = coder.encode(np.asfortranarray(truth.astype(np.uint8)))["counts"].decode()
+        area = {"bbox": [0, 0, 40, 30], "segmentation": {"size": [30, 40], "counts": counts}}
+        mask = ImageFolder(files=instances(tmp_path, area), recipe=recipe(mask="required"))[0]["mask"]
+        assert (mask.numpy() == truth).all()
 
 
 def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ from augrecipes.errors import DataError
 
 Floats = npt.NDArray[np.floating[Any]]
 _HEAD = 5  # numbers before the runs: their order, and left, top, width and height of what they fill
-_ORDERS = ("rows", "columns", "coco")
+_ORDERS = ("rows", "columns")  # the first is of a part of the picture, the other of all of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,6 @@ def runs(
     return np.array([_ORDERS.index(order), left, top, width, height, *counts], np.int32).tobytes()
 
 
-def coco_runs(width: int, height: int, counts: bytes) -> bytes:
-    """COCO's compressed run lengths of a whole picture as an entry of the blob."""
-    return np.array([_ORDERS.index("coco"), 0, 0, width, height], np.int32).tobytes() + counts
-
-
 def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[Any]) -> bytes:
     """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
     flat = np.concatenate([[False], bitmap.astype(bool).ravel()])
@@ -122,26 +117,13 @@ def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[Any]) -> bytes:
 
 def _paint_runs(mask: npt.NDArray[Any], entry: bytes, value: np.int32) -> None:
     order, left, top, width, height = np.frombuffer(entry[: 4 * _HEAD], np.int32).tolist()
-    if _ORDERS[order] == "coco":
-        if mask.shape != (height, width):
-            raise DataError(
-                f"its run-length mask is {height}×{width} px, the picture is {mask.shape[0]}×{mask.shape[1]}"
-            )
-        inside = decoder().decode({"size": [height, width], "counts": entry[4 * _HEAD :]}).astype(bool)
-    else:
-        counts = np.frombuffer(entry[4 * _HEAD :], np.int32)
-        flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
-        inside = flat.reshape(height, width) if order == 0 else flat.reshape(width, height).T
+    counts = np.frombuffer(entry[4 * _HEAD :], np.int32)
+    flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
+    inside = flat.reshape(height, width) if _ORDERS[order] == "rows" else flat.reshape(width, height).T
+    if _ORDERS[order] == "columns" and mask.shape != inside.shape:
+        has = f"{mask.shape[0]}×{mask.shape[1]}"
+        raise DataError(f"its run-length mask is of {height}×{width} px, the picture has {has}")
     # What lies outside of the picture is cut off.
     y, x = max(0, top), max(0, left)
     part = inside[y - top : max(0, mask.shape[0] - top), x - left : max(0, mask.shape[1] - left)]
     mask[y : y + part.shape[0], x : x + part.shape[1]][part] = value
-
-
-def decoder() -> Any:
-    """`pycocotools.mask`; DataError where it is not installed."""
-    try:
-        from pycocotools import mask
-    except ImportError:
-        raise DataError("masks as compressed run lengths need pycocotools: pip install 'augrecipes[coco]'") from None
-    return mask

@@ -1,8 +1,8 @@
 """COCO: one JSON file with `images`, `annotations` and `categories`.
 
-Boxes, polygons, run-length masks (compressed ones through pycocotools) and keypoints with their visibility. Categories
-become 0, 1, ... in the order of their ids, whatever gaps these have. `iscrowd` marks crowds, `ignore` what else is not
-to be learnt.
+Boxes, polygons, run-length masks and keypoints with their visibility. Categories become 0, 1, ... in the order of
+their ids, whatever gaps these have. `iscrowd` marks crowds, `ignore` what else is not to be learnt. Compressed run
+lengths are read here and not by pycocotools, which damaged ones crash: a file must not be able to end the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from augrecipes.data.annotations.large_json import read_object
 from augrecipes.data.annotations.numbers import bounds, numbers_of
 from augrecipes.data.annotations.pictures import folder_of, no_splits
 from augrecipes.data.annotations.source import PathView
-from augrecipes.data.tables.outlines import coco_runs, decoder, runs
+from augrecipes.data.tables.outlines import runs
 from augrecipes.errors import DataError
 
 TITLE = "COCO"
@@ -27,6 +27,7 @@ LOOKS = "a JSON file with `images`, `annotations` and `categories`"
 _INDEX = "_annotations.coco.json"  # as Roboflow calls it, beside the pictures
 _MOST = 1e15
 _MOST_PIXELS = 1 << 28
+_MOST_BITS = 40  # of a run length
 
 
 def claims(source: PathView) -> bool:
@@ -159,16 +160,10 @@ class _CocoReader:
         height, width = map(int, size)
         if height * width > _MOST_PIXELS:
             return f"run lengths of {height}×{width} px"
-        if isinstance(counts, str):
-            decoder()
-            try:
-                self.found.run_lengths(thing, coco_runs(width, height, counts.encode("ascii")))
-            except UnicodeEncodeError:
-                return "`counts` of run lengths should be ASCII text"
-            return ""
-        values = numbers_of(counts)
+        values = counts_of(counts) if isinstance(counts, str) else numbers_of(counts)
         if values is None or any(value < 0 or value != int(value) for value in values) or sum(values) != height * width:
-            return f"`counts` of run lengths should be whole numbers that add up to {height}×{width}"
+            what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
+            return f"`counts` of run lengths should be {what}"
         self.found.run_lengths(thing, runs("columns", 0, 0, width, height, [int(value) for value in values]))
         return ""
 
@@ -194,6 +189,29 @@ class _CocoReader:
                     fault = f"there is no {what} of id {names[given[k]]!r}"
                     found.faults.add(f"{self.file}: annotation {found.records[k]}", fault)
         rows[:], labels[:] = np.maximum(positions, 0), np.maximum(classes, 0)
+
+
+def counts_of(text: str) -> list[int] | None:
+    """The run lengths in COCO's compressed text: five bits a character, from the third on the change since the last but
+    one. None where it is something else.
+
+    >>> counts_of("52203")
+    [5, 2, 2, 2, 5]
+    """
+    counts: list[int] = []
+    value = shift = 0
+    for character in map(ord, text):
+        bits = character - 48
+        if not 0 <= bits < 64 or shift > _MOST_BITS:
+            return None
+        value |= (bits & 31) << shift
+        shift += 5
+        if bits & 32:
+            continue
+        value -= (bits & 16 and 1) << shift
+        counts.append(value + (counts[-2] if len(counts) > 2 else 0))
+        value = shift = 0
+    return None if shift else counts
 
 
 def _polygons(given: Any) -> list[list[float]] | None:
