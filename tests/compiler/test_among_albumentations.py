@@ -182,3 +182,15 @@ def test_a_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     A.Compose(pipeline.transforms)
     with pytest.raises(AssertionError):
         np.testing.assert_equal(samples(pipeline), before)
+
+
+def test_what_is_ejected_nests_as_the_message_says() -> None:
+    recipe = ar.load(
+        {"version": 1, "recipe": "nested", "steps": ["HorizontalFlip"], "output": {"dtype": "uint8", "layout": "hwc"}}
+    )
+    image = np.arange(9 * 8 * 3, dtype=np.uint8).reshape(9, 8, 3)
+    for group in (
+        A.Compose([recipe.to_albumentations(), A.Transpose(p=1)]),
+        A.OneOf([recipe.to_albumentations()], p=1),
+    ):
+        assert sorted(A.Compose([group])(image=image)["image"].ravel()) == sorted(image.ravel())

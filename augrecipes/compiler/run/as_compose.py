@@ -15,7 +15,8 @@ from augrecipes.compiler.run.made_size import guard
 
 _ONE_BY_ONE = (
     "write the steps into the recipe (OneOf and the other groups too; a class of your own: ar.register), or call one "
-    "after the other, the recipe's with `output: {layout: hwc}`: image = pipeline(image=image)['image']"
+    "after the other, the recipe's with `output: {layout: hwc}`: image = pipeline(image=image)['image']; or nest what "
+    "recipe.to_albumentations() gives, drawing as albumentations does: A.Compose([recipe.to_albumentations(), step])"
 )
 _NESTED = (
     "a compiled pipeline cannot be a step of A.Compose, A.OneOf or another group: its draws are keyed by sample, and "
