@@ -6,6 +6,7 @@
 #include "draws.h"
 #include "merging.h"
 #include "points.h"
+#include "warped.h"
 
 /* Effects. */
 enum {
@@ -123,6 +124,9 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     }
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
+    case WARPS:
+        answer = settle(run);
+        return answer == DONE ? warp_exactly(run, drawn, a) : answer;
     case CUTS_AND_PADS:
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;

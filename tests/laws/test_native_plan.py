@@ -17,6 +17,8 @@ from kernel_sets import KERNEL_SETS
 from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build, outcome
 
+from augrecipes.compiler.kernels import warp_native
+from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.compiler.native_plan import planned
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import NativeStep
@@ -61,6 +63,14 @@ NATIVE: Pool = (
     ("CropAndPad", {"percent": [-0.3, 0.3]}),
     ("CropAndPad", {"px": [[-3, 4], [0, 3], [-9, 2], [-2, 1]], "keep_size": False, "fill": 99}),
 )
+WARPED: Pool = (
+    ("ShiftScaleRotate", {}),
+    ("ShiftScaleRotate", {"border_mode": "reflect_101", "rotate_limit": 180}),
+    ("Rotate", {"limit": 40, "border_mode": cv2.BORDER_WRAP}),
+    ("Rotate", {"limit": [0, 0], "fill": 7.0}),
+    ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20], "shear": [-30, 30], "fill": [9, 80, 200]}),
+    ("Affine", {"translate_px": [-9, 9], "rotate": 90, "border_mode": cv2.BORDER_REPLICATE}),
+)
 NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; of one that may run a step twice
 OUTPUTS = (
     Output(),
@@ -91,11 +101,15 @@ def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any) -> None:
             assert a == b
 
 
+def warps(kernels: Library) -> bool:
+    return warp_native.body_of(kernels.isa, "affine", True, NativeWarp(kernels)) > 0
+
+
 @pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
 def test_samples_are_those_of_the_steps(kernels: Library) -> None:
     @DEAR
     @given(
-        recipes(NATIVE, boxes=False),
+        recipes(NATIVE + WARPED * 2 if warps(kernels) else NATIVE, boxes=False),
         st.integers(0, 2**64 - 1),
         st.sampled_from(OUTPUTS),
         st.sampled_from((1, 3, 4)),
@@ -153,3 +167,26 @@ def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(planned, "encode", another)
     assert "draws otherwise" in build(recipe_of(("RandomResizedCrop", {"size": [8, 8]})), "exact").native
+
+
+@pytest.mark.parametrize("kernels", [kernels for kernels in SETS if warps(kernels)], ids=lambda kernels: kernels.isa)
+def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (60, 71, 3), np.uint8)
+    for name, args in WARPED[:3]:
+        with using(kernels):
+            pipeline = build(recipe_of((name, {**args, "p": 1.0})), "exact")
+            native = pipeline.native
+        assert isinstance(native, NativePlan), native
+        assert sum(native.sample(0, index, 0, image, np.empty) is None for index in range(300)) <= 3
+
+
+def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode: Callable[[Any], NativeStep | None] = planned.encode
+
+    def another(step: Any) -> NativeStep | None:
+        found = encode(step)
+        return found and replace(found, arguments=(found.arguments[0] + 0.1, *found.arguments[1:]))
+
+    monkeypatch.setattr(planned, "encode", another)
+    if isinstance(build(recipe_of(("Rotate", {})), "exact").native, NativePlan):
+        pytest.fail("a rotation by another angle passed")

@@ -21,7 +21,7 @@ from augrecipes.native.kernels import Library
 
 KINDS: list[warp_native.Kind] = ["affine", "perspective", "maps"]
 # Levels whose bits are those of the OpenCV that is installed; on an old processor, none.
-NATIVE = [k for k in KERNEL_SETS if k is not None and warp_native._body(k.isa, "maps", True, NativeWarp(k))]
+NATIVE = [k for k in KERNEL_SETS if k is not None and warp_native.body_of(k.isa, "maps", True, NativeWarp(k))]
 SIDES = st.integers(1, 70)
 FILLS = st.one_of(
     st.floats(-20, 300), st.integers(-20, 300), st.lists(st.floats(-20, 300), min_size=1, max_size=4).map(tuple)

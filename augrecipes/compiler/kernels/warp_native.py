@@ -101,7 +101,7 @@ class NativeWarp:
 
     def has(self, kind: Kind, interpolation: int) -> bool:
         """Whether the kernel gives OpenCV's bits, of places that are told so."""
-        return _body(self._kernels.isa, kind, interpolation == LINEAR, self) > 0
+        return body_of(self._kernels.isa, kind, interpolation == LINEAR, self) > 0
 
     def sampled(
         self,
@@ -138,7 +138,7 @@ class NativeWarp:
             return None
         if border == cv2.BORDER_CONSTANT and (word := as_word(fill, image.dtype)) < 0:
             return None
-        if body is None and not (body := _body(self._kernels.isa, kind, interpolation == LINEAR, self)):
+        if body is None and not (body := body_of(self._kernels.isa, kind, interpolation == LINEAR, self)):
             return None
         height, width = int(size[0]), int(size[1])
         if out is None:
@@ -219,7 +219,7 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
     return p, q, -p * c - q * f, r, s, -r * c - s * f, 0.0, 0.0, 1.0
 
 
-def _body(isa: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
+def body_of(isa: str, kind: Kind, linear: bool, native: NativeWarp) -> int:
     """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
     known = _BODIES.get((isa, kind, linear))
     if known is None:

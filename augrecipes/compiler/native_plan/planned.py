@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.native_plan import groups
+from augrecipes.compiler.native_plan import groups, warps
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
 from augrecipes.compiler.native_plan.steps import (
     ADJUSTS,
@@ -167,6 +167,8 @@ def _keyed(
 def _alone(step: Any) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
+    if found is not None and found.effect == WARPS:
+        return warps.exactly(step, found)
     return found if found is not None and (found.changes or found.effect in _ALONE) else None
 
 

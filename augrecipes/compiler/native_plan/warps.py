@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import cv2
 
+from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, WARPS, NativeStep
+from augrecipes.native.kernels import library
 
 _IN_PIXELS, _IN_PARTS = 1, 2
 
@@ -41,6 +44,19 @@ def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | No
     if step.interpolation != cv2.INTER_LINEAR or fill < 0:
         return None
     return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill))
+
+
+def exactly(step: Any, found: NativeStep) -> NativeStep | None:
+    """The same by itself, with albumentations' bits; None where the kernel does not have them.
+
+    Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.
+    """
+    isa, native = (kernels.isa, warp_native.here()) if (kernels := library()) is not None else ("", None)
+    body = 0 if native is None else warp_native.body_of(isa, "affine", linear=True, native=native)
+    if not body:
+        return None
+    shears = found.draw == AFFINE and any(found.arguments[10:14])
+    return replace(found, seen=lambda _: (), does=(*found.does, body, shears), changes=True)
 
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:

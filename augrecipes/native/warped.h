@@ -1,0 +1,98 @@
+/* Warps with the bits of albumentations: by the kernel `warp`, which reads matrices as float32.
+
+   Albumentations multiplies six matrices, and the order in which its library adds is not ours, nor are its sines. So it is
+   known how far a number may be off; where that might be another float32, the sample is left to Python. */
+
+#ifndef AUGRECIPES_WARPED_H
+#define AUGRECIPES_WARPED_H
+
+#include "layers.h"
+
+EXPORT int32_t JOIN(warp, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int32_t, int32_t, const double *,
+                               const float *, int64_t, int64_t, const float *, int64_t, int64_t, int32_t, uint32_t, int64_t,
+                               uint8_t *, int64_t, int64_t, int64_t);
+
+/* A number, and by how much the true one may be less or more. */
+typedef struct {
+    double at, off;
+} About;
+
+static const double ULPS = 0x1p-47; /* thirty-two roundings */
+
+static inline About product_about(About a, About b) {
+    double at = a.at * b.at;
+    return (About){at, fabs(a.at) * b.off + fabs(b.at) * a.off + a.off * b.off + ULPS * fabs(at)};
+}
+
+static inline About less_about(About a, About b) {
+    return (About){a.at - b.at, a.off + b.off + ULPS * (fabs(a.at) + fabs(b.at))};
+}
+
+static inline About negative(About a) { return (About){-a.at, a.off}; }
+
+/* From an affine matrix, rows of what goes in, to the one back, as float32 has it; false where that is not certain. */
+static inline int certain_inverse(const About *m, double *to) {
+    About det = less_about(product_about(m[0], m[4]), product_about(m[1], m[3]));
+    if (!(fabs(det.at) > 4 * det.off))
+        return 0;
+    About k = {1.0 / det.at, 2 * det.off / (det.at * det.at) + ULPS * fabs(1.0 / det.at)};
+    About p = product_about(m[4], k), q = negative(product_about(m[1], k)), r = negative(product_about(m[3], k));
+    About s = product_about(m[0], k);
+    const About back[6] = {p, q, less_about(negative(product_about(p, m[2])), product_about(q, m[5])),
+                           r, s, less_about(negative(product_about(r, m[2])), product_about(s, m[5]))};
+    for (int i = 0; i < 6; i++) {
+        to[i] = back[i].at;
+        if ((float)(back[i].at - back[i].off) != (float)(back[i].at + back[i].off))
+            return 0;
+    }
+    to[6] = 0, to[7] = 0, to[8] = 1;
+    return 1;
+}
+
+/* 1: a matrix leaves the picture as it is, as np.allclose says; 0: it does not; -1: that is not certain. */
+static inline int is_still(const About *m) {
+    int still = 1;
+    for (int i = 0; i < 6; i++) {
+        double one = i == 0 || i == 4, least = 1e-8 + 1e-5 * one, far = fabs(m[i].at - one);
+        if (fabs(far - least) <= m[i].off + 1e-12)
+            return -1;
+        still &= far < least;
+    }
+    return still;
+}
+
+/* Warp the picture by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
+   takes together; whether the matrix shears. */
+static inline int64_t warp_exactly(Run *run, const double *drawn, const double *a) {
+    View *v = &run->view;
+    double all = 0, x = (double)v->columns / 2, y = (double)v->rows / 2, back[9];
+    int64_t height = (int64_t)drawn[6], width = (int64_t)drawn[7];
+    About m[6];
+    for (int i = 0; i < 6; i++)
+        all += i % 3 < 2 ? fabs(drawn[i]) : 0;
+    for (int i = 0; i < 6; i++)
+        m[i] = (About){drawn[i], ULPS * (a[3] != 0 ? all : fabs(drawn[i]))};
+    for (int i = 2; i < 6; i += 3)
+        m[i].off = ULPS * 4 * (fabs(drawn[i]) + x + y + fabs(drawn[i - 2]) * x + fabs(drawn[i - 1]) * y) +
+                   m[i - 2].off * x + m[i - 1].off * y;
+    int still = is_still(m);
+    if (still == 1 && height == v->rows && width == v->columns)
+        return DONE;
+    if (still || !certain_inverse(m, back) || height < 1 || width < 1 || height * width > run->plan->most)
+        return REFUSED;
+    if (only_named(run)) {
+        *v = whole_picture(0, height, width, 0, v->channels);
+        return DONE;
+    }
+    int64_t answer = upright(run), step, across, row = width * v->channels, body = (int64_t)a[2];
+    uint8_t *to = answer == DONE ? taken(run, height * row) : 0;
+    if (!to)
+        return answer == DONE ? run->sample->answer : answer;
+    const uint8_t *from = placed(v, &step, &across);
+    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, 1, 0, back, 0, 0, 0, 0, 0, 0,
+                             (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
+    *v = whole_picture(to, height, width, row, v->channels);
+    return answer;
+}
+
+#endif
