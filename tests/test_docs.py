@@ -24,8 +24,11 @@ EVERY = "\n".join(PAGES.values())
 WIDTH = "100"
 # What is shown as it fails, and as it differs.
 STATUS = {
+    "augrecipes check args.yaml": 2,
+    "augrecipes check config.yaml": 2,
     "augrecipes check first-try.yaml": 2,
     "augrecipes check from-2021.yaml": 2,
+    "augrecipes check train_x4.yaml": 2,
     "augrecipes diff my-recipe.yaml stronger.yaml": 1,
 }
 

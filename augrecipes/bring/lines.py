@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from augrecipes.bring.draft import Line
+from augrecipes.bring.draft import Item, Line
+from augrecipes.bring.last import behind
 from augrecipes.ops import registry
 from augrecipes.recipe.nodes import Place
 
 _NOTHING = object()
+
+
+def acting(group: Line) -> list[Item]:
+    """A group; what is left out of it, where nothing else is in it."""
+    inside = group.steps or []
+    return [group] if any(isinstance(item, Line) for item in inside) else inside
+
+
+def placed_behind(item: Item, output: dict[str, Any]) -> list[Item]:
+    """What stood behind the normalisation as it is in front of it; of a group, what is left of it."""
+    found = behind(item, output)
+    return acting(found) if isinstance(found, Line) and found.steps is not None else [found]
 
 
 def line(name: str, args: dict[str, Any], place: Place) -> Line:

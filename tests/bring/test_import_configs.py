@@ -264,6 +264,32 @@ def test_python_that_cannot_be_read_is_a_typed_error(text: str, line: int) -> No
         draft(text, "config.py")
 
 
+def test_views_are_pipelines_of_their_own() -> None:
+    found = draft("""
+        data:
+          _target_: torchvision.datasets.CIFAR10
+          transform:
+            _target_: mine.MultiView
+            transforms:
+              - _target_: torchvision.transforms.v2.Compose
+                transforms: [{_target_: torchvision.transforms.v2.RandomHorizontalFlip}]
+              - ${data.transform.transforms.0}
+    """)
+    assert [step.name for step in found.recipe().steps] == ["HorizontalFlip"]
+
+
+def test_a_group_whose_steps_stood_behind_the_normalisation_is_left_out() -> None:
+    found = draft("""
+        t:
+          - {type: LoadImageFromFile}
+          - {type: Normalize, mean: [0, 0, 0], std: [1, 1, 1]}
+          - {type: Albu, transforms: [{type: OneOf, transforms: [{type: Blur}], p: 0.1}]}
+          - {type: RandomFlip, prob: 0.5}
+    """)
+    assert [step.name for step in found.recipe().steps] == ["HorizontalFlip"]
+    assert [left.name for left in found.left_out()] == ["Blur"]
+
+
 def test_a_config_without_transforms_is_refused() -> None:
     with pytest.raises(ar.RecipeError, match="nothing here that can be imported"):
         draft("callbacks: [{class_path: lightning.pytorch.callbacks.RichProgressBar}]\nmodel: {name: resnet}")

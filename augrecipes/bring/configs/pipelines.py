@@ -19,7 +19,7 @@ from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
-_PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision": TORCHVISION}
+_PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
 _EVAL = re.compile(r"(?:^|[_.])(?:val|valid|validation|test|eval|evaluation|predict|inference|tta)(?:[_.]|$)")
 _TRAIN = re.compile(r"(?:^|[_.])(?:train|training|fit)(?:[_.]|$)")
 _ORDER = "order"  # a list of the names of those beside it
@@ -52,8 +52,9 @@ def family(items: tuple[MappingNode, ...]) -> str | None:
     """Whose transforms these are; None: of nobody that is known."""
     calls = [call_of(item) for item in items]
     for call in calls:
-        if (top := call.package.partition(".")[0]) in _PACKAGES:
-            return _PACKAGES[top]
+        for package, whose in _PACKAGES.items():
+            if f"{call.package}.".startswith(f"{package}."):
+                return whose
     bare = {call.name for call in calls if not call.package}
     if bare & OF_MM:
         return MM
@@ -75,7 +76,7 @@ def pipelines(top: Node) -> list[Found]:
     inside: set[int] = set()
     for each in found:
         for item in each.items:
-            _note(item, inside)
+            _note(item, inside, own=item is each.node)
     return [each for each in found if id(each.node) not in inside]
 
 
@@ -119,11 +120,12 @@ def _items(node: Node) -> tuple[MappingNode, ...]:
     return found if len(found) == len(values) else ()
 
 
-def _note(node: Node, seen: set[int]) -> None:
-    """Note a node and everything inside it."""
+def _note(node: Node, seen: set[int], *, own: bool = False) -> None:
+    """Note a node, unless it is a pipeline's own, and everything inside it."""
     if id(node) in seen:
         return
-    seen.add(id(node))
+    if not own:
+        seen.add(id(node))
     for value in node.items if isinstance(node, ListNode) else getattr(node, "entries", {}).values():
         _note(value, seen)
 

@@ -10,7 +10,7 @@ from augrecipes.bring import compose
 from augrecipes.bring import steps as albumentations
 from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, LeftOut, RecipeDraft
-from augrecipes.bring.last import behind
+from augrecipes.bring.lines import placed_behind
 from augrecipes.bring.mm import colors, geometry
 from augrecipes.bring.mm.names import CARRIERS
 from augrecipes.bring.mm.state import SampleState, Unheld
@@ -80,7 +80,7 @@ def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
         sample.place, sample.rest = call.place, calls[index + 1 :]
         normalized = sample.normalized
         made = _made(call, sample)
-        found += [behind(item, sample.output) for item in made] if normalized else made
+        found += [each for item in made for each in placed_behind(item, sample.output)] if normalized else made
     return found
 
 

@@ -142,4 +142,4 @@ class _PrintedReader:
 
 def _thing(value: Any, place: Place) -> Call:
     """A function among the transforms."""
-    return Call("Lambda", {}, None, place, str(value))
+    return Call("Lambda", {}, None, place)

@@ -8,7 +8,7 @@ from typing import Any
 from augrecipes.bring.calls import Call
 from augrecipes.bring.configs.forms import positional
 from augrecipes.bring.draft import Item, LeftOut, Line, RecipeDraft
-from augrecipes.bring.last import behind
+from augrecipes.bring.lines import acting, placed_behind
 from augrecipes.bring.torchvision import colors, ends, geometry
 from augrecipes.bring.torchvision.signatures import PARAMETERS
 from augrecipes.bring.torchvision.state import Picture
@@ -81,7 +81,7 @@ def lines(calls: Sequence[Call], picture: Picture) -> list[Item]:
     for call in calls:
         normalized = picture.normalized
         made = _made(call, picture)
-        found += [behind(item, picture.output) for item in made] if normalized else made
+        found += [each for item in made for each in placed_behind(item, picture.output)] if normalized else made
     return found
 
 
@@ -92,6 +92,8 @@ def _made(call: Call, picture: Picture) -> list[Item]:
         return [LeftOut(call.name, call.unread, call.place)]
     args = {key: value for key, value in call.args.items() if key != "transforms"}
     unknown = [key for key in args if key not in PARAMETERS.get(call.name, args)]
+    if call.package and not call.package.startswith("torchvision"):
+        return [LeftOut(call.name, _hint(call), call.place)]
     if call.name == COMPOSE:
         return lines(call.children or (), picture)
     if unknown and (call.name in _MAKERS or call.name in _GROUPS):
@@ -109,8 +111,9 @@ def _made(call: Call, picture: Picture) -> list[Item]:
 
 
 def _hint(call: Call) -> str:
-    if call.name not in PARAMETERS:
-        where = f" of {call.package}" if call.package and not call.package.startswith("torchvision") else ""
+    foreign = bool(call.package) and not call.package.startswith("torchvision")
+    if foreign or call.name not in PARAMETERS:
+        where = f" of {call.package}" if foreign else ""
         return (
             f"no transform{where} that augrecipes knows: write it as a class for albumentations and make it known with "
             "augrecipes.register(cls)"
@@ -136,10 +139,10 @@ def _group(call: Call, args: Mapping[str, Any], picture: Picture) -> list[Item]:
         total = sum(weights)
         chosen = [_weighed(each, weight / total, picture) for each, weight in zip(children, weights, strict=True)]
         picture.sides = None
-        return _acting(Line(ONE_OF, {}, call.place, chosen))
+        return acting(Line(ONE_OF, {}, call.place, chosen))
     inside = [_whole(lines([each], picture), each) for each in children]
     picture.sides = None
-    return _acting(Line(RANDOM_ORDER, {}, call.place, inside))
+    return acting(Line(RANDOM_ORDER, {}, call.place, inside))
 
 
 def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
@@ -147,13 +150,7 @@ def _applied(call: Call, inside: list[Item], p: float) -> list[Item]:
     if len(inside) == 1 and isinstance(inside[0], Line) and _acts_always(inside[0]):
         inside[0].args["p"] = p
         return inside
-    return _acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
-
-
-def _acting(group: Line) -> list[Item]:
-    """A group, or what is left out of it, where nothing else is in it."""
-    inside = group.steps or []
-    return [group] if any(isinstance(item, Line) for item in inside) else inside
+    return acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
 
 
 def _weighed(call: Call, weight: float, picture: Picture) -> Item:
