@@ -153,6 +153,15 @@ static int64_t finish(Run *run) {
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
+    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels && place[2] == p->channels;
+    for (int64_t c = 0; c < p->channels; c++)
+        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
+    if (as_it_is) {
+        for (int64_t y = 0; y < s->height; y++)
+            memcpy((uint8_t *)s->target + y * p->down, (const uint8_t *)(intptr_t)place[0] + y * place[1],
+                   (size_t)(s->width * p->channels));
+        return DONE;
+    }
     return JOIN(sink, ISA)(place, 1, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
                            (int32_t)p->type, 0, p->down, p->across, p->apart);
 }
