@@ -149,7 +149,7 @@ static int64_t finish(Run *run) {
         return write_job(run, 0);
     int64_t place[3], answer = settle(run);
     if (answer == DONE)
-        answer = made(run);
+        answer = run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
