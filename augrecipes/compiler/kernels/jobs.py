@@ -179,8 +179,10 @@ class ToMake:
             return False
         height, width = w.shape[:2]
         part, matrix, k = self._picture(height, width)
-        if not isinstance(part, np.ndarray) or (channels > 1 and part.strides[2] != 1) or part.strides[1] != channels:
+        if not isinstance(part, np.ndarray):
             return False
+        if (channels > 1 and part.strides[2] != 1) or part.strides[1] != channels:
+            part = np.ascontiguousarray(part)  # the same bits, however it lies
         rows, columns = part.shape[:2]
         start, _, *steps = strides
         head = (

@@ -210,6 +210,8 @@ def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Positi
 
 def _works_alike(kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position) -> bool:
     """Whether the kernel makes of some pictures what the step does, of what it draws at some keys."""
+    if keyed.p <= 0:
+        return True  # it never acts
     always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
     plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST), sampler_of(step)
     for image in _pictures():

@@ -85,5 +85,5 @@ def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
         boxes=inputs.boxes is not None or inputs.keypoints is not None,
         encoded=arrival == "encoded",
         least=inputs.min_size,
-        floats=output.where == "host" and output.dtype != "uint8" and output.color in ("rgb", "bgr"),
+        floats=output.dtype != "uint8" and output.color in ("rgb", "bgr"),  # wherever they are made
     )
