@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import cv2
 import numpy as np
 import pytest
 from counting import Counting
-from kinds import BAG, IMAGE, KINDS, Kind, arrays
+from kinds import BAG, IMAGE, KINDS, PAIR, Kind, arrays
 from packed_kinds import open_packed, recipe_of
 from pictures import draw
 from torch.utils.data import Subset
@@ -25,15 +26,20 @@ from augrecipes.errors import AugrecipesError, LoaderError
 from augrecipes.recipe.parse import parse_text
 
 # Of every argument of every kind another value than the default: text stands for a path below the data. A new argument
-# has to come here.
+# has to come here, or to OF_LISTS.
 OTHER: dict[str, Any] = {
     "mode": "eval", "seed": 7, "optimize": "fast", "on_error": "skip", "weights": [1.0] * 12, "samples_per_epoch": 30,
     "exif": "ignore", "channels": 1, "max_pixels": 2000, "depth": "8bit", "frames": "first", "layout": "flat",
     "cache": False, "save_applied_params": True, "max_tiles": 2, "min_tiles": 2, "pick": "stride", "threads": 1,
     "check": "names", "verify": "always",
 }  # fmt: skip
-# They say where samples come from: a test of their own.
+# Of arguments that go with a list of samples: the test writes the list, in which these values make other samples.
+OF_LISTS: dict[str, Any] = {
+    "columns": {"image": {"image": "other"}, "pair": {"lr": "other"}, "bag": {"image": "other"}},
+    "box_classes": ["moth", "bee", "ant"], "crowds": "keep",
+}  # fmt: skip
 OF_BAGS = {"max_tiles", "min_tiles", "pick", "threads"}
+# They say where samples come from: a test of their own.
 SOURCES = {"self", "root", "roots", "recipe", "files", "masks", "split", "labels", "names", "store"}
 
 
@@ -85,7 +91,7 @@ def cases() -> list[Any]:
         for kind in KINDS
         for packed in (False, True)
         for name in inspect.signature(Packed if packed else kind.dataset).parameters
-        if name not in SOURCES and not (packed and kind is not BAG and name in OF_BAGS)
+        if name not in SOURCES | OF_LISTS.keys() and not (packed and kind is not BAG and name in OF_BAGS)
     ]
 
 
@@ -93,6 +99,74 @@ def cases() -> list[Any]:
 def test_every_argument_is_held_or_changes_nothing(kind: Kind, packed: bool, name: str, roots: Any) -> None:
     assert name in OTHER, f"{name} is a new argument: say another value of it in OTHER"
     check_argument(lambda **options: open_with(kind, roots[kind.name], packed, **options), **{name: OTHER[name]})
+
+
+def listed(kind: Kind, root: Path, name: str, to: Path) -> Path:
+    """A list of some of the samples below `root`: a CSV file with another column, or COCO with a crowd."""
+    if name == "columns":
+        lines = {
+            "image": ["image,other", *(f"cat/{i}.png,dog/{i}.png" for i in range(4))],
+            "pair": ["hr,lr,other", *(f"hr/{i:04}.png,lr/{i:04}x2.png,lr/{i + 4:04}x2.png" for i in range(4))],
+            "bag": ["bag,image,other", *(f"{i},{BAG.files(i)},{BAG.files(i + 4)}" for i in range(4))],
+        }[kind.name]
+        rows = [
+            ",".join(field if "/" not in field else str(root / field) for field in line.split(",")) for line in lines
+        ]
+        (to / "list.csv").write_text("\n".join(rows))
+        return to / "list.csv"
+    boxes = [(k, label, crowd) for k in range(4) for label, crowd in ((1, 0), (2, 0), (3, 1))]
+    about = {
+        "images": [{"id": k, "file_name": IMAGE.files(k + 4), "height": 32, "width": 28} for k in range(4)],
+        "annotations": [
+            {"id": i, "image_id": k, "category_id": label, "bbox": [2, 2, 22, 20 + label], "iscrowd": crowd}
+            for i, (k, label, crowd) in enumerate(boxes)
+        ],
+        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(("ant", "bee", "moth"))],
+    }
+    (to / "list.json").write_text(json.dumps(about))
+    return to / "list.json"
+
+
+def cases_of_lists() -> list[Any]:
+    return [
+        pytest.param(kind, name, id=f"{kind.name}-{name}")
+        for kind in KINDS
+        for name in OF_LISTS
+        if name in inspect.signature(kind.dataset).parameters
+    ]
+
+
+def test_what_goes_with_lists_is_no_argument_of_a_store() -> None:
+    assert not OF_LISTS.keys() & inspect.signature(Packed).parameters.keys()
+
+
+@pytest.mark.parametrize(("kind", "name"), cases_of_lists())
+def test_every_argument_of_lists_is_held(kind: Kind, name: str, roots: Any, tmp_path: Path) -> None:
+    files, root = listed(kind, roots[kind.name], name, tmp_path), roots[kind.name]
+    where = {"root": root} if files.suffix == ".json" else {}
+
+    def open_one(**options: Any) -> SampleDataset:
+        return kind.dataset(files=files, recipe=parse_text(kind.recipe), **where, **options)  # type: ignore[no-any-return]
+
+    value = OF_LISTS[name][kind.name] if name == "columns" else OF_LISTS[name]
+    assert everything(open_one()) != everything(open_one(**{name: value})), "the other value has to change samples"
+    check_argument(open_one, **{name: value})
+
+
+def test_the_law_sees_a_list_that_is_forgotten(
+    roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = SampleDataset.fingerprint
+    monkeypatch.setattr(SampleDataset, "fingerprint", lambda self: {**whole(self), "files": ""})
+    for kind, name in (
+        (IMAGE, "columns"),
+        (IMAGE, "box_classes"),
+        (IMAGE, "crowds"),
+        (PAIR, "columns"),
+        (BAG, "columns"),
+    ):
+        with pytest.raises(AssertionError, match="no difference in the fingerprint"):
+            test_every_argument_of_lists_is_held(kind, name, roots, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["channels", "exif", "depth", "frames", "max_pixels"])
@@ -151,6 +225,14 @@ def test_files_are_told_apart_by_names_masks_labels_and_boxes(tmp_path: Path) ->
         path = tmp_path / f"list-{len(tables)}.csv"
         path.write_text(text)
         tables.append(IMAGE.dataset(files=path, recipe=recipe).fingerprint()["files"])
+    for name in ("a", "b"):
+        draw(tmp_path / "masks" / f"{name}_other.png", seed=ord(name) + 5, size=(40, 40))
+    (tmp_path / "images").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.png").rename(tmp_path / "images" / f"{name}.png")
+    for names in ("{stem}.png", "{stem}_other.png"):
+        ds = IMAGE.dataset(tmp_path / "images", recipe, masks=tmp_path / "masks" / names, layout="flat")
+        tables.append(ds.fingerprint()["files"])
     assert len(set(tables)) == len(tables)
 
 
