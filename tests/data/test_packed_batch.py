@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from packed_kinds import packed, recipe_of
 from pictures import draw
 
 from augrecipes.compiler.kernels.gathering import Rows
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.data import packed_batch
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.batches.rows import Take
@@ -115,14 +117,52 @@ def test_batches_larger_than_the_cache(tmp_path: Path) -> None:
 def test_what_cannot_be_gathered_is_read_one_by_one(files: dict[str, Path], stores: dict[str, Path]) -> None:
     recipe = parse_text(WHOLE.replace("OUTPUT", OUTPUTS[0]))
     assert Packed(stores["image"], recipe, save_applied_params=True).read_batch(0, [0, 1]) is None
-    draws = Packed(packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE)))
-    assert draws.read_batch(0, [0, 1]) is None
+    store = packed(IMAGE, files["image"])
+    unknown = recipe_of(IMAGE).replace("RandomBrightnessContrast", "ElasticTransform")  # to the native kernels
+    given: list[tuple[str, Any]] = [(recipe_of(IMAGE), "none"), (unknown, "exact")]
+    for text, optimize in given:
+        assert Packed(store, parse_text(text), optimize=optimize).read_batch(0, [0, 1]) is None
     ragged = Packed(stores["pair"], parse_text(PAIRS.replace("OUTPUT", OUTPUTS[0])), mode="eval")
     assert agrees(ragged, 0, [0, 1])  # all of one size after all
     least = parse_text(
         WHOLE.replace("OUTPUT", OUTPUTS[0]).replace("steps:", "inputs: {image: {min_size: [8, 8]}}\nsteps:", 1)
     )
     assert agrees(Packed(stores["image"], least), 0, [3, 4])  # what is said of inputs holds before the baked steps
+
+
+@pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels and kernels.isa)
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_steps_are_run_at_once_where_there_are_kernels(
+    files: dict[str, Path], mode: Any, kernels: Library | None
+) -> None:
+    store, recipe = packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE))
+    with using(kernels):
+        ds = Packed(store, recipe, mode=mode)
+        if kernels is None:
+            assert ds.read_batch(0, [0, 1]) is None
+            return
+        # Of the samples that Python makes, step by step.
+        in_python = Packed(store, recipe, mode=mode, optimize="none")
+        for epoch, order in itertools.product((0, 2), ORDERS):
+            assert agrees(ds, epoch, order)
+            whole, single = ds.read_batch(epoch, order), [in_python[epoch, i]["image"] for i in order]
+            assert whole is not None
+            assert torch.equal(torch.as_tensor(whole["image"]), torch.stack(single))
+
+
+@pytest.mark.parametrize("kernels", [k for k in KERNEL_SETS if k], ids=lambda kernels: kernels.isa)
+def test_a_batch_of_other_draws_is_noticed(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch, kernels: Library
+) -> None:
+    """A planted fault: a native batch draws at the keys of the samples behind its own."""
+    many = NativePlan.many
+    monkeypatch.setattr(
+        NativePlan, "many", lambda self, epoch, keys, *rest: many(self, epoch, [(k + 1, t) for k, t in keys], *rest)
+    )
+    with using(kernels):
+        ds = Packed(packed(IMAGE, files["image"]), parse_text(recipe_of(IMAGE)))
+        assert ds.read_batch(0, [3, 0, 11, 5]) is not None
+        assert not agrees(ds, 0, [3, 0, 11, 5])
 
 
 def test_baked_epochs_are_gathered(files: dict[str, Path], tmp_path: Path) -> None:
