@@ -38,11 +38,16 @@ def levels(run: Steps) -> int:
     return ceil(min(total * gains, ALL))
 
 
+def _is_slow(step: Step) -> bool:
+    """Whether it takes longer by itself than joined, with nothing to join: it has no native pass of its own."""
+    return action_of(step) == "opaque" or (_is_steep(step) and not claims(step.name).native)
+
+
 def _pays(run: Steps, before: Node | None) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
     warped = isinstance(before, Fused) and before.kernel in ("JoinedWarps", "JoinedColours")
-    return len(leaves) > 1 or warped or any(action_of(leaf) == "opaque" for leaf in leaves)
+    return len(leaves) > 1 or warped or any(map(_is_slow, leaves))
 
 
 def _parts(steps: Nodes) -> Iterator[tuple[int, Steps]]:
