@@ -19,8 +19,10 @@ from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.errors import RecipeError
+from augrecipes.compiler.run.targets import PICTURES
+from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import registry
+from augrecipes.ops.capabilities import claims
 from augrecipes.ops.judge import verdict
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe.model import Arguments, Step
@@ -143,6 +145,7 @@ def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, 
     draws = Draws(seed)
     sites, made = places(recipe.steps), objects([each for each in compose.transforms if not is_last(each)])
     assume(len(sites) == len(made))  # a group that gates twice has one around it in the recipe
+    assume(not any(claims(type(one).__name__).changes_dtype for one in made))  # what they leave of bytes ours refuse
     for one, site in zip(made, sites, strict=True):
         one.random_generator, one.py_random = draws.add(site)
     image = np.random.default_rng(seed).integers(0, 256, (60, 70, 3), np.uint8)
@@ -154,6 +157,16 @@ def test_samples_are_the_same_with_the_same_generators(compose: Any, seed: int, 
     assert isinstance(wanted, dict) == isinstance(found, dict), (wanted, found)
     for key, value in wanted.items() if isinstance(wanted, dict) else ():
         np.testing.assert_allclose(np.asarray(found[key]), np.asarray(value), atol=2e-6, rtol=2e-6, err_msg=key)
+
+
+@pytest.mark.parametrize("max_value", [None, 255])
+def test_what_is_no_picture_any_more_is_refused(max_value: int | None) -> None:
+    """FromFloat makes wide floats of bytes: albumentations hands them on, and a recipe says so."""
+    compose = A.Compose([A.FromFloat(p=1.0, dtype="uint8", max_value=max_value)])
+    image = np.full((6, 7, 3), 200, np.uint8)
+    assert compose(image=image)["image"].dtype not in PICTURES
+    with pytest.raises(DataError, match="the steps left an image of float"):
+        build(ar.from_albumentations(compose), "train", "none", 0).at(0)(image=image)
 
 
 def is_last(made: Any) -> bool:
