@@ -150,5 +150,7 @@ def _picture(name: str, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
     if height * width * 3 <= max_bytes:
         return None
     made = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
-    blamed = next(argument for argument in _SIZES if arguments.get(argument) is not None)
+    blamed = next((argument for argument in _SIZES if arguments.get(argument) is not None), None)
+    if blamed is None:
+        return None  # it keeps the size that it is given
     return blamed, f"makes pictures of {made}; make them smaller, or raise the recipe's `max_bytes`"

@@ -82,6 +82,15 @@ def test_pictures_that_are_too_large_are_told(step: str, fine: bool) -> None:
         assert fine
 
 
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_least_limit_is_no_stumbling_block(name: str) -> None:
+    """Steps that keep a picture's size have no argument that could make it smaller: none is blamed."""
+    try:
+        parse_text(f"version: 1\nrecipe: t\nmax_bytes: 1\nsteps: [{name}]")
+    except RecipeError as error:
+        assert {problem.code for problem in error.problems} & {"E303", "E304", "E305", "E306", "E307", "E308"}
+
+
 # (class, argument, what is still allowed, what is not), at both ends of each of the bounds.
 EDGES = [
     (name, argument, inside, outside)
