@@ -147,7 +147,7 @@ def _bytes() -> Iterator[Row]:
 _STEPS = ("part", "W1, µs", "W1b, µs", "ImageNet crop, µs")
 _INSIDE = """\
 Mean µs a sample, each call of OpenCV and each draw clocked by itself; the clocks take a few µs of each part. `Python`
-is whatever that part does besides: numpy, too."""
+is whatever that part does besides: numpy, and the one call of a native plan, too."""
 
 
 def _breakdown(count: int) -> Iterator[str]:
