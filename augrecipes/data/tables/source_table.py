@@ -101,7 +101,7 @@ class SourceTable(Columns):
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
         """No store has one: its tables are those of files."""
-        raise NotImplementedError
+        raise NotImplementedError("a store keeps tables of files")
 
     def __len__(self) -> int:
         return self.length
