@@ -40,6 +40,18 @@ def gate_of(step: Any) -> float | None:
     return step.p if known and 0 < step.p < 1 else None
 
 
+def is_gated(step: Any) -> bool:
+    """Whether a step is a transform that does nothing but to draw once where that draw is not below its p.
+
+    >>> is_gated(A.MaskDropout()), is_gated(A.OneOf([A.Blur()]))
+    (True, False)
+    """
+    cls = type(step)
+    return isinstance(step, _PLAIN) and all(
+        getattr(cls, name) is getattr(_PLAIN, name) and name not in vars(step) for name in ("__call__", "should_apply")
+    )
+
+
 def is_plain(step: Any) -> bool:
     """Whether a step is a transform that runs in albumentations' usual way, and asks for no other targets to draw.
 

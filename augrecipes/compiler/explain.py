@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,7 @@ _WHY = {
 
 
 _COLOURS = ("lookup", "matrix", "pointwise")
+_NAMED = 3  # steps of many
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
     "matrix": "has no other colour step beside it to join",
@@ -239,9 +240,16 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
         return "no: several pictures make up a sample"
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
-        return "yes, samples and batches of pictures alone"
+        left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
+        return f"yes, samples and batches of pictures alone{left}"
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
+
+
+def _or(labels: Sequence[str]) -> str:
+    """Some names, of many the first ones."""
+    shown = [*labels[:_NAMED], f"one of {len(labels) - _NAMED} more"] if len(labels) > _NAMED else labels
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _walk(step: Step, depth: int) -> list[tuple[Step, int]]:

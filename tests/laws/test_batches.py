@@ -384,7 +384,12 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
     ("optimize", "steps", "said"),
     [
         ("exact", [("HorizontalFlip", {})], "yes, samples and batches of pictures alone"),
-        ("exact", [("HorizontalFlip", {}), ("MotionBlur", {})], "no: MotionBlur#1 runs in Python"),
+        ("exact", [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})], "no: Spatter#1 runs in Python"),
+        (
+            "exact",
+            [("Spatter", {})],
+            "yes, samples and batches of pictures alone; those in which Spatter#1 acts run in Python",
+        ),
         ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
     ],
 )

@@ -21,7 +21,7 @@ from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp
 from augrecipes.compiler.native_plan import planned
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.native_plan.steps import NOTHING, NativeStep
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Output, Recipe, Step
 
@@ -71,6 +71,12 @@ WARPED: Pool = (
     ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20], "shear": [-30, 30], "fill": [9, 80, 200]}),
     ("Affine", {"translate_px": [-9, 9], "rotate": 90, "border_mode": cv2.BORDER_REPLICATE}),
 )
+LEFT: Pool = (
+    ("Spatter", {}),
+    ("GridDistortion", {}),
+    ("PixelDropout", {"dropout_prob": 0.3}),
+    ("XYMasking", {"mask_x_length": 3, "mask_y_length": 2}),
+)
 NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; of one that may run a step twice
 OUTPUTS = (
     Output(),
@@ -85,12 +91,12 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
     return rng.integers(0, 256, (*rng.integers(1, 70, 2), channels), np.uint8)
 
 
-def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any) -> None:
+def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any, but: tuple[str, ...] = NOT_HERE) -> None:
     plain = build(recipe, "none", seed)
     with using(kernels):
         exact = build(recipe, "exact", seed)
         native = exact.native
-    assert isinstance(native, NativePlan) or any(why in native for why in NOT_HERE), native
+    assert isinstance(native, NativePlan) or any(why in native for why in but), native
     for index in range(4):
         a, b = outcome(plain, index, {"image": image}), outcome(exact, index, {"image": image})
         if isinstance(a, dict):
@@ -121,6 +127,18 @@ def test_samples_are_those_of_the_steps(kernels: Library) -> None:
         check(replace(recipe, output=output), guarded(picture(seed, channels), at_end), seed, kernels)
 
     law()
+
+
+@DEAR
+@given(recipes(NATIVE[:8] + LEFT, boxes=False), st.integers(0, 2**64 - 1))
+def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
+    check(recipe, picture(seed), seed, SETS[-1], (*NOT_HERE, "runs in Python"))
+
+
+def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planned, "LEFT", replace(planned.LEFT, draw=NOTHING))
+    with pytest.raises(AssertionError):
+        check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 
 
 @DEAR

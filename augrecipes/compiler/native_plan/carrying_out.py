@@ -16,7 +16,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.pictures import Picture, pixels_of
-from augrecipes.compiler.native_plan.steps import NativeStep
+from augrecipes.compiler.native_plan.steps import IN_PYTHON, NativeStep
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
@@ -63,11 +63,15 @@ class NativePlan:
         sink: of the pipeline.
         seed: of the pipeline.
         most: pixels that a picture may have on its way.
+
+    Attributes:
+        left: labels of steps that Python carries out: it makes every sample in which one of them acts.
     """
 
     def __init__(self, kernels: Library, steps: Sequence[KeyedStep], sink: Sink, seed: int, most: int) -> None:
         self._kernel, self._draws = kernels.kernel("plan", "ppl"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._most, self._sink = seed & MASK, most, sink
+        self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
@@ -171,7 +175,15 @@ class NativePlan:
         self._begin(epoch, 3, (0, 0, 0))
         self._draws(self._at, samples.ctypes.data, len(samples), numbers.ctypes.data)
         for answer, made in zip(samples["answer"].tolist(), numbers.tolist(), strict=True):
-            yield None if answer == IDLE else made
+            yield None if answer == IDLE else [np.nan] * DRAWN if answer == REFUSED else made
+
+    def all_are_left(self, epoch: int, count: int, side: int) -> bool:
+        """Whether Python has to make each of the first samples, of pictures of `side` × `side` px."""
+        samples = np.zeros(count, SAMPLES)
+        samples["index"], samples["rows"], samples["columns"] = range(count), side, side
+        self._begin(epoch, _RGB, (0, 0, 0))
+        self._run(samples)
+        return bool((samples["answer"] != 0).all())
 
     def _takes(self, channels: int) -> bool:
         """Whether a result may be made of pictures of so many channels."""

@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.steps import group_of, is_plain, sampler_of
+from augrecipes.compat.steps import group_of, is_gated, is_plain, sampler_of
 from augrecipes.compiler.kernels import cost, resize_native
 from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.jobs import numbers_of
@@ -26,9 +26,11 @@ from augrecipes.compiler.native_plan.steps import (
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
     GROUPS,
+    IN_PYTHON,
     JITTERS,
     JITTERS_EXACTLY,
     KEEPS,
+    LEFT,
     MERGED_ENDS,
     MERGES,
     MIXES,
@@ -58,6 +60,7 @@ _RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
 _COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS}  # among colours
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
+_MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
 _FULL = 255.0
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
@@ -106,7 +109,10 @@ def native_plan(
         if step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
             raise NotNativeError(f"{keyed.label} changes pictures otherwise here")
         steps.append(keyed)
-    return NativePlan(kernels, steps, sink, seed, few)
+    plan = NativePlan(kernels, steps, sink, seed, few)
+    if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE):
+        raise NotNativeError(f"{plan.left[0]} runs in Python")
+    return plan
 
 
 def _keyed_steps(
@@ -117,26 +123,27 @@ def _keyed_steps(
         if type(step) is Joined:
             for one in step.transforms:
                 yield one, _keyed(one, made, _alone)
+        elif type(step) is Deferred:
+            yield step.step, _keyed(step.step, made, _merged)
+        elif type(step) is ColourStep:
+            yield step.step, _keyed(step.step, made, _coloured)
         elif type(step) is Warps:
-            if any(type(child) is not Deferred for child in step.transforms):
-                raise NotNativeError("a group of warps is made in Python")
-            keyed = [_keyed(child.step, made, _merged) for child in step.transforms]
-            if files and not _resizes_last(keyed):
+            children = [*_keyed_steps(step.transforms, made, files)]
+            if files and not _resizes_last([keyed for _, keyed in children]):
                 raise NotNativeError("what is decoded for several warps is chosen in Python")
-            yield from zip((child.step for child in step.transforms), keyed, strict=True)
+            yield from children
             ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
             yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
-        elif type(step) is ColourOps and step.to_sink:
-            for child in step.transforms:
-                if type(child) is not ColourStep:
-                    raise NotNativeError("a group of colours is made in Python")
-                yield child.step, _keyed(child.step, made, _coloured)
-        elif id(step) in made and is_plain(step):
+        elif type(step) is ColourOps:
+            for one, keyed in _keyed_steps(step.transforms, made, files):
+                left = not step.to_sink and keyed.numbers.effect != GROUPS
+                yield one, replace(keyed, numbers=LEFT) if left else keyed
+        elif id(step) in made and is_gated(step):
             yield step, _keyed(step, made, _alone)
         elif id(step) in made and group_of(step) is not None:
             label, shared = made[id(step)]
-            children = [list(_keyed_steps([child], made, files)) for child in step.transforms]
-            if (group := groups.opened(step, label, children, shared=shared)) is None:
+            units = [list(_keyed_steps([child], made, files)) for child in step.transforms]
+            if (group := groups.opened(step, label, units, shared=shared)) is None:
                 raise NotNativeError(f"{label} chooses in Python")
             yield from group
         else:
@@ -145,7 +152,9 @@ def _keyed_steps(
 
 def _resizes_last(steps: Sequence[KeyedStep]) -> bool:
     """Whether steps resample once and cut nothing afterwards: then what decoding costs decides nothing."""
-    effects = [step.numbers.effect - MERGES for step in steps]
+    if any(step.numbers.effect == GROUPS for step in steps):
+        return False
+    effects = [step.numbers.effect - MERGES for step in steps if step.numbers.draw != IN_PYTHON]
     sampled = [at for at, effect in enumerate(effects) if effect not in (CUTS, TURNS)]
     return len(sampled) <= 1 and CUTS not in effects[sampled[0] if sampled else 0 :]
 
@@ -157,11 +166,11 @@ def _keyed(
         raise NotNativeError("its steps are looked at one by one")
     label, shared = made[id(step)]
     numbers = as_numbers(step) if is_plain(step) else None
-    if numbers is None:
+    if numbers is None and not is_gated(step):
         raise NotNativeError(f"{label} runs in Python")
-    if (native := resize_native.here()) is None or not all(map(native.has, numbers.kernels)):
+    if numbers is not None and ((native := resize_native.here()) is None or not all(map(native.has, numbers.kernels))):
         raise NotNativeError(f"{label} resizes with OpenCV")
-    return KeyedStep(label, shared, float(step.p), numbers)
+    return KeyedStep(label, shared, float(step.p), numbers or LEFT)
 
 
 def _alone(step: Any) -> NativeStep | None:
@@ -197,13 +206,14 @@ def _coloured(step: Any) -> NativeStep | None:
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
     draw = groups.sampler_of(step) if keyed.numbers.effect == GROUPS else sampler_of(step)
+    left = keyed.numbers.draw == IN_PYTHON
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
             if groups.acts(step) != (found is not None):
                 return False
-            if found is not None and not _equal(found, partial(draw, data), keyed.numbers):
+            if found is not None and not left and not _equal(found, partial(draw, data), keyed.numbers):
                 return False
     return True
 

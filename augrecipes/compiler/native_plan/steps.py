@@ -16,6 +16,7 @@ CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUT
 MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES = 16, 31, 32, 33, 34, 35
 # From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
 NUMBERS, SCALES_LEVELS, JITTERS_EXACTLY = 64, 64, 73
+IN_PYTHON = -1  # what no kernel draws: samples in which the step acts are left to Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,9 @@ class NativeStep:
     does: tuple[float, ...] = ()
     kernels: tuple[str, ...] = ()
     changes: bool = False
+
+
+LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())
 
 
 def encode(step: Any) -> NativeStep | None:
