@@ -23,7 +23,7 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "cli", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
+    "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
     "machine", "atomic", "progress", "seeds", "user_code", "kinds", "flow", "errors",
 )  # fmt: skip
@@ -59,6 +59,8 @@ OUTSIDE = {
     "typer": ("cli/",),
     "rich": ("cli/", "demo/", "progress.py"),
     "jinja2": ("bench/report/",),
+    "starlette": ("studio/",),
+    "uvicorn": ("studio/",),
 }
 # What is private to others is compat's, whatever it is called.
 INNARDS = frozenset({"f_locals", "f_back", "__globals__", "__code__", "__closure__", "__pydantic_decorators__"})

@@ -20,6 +20,7 @@ from augrecipes.cli.list import list_gallery
 from augrecipes.cli.pack import pack
 from augrecipes.cli.preview import preview
 from augrecipes.cli.schema import schema
+from augrecipes.cli.studio import studio
 from augrecipes.cli.terminal import complain, exit_status, hush
 from augrecipes.cli.verify import verify
 from augrecipes.cli.verify_store import verify_store
@@ -100,6 +101,7 @@ for name, command, about in (
     ("explain", explain, "Show what a recipe does and how it will run."),
     ("diff", diff, "Say what differs between two recipes in effect."),
     ("preview", preview, "Draw what a recipe does to some pictures."),
+    ("studio", studio, "Write a recipe and see what it does, in the browser."),
     ("pack", pack, "Carry out a recipe's first steps once, into a store."),
     ("verify-store", verify_store, "Compare a store with its checksums."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),

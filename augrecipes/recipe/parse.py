@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,7 @@ def parse_value(text: str) -> Any:
 
 
 def read_nodes(
-    data: bytes, file: str, problems: Problems, reads: type[YamlReader] | None = None
+    data: bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
 ) -> tuple[Node, list[str]]:
     """The one document of a file as nodes, and the file's lines. Linear in the file's size.
 
@@ -125,7 +125,7 @@ def read_nodes(
         data: the file.
         file: its name in messages.
         problems: where findings go.
-        reads: what builds the nodes, where the file is no recipe and may hold more than one.
+        reads: makes what builds the nodes, where the file is no recipe and may hold more than one, or more is asked.
 
     Raises:
         Stop: nothing can be made of it; the problems are noted.

@@ -1,0 +1,213 @@
+"""Samples as the recipe makes them, one piece of work for each sample and epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.picking import Pick, pick_tiles
+from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.errors import AugrecipesError, DataError, harmless
+from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe
+from augrecipes.studio.asked import MOST_DRAWS, MOST_SIZE, Refused, RequestBody
+from augrecipes.studio.overlays import overlay_of
+from augrecipes.studio.replay import python_of
+from augrecipes.studio.studio import Studio
+from augrecipes.studio.working import key_of
+
+TILES = 6  # of a bag, where nothing is said
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDraws:
+    """Which draws are shown, and how.
+
+    Attributes:
+        recipe: the recipe.
+        mode: `train` or `eval`.
+        optimize: None: the recipe's own choice.
+        seed: of the draws.
+        size: the longer side of what is shown, px; 0: as large as it is.
+        tiles: of a bag, how many.
+        source: whether the pictures as they were read are wanted too.
+    """
+
+    recipe: Recipe
+    mode: Mode
+    optimize: Optimize | None
+    seed: int
+    size: int
+    tiles: int = TILES
+    source: bool = False
+
+    @classmethod
+    def of(cls, studio: Studio, asked: RequestBody) -> WantedDraws:
+        """What a request says. Raises RecipeError where its recipe is none."""
+        return cls(
+            studio.bench.recipe(asked.text()),
+            asked.mode(),
+            asked.optimize(),
+            asked.integer("seed"),
+            asked.integer("size", 0, 0, MOST_SIZE),
+            asked.integer("tiles", TILES, 1, 64),
+            asked.flag("source"),
+        )
+
+    def pipeline(self, studio: Studio) -> Pipeline:
+        """It compiled; of a pair it tells which window was cut."""
+        more = {"save_applied_params": True} if self.recipe.facts.scales else {}
+        return studio.bench.pipeline(self.recipe, self.mode, self.optimize, self.seed, **more)
+
+
+def draws(studio: Studio, asked: RequestBody) -> Iterator[Callable[[], dict[str, Any]]]:
+    """The pieces of work of a request: each returns what the page is told of one sample in one epoch.
+
+    A sample that cannot be read, or that a step fails on, is told as `error`; the others go on.
+
+    Raises:
+        RecipeError, LintError: the recipe cannot be drawn.
+        DataError: there is nothing that it can be drawn with.
+    """
+    wanted = WantedDraws.of(studio, asked)
+    indices, epochs = asked.integers("indices"), asked.integers("epochs")
+    if len(indices) * len(epochs) > MOST_DRAWS:
+        raise Refused(400, "too-many", f"at most {MOST_DRAWS} draws at once")
+    pipeline = wanted.pipeline(studio)
+    files = studio.shelf.files(wanted.recipe, pipeline)
+    count = len(files.listing.table)
+    if any(index >= count for index in indices):
+        raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
+
+    def piece(index: int, epoch: int) -> Callable[[], dict[str, Any]]:
+        def work() -> dict[str, Any]:
+            try:
+                return {"index": index, "epoch": epoch, **_drawn(studio, wanted, pipeline, files, index, epoch)}
+            except AugrecipesError as error:
+                return {"index": index, "epoch": epoch, "pictures": [], "error": failure(error)}
+
+        return work
+
+    return (piece(index, epoch) for index in indices for epoch in epochs)
+
+
+def failure(error: AugrecipesError) -> dict[str, str]:
+    """What the page says of a sample that cannot be shown."""
+    cure = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
+    return {"code": "data", "message": harmless(str(error)), "cure": cure}
+
+
+def _drawn(
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, index: int, epoch: int
+) -> dict[str, Any]:
+    key = (
+        *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), id(files), index, epoch, wanted.size,
+        wanted.tiles, wanted.source,
+    )  # fmt: skip
+    found = studio.drawn.get(key, lambda: _draw(studio, wanted, pipeline, files, index, epoch))
+    if all(studio.pictures.has(one["url"]) for one in found["pictures"]):
+        return found
+    studio.drawn.forget(key)  # its pictures had to make room
+    return studio.drawn.get(key, lambda: _draw(studio, wanted, pipeline, files, index, epoch))
+
+
+def _draw(
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, index: int, epoch: int
+) -> dict[str, Any]:
+    units = units_of(wanted, files, index, epoch)
+    found: list[dict[str, Any]] = []
+    python = ""
+    for unit in units:
+        sample = studio.shelf.sample(wanted.recipe, pipeline, unit)
+        shown, line = _sample(studio, wanted, pipeline, files, sample, unit, epoch)
+        found += shown
+        python = python or line
+    return {"pictures": found, "python": python}
+
+
+def units_of(wanted: WantedDraws, files: Files, index: int, epoch: int) -> list[int]:
+    """What of the files makes up a sample: itself, or some of the tiles that an epoch picks of a bag."""
+    table = files.listing.table
+    units = table.units_of(index)
+    if not wanted.recipe.facts.tiles:
+        return list(units)
+    rule = wanted.recipe.bag or Bag()
+    how = "stride" if rule.pick == "random" and wanted.mode == "eval" else rule.pick
+    picked = pick_tiles(len(units), rule.max_tiles, cast("Pick", how), seed=wanted.seed, epoch=epoch, index=index)
+    spread = np.unique(np.linspace(0, len(picked) - 1, min(wanted.tiles, len(picked))).round().astype(int))
+    return [units[int(tile)] for tile in picked[spread]]
+
+
+def _sample(
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, sample: Sample, unit: int, epoch: int
+) -> tuple[list[dict[str, Any]], str]:
+    """The pictures of one sample, or tile, and the line of Python that makes it."""
+    try:
+        out = sample.run(pipeline, epoch)
+    except DataError as error:
+        raise (error if error.path else error.with_path(sample.path)) from error.__cause__
+    found = [_shown(studio, wanted, out, name, files, sample, pipeline) for name in pipeline.outputs]
+    if wanted.source:
+        for one in found:
+            origin = pipeline.origins[one["target"]]
+            one["source"] = source_of(studio, wanted, sample, origin, files)
+    return found, python_of(studio.source, pipeline, files, sample, unit, epoch)
+
+
+def _shown(
+    studio: Studio,
+    wanted: WantedDraws,
+    out: Mapping[str, Any],
+    name: str,
+    files: Files,
+    sample: Sample,
+    pipeline: Pipeline,
+) -> dict[str, Any]:
+    recipe = wanted.recipe
+    picture = picture_of_output(out[name], recipe.outputs.get(name, recipe.output))
+    one = {"target": name, **studio.pictures.put(picture, wanted.size), "overlay": {}}
+    if recipe.facts.annotated:
+        one["overlay"] = overlay_of(
+            out, recipe, picture.shape[:2], studio.pictures, shown=wanted.size, classes=classes_of(files)
+        )
+    if recipe.facts.tiles:
+        one["tile"] = sample.tile
+    window = (out.get("window") or {}).get(pipeline.origins[name])
+    if window is not None:
+        one["window"] = [int(value) for value in window]
+    return one
+
+
+def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, files: Files) -> dict[str, Any]:
+    """A picture as it was read, with what lies on it."""
+    image = sample.images[name]
+    picture = picture_of_input(image if isinstance(image, np.ndarray) else small(image, wanted.size))
+    shown = studio.pictures.put(picture, wanted.size)
+    shown["height"], shown["width"] = image.shape[:2]
+    if wanted.recipe.facts.annotated:
+        rest = {**sample.rest}
+        size = (image.shape[0], image.shape[1])
+        if "mask" in rest and size != picture.shape[:2]:
+            del rest["mask"]  # a mask as large as a picture of many megapixels
+        shown["overlay"] = overlay_of(
+            rest, wanted.recipe, size, studio.pictures, shown=wanted.size, classes=classes_of(files)
+        )
+    return shown
+
+
+def small(image: Any, size: int) -> Any:
+    """A file's picture for showing it at a size, decoded no larger than that needs."""
+    height, width = image.shape[:2]
+    able = [k for k in (1, *image.scales()) if size and max(height, width) // k >= size]
+    return image.region(0, 0, height, width, max(able, default=1))
+
+
+def classes_of(files: Files) -> tuple[str, ...]:
+    """Names of the boxes' labels."""
+    table = files.listing.table
+    boxes = table.boxes
+    return tuple((boxes.classes if boxes is not None else None) or table.box_classes or ())

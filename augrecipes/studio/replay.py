@@ -1,0 +1,39 @@
+"""The line of Python that makes a sample again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.reading.sample import Files, Sample
+
+
+def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, unit: int, epoch: int) -> str:
+    """A statement that gives the sample to the bit, for someone who has saved the recipe.
+
+    Args:
+        source: what `ar.load` finds the recipe by.
+        pipeline: that makes it.
+        files: that it is one of.
+        sample: as it was read.
+        unit: its number among the files.
+        epoch: of its draws.
+    """
+    table = files.listing.table
+    fixed = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
+    fixed += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
+    compiled = f"ar.load({source!r}).compile({', '.join(fixed)})"
+    key = [str(sample.index), f"epoch={epoch}"] + ([f"tile={sample.tile}"] if sample.tile else [])
+    paths = {name: table.paths(unit)[name] for name in sample.images}
+    if any("\0" in path or not path for path in paths.values()) or type(table).__name__ == "SourceTable":
+        return f"{compiled}.at({', '.join(key)})({', '.join(f'{name}={name}' for name in sample.targets)})"
+    given = [f"{name}={_read(path, sample.images[name], files)}" for name, path in paths.items()]
+    given += [f"{name}={name}" for name in sample.rest]
+    return f"{compiled}.at({', '.join(key)})({', '.join(given)})"
+
+
+def _read(path: str, image: Any, files: Files) -> str:
+    """How a picture is read: decoded, or as a file of which the plan decodes what it needs."""
+    how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
+    channels = files.listing.decode["channels"]
+    return f"ar.{how}({path!r}{'' if channels == 3 else f', channels={channels}'})"

@@ -1,0 +1,180 @@
+"""The routes: what the page may ask, and which file answers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from augrecipes import __version__
+from augrecipes.errors import AugrecipesError, RecipeError
+from augrecipes.studio import described, saving
+from augrecipes.studio.asked import Refused, RequestBody, refusal
+from augrecipes.studio.checking import checked
+from augrecipes.studio.drawing import draws
+from augrecipes.studio.guard import TAB, Guard
+from augrecipes.studio.jobs import Piece, WorkThreads
+from augrecipes.studio.studio import Studio
+
+Answer = Callable[[RequestBody], Any]
+Pieces = Callable[[RequestBody], Iterable[Piece]]
+
+# The page's files, by how their names end; nothing else in its folder is handed out.
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+}
+
+
+def application(studio: Studio, hosts: Iterable[str]) -> Guard:
+    """The whole of it, guarded.
+
+    Args:
+        studio: what the routes work with.
+        hosts: `127.0.0.1:PORT` and what else the page may be called by.
+    """
+
+    def answer(path: str, do: Answer, crew: WorkThreads = studio.crew) -> Route:
+        async def endpoint(request: Request) -> Response:
+            asked = RequestBody(await request.body())
+            return JSONResponse(await crew.run(lambda: do(asked)))
+
+        return Route(path, _guarded(endpoint), methods=["POST"])
+
+    def stream(path: str, do: Pieces, lanes: int | None = None) -> Route:
+        async def endpoint(request: Request) -> Response:
+            asked, start = RequestBody(await request.body()), perf_counter()
+            turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
+            pieces = await studio.crew.run(lambda: do(asked))
+
+            async def lines() -> AsyncIterator[str]:
+                done = True
+                async for line in studio.crew.stream(turn, pieces, lanes):
+                    if isinstance(line, Refused):
+                        done = False
+                        yield _line(line.to_json())
+                        break
+                    yield _line(line)
+                done = done and not turn.superseded
+                yield _line({"done": done, "ms": 1e3 * (perf_counter() - start)})
+
+            return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+        return Route(path, _guarded(endpoint), methods=["POST"])
+
+    def page(name: str) -> Response:
+        found = page_file(name)
+        if found is None:
+            raise Refused(404, "not-found", "the page has no such file")
+        return Response(found.read_bytes(), media_type=_TYPES[found.suffix])
+
+    async def file(request: Request) -> Response:
+        return page(request.path_params["name"])
+
+    async def alive(_: Request) -> Response:
+        said = {"server": studio.server, "version": __version__, "read_only": studio.read_only}
+        return JSONResponse(said)
+
+    async def recipe(_: Request) -> Response:
+        return JSONResponse(await studio.crew.run(lambda: saving.recipe_of(studio)))
+
+    async def save(request: Request) -> Response:
+        asked = RequestBody(await request.body())
+        return JSONResponse(await studio.crew.run(lambda: saving.save(studio, asked)))
+
+    async def source(_: Request) -> Response:
+        return JSONResponse(await studio.crew.run(lambda: _source(studio, saving.recipe_of(studio)["text"])))
+
+    async def schema(_: Request) -> Response:
+        return JSONResponse(await studio.crew.run(described.schema))
+
+    async def gallery(_: Request) -> Response:
+        return JSONResponse(await studio.crew.run(described.recipes))
+
+    async def picture(request: Request) -> Response:
+        found = studio.pictures.get(request.path_params["address"])
+        if found is None:
+            raise Refused(404, "picture", "this picture had to make room for others", "draw it again")
+        return Response(found, media_type="image/png")
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> AsyncIterator[None]:
+        yield
+        studio.close()
+
+    routes = [
+        Route("/api/alive", alive, methods=["GET"]),
+        Route("/api/recipe", _guarded(recipe), methods=["GET"]),
+        Route("/api/recipe", _guarded(save), methods=["PUT"]),
+        Route("/api/source", _guarded(source), methods=["GET"]),
+        Route("/api/schema", _guarded(schema), methods=["GET"]),
+        Route("/api/gallery", _guarded(gallery), methods=["GET"]),
+        Route("/api/picture/{address}.png", _guarded(picture), methods=["GET"]),
+        answer("/api/source", lambda asked: _source(studio, asked.text())),
+        answer("/api/check", lambda asked: checked(studio.bench, asked.text()), studio.checker),
+        stream("/api/draws", lambda asked: draws(studio, asked)),
+        Route("/", _guarded(file_at("index.html", page)), methods=["GET"]),
+        Route("/{name:path}", _guarded(file), methods=["GET"]),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=life), studio.token, hosts)
+
+
+def file_at(name: str, page: Callable[[str], Response]) -> Any:
+    """An endpoint of one file."""
+
+    async def endpoint(_: Request) -> Response:
+        return page(name)
+
+    return endpoint
+
+
+def page_file(name: str) -> Path | None:
+    """A file of the page; None of what it has not, and of what lies elsewhere."""
+    root = Path(str(files("augrecipes.studio") / "page")).resolve()
+    try:
+        found = (root / name).resolve()
+    except (OSError, ValueError):
+        return None
+    return found if found.is_relative_to(root) and found.is_file() and found.suffix in _TYPES else None
+
+
+def _guarded(endpoint: Any) -> Any:
+    """An endpoint whose errors become answers."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            made: Response = await endpoint(request)
+        except Refused as refused:
+            return JSONResponse(refused.to_json(), refused.status)
+        except AugrecipesError as error:
+            answer = refusal(error)
+            return JSONResponse(answer.to_json(), answer.status)
+        return made
+
+    return answered
+
+
+def _source(studio: Studio, text: str) -> dict[str, Any]:
+    try:
+        recipe = studio.bench.recipe(text)
+    except RecipeError:
+        recipe = None
+    return described.source(studio, recipe)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"

@@ -1,0 +1,65 @@
+"""One studio: a recipe, data, and what is kept between requests."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from augrecipes.data.reading.listing import Data
+from augrecipes.studio.jobs import WorkThreads, WorkTurns
+from augrecipes.studio.kept import Kept
+from augrecipes.studio.pictures import Pictures
+from augrecipes.studio.shelf import Shelf
+from augrecipes.studio.working import Workbench
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class Studio:
+    """What the routes work with.
+
+    Attributes:
+        file: of the recipe; None: there is none yet.
+        text: that the page starts with.
+        data: see Shelf.
+        masks: see Shelf.
+        read_only: nothing is written.
+        token: what every request has to know.
+        server: names this process.
+    """
+
+    file: Path | None = None
+    text: str = ""
+    data: Data | None = None
+    masks: Any = None
+    read_only: bool = False
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    server: str = field(default_factory=lambda: secrets.token_hex(8))
+    turns: WorkTurns = field(default_factory=WorkTurns)
+    crew: WorkThreads = field(default_factory=lambda: WorkThreads(min(cores(), 8)))
+    checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
+    pictures: Pictures = field(default_factory=Pictures)
+    drawn: Kept[dict[str, Any]] = field(default_factory=lambda: Kept(8_000))
+
+    def __post_init__(self) -> None:
+        self.bench = Workbench(self.file)
+        self.shelf = Shelf(self.data, self.masks)
+
+    @property
+    def source(self) -> str:
+        """What `ar.load` finds the recipe by."""
+        return self.bench.name if self.file is None else os.fspath(self.file)
+
+    def close(self) -> None:
+        """End all work and remove what was drawn for the demo."""
+        self.turns.end()
+        self.crew.close()
+        self.checker.close()
+        self.shelf.close()

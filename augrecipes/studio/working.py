@@ -1,0 +1,67 @@
+"""The recipes that are being worked on: read from their text, compiled, and kept for the next request."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from augrecipes.compiler.compile import build, steps_of
+from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.errors import LintError
+from augrecipes.lint import lint
+from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe.parse import parse_text
+from augrecipes.studio.kept import Kept
+
+SHOWN = "recipe.yaml"  # what text without a file is called in messages
+
+
+@dataclass
+class Workbench:
+    """Reads and compiles what the page sends.
+
+    Attributes:
+        file: of the recipe; what it extends is looked for beside it. None: only the gallery can be extended.
+    """
+
+    file: Path | None = None
+    _recipes: Kept[Recipe] = field(default_factory=lambda: Kept(32))
+    _pipelines: Kept[Pipeline] = field(default_factory=lambda: Kept(12))
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return SHOWN if self.file is None else self.file.name
+
+    def recipe(self, text: str) -> Recipe:
+        """The recipe of a text. Raises RecipeError with everything that is wrong."""
+        root = None if self.file is None else self.file.parent
+        if "extends" in text:  # what it extends may have been written anew
+            return parse_text(text, file=self.name, root=root)
+        return self._recipes.get(text, lambda: parse_text(text, file=self.name, root=root))
+
+    def pipeline(
+        self, recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, **more: Any
+    ) -> Pipeline:
+        """The compiled recipe, as `Recipe.compile` makes it; the page shows what that logs.
+
+        Raises:
+            LintError: a lint error that the recipe does not silence.
+            RecipeError: the recipe has no such section.
+        """
+        key = (*key_of(recipe, mode, optimize, seed), tuple(sorted(more.items())))
+
+        def compiled() -> Pipeline:
+            steps_of(recipe, mode)
+            if errors := tuple(found for found in lint(recipe) if found.severity == "error"):
+                raise LintError(problems=errors)
+            return build(recipe, mode, optimize, seed, threads=1, **more)
+
+        return self._pipelines.get(key, compiled)
+
+
+def key_of(recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int) -> tuple[Hashable, ...]:
+    """What decides every sample of a compiled recipe, to the bit."""
+    return recipe.digest, recipe.max_bytes, recipe.without_rules, mode, optimize or recipe.optimize, seed

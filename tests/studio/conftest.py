@@ -1,0 +1,59 @@
+"""A studio over a few drawn pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from asking import Page
+
+from augrecipes.studio.opening import opened
+from augrecipes.studio.running import Running
+
+
+def picture(number: int, height: int = 120, width: int = 160) -> Any:
+    """A smooth picture with some noise, H×W×3."""
+    random = np.random.default_rng(number)
+    y, x = np.mgrid[0:height, 0:width]
+    smooth = np.stack([np.sin(x / (9 + number)), np.cos(y / (7 + number)), np.sin((x + y) / 13)], axis=-1)
+    return np.clip(smooth * 90 + 128 + random.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of four JPEGs and PNGs."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(4):
+        assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), picture(number))
+    return folder
+
+
+@pytest.fixture
+def open_page() -> Iterator[Callable[..., Page]]:
+    """Opens pages of studios that are closed at the end."""
+    with ExitStack() as stack:
+
+        def page(recipe: Any = None, data: Any = None, **more: Any) -> Page:
+            running = Running(opened(recipe, data, **more))
+            running.start()
+            stack.callback(running.stop)
+            files = sorted(Path(data).rglob("*.*")) if isinstance(data, Path) and data.is_dir() else []
+            return Page(running, files)
+
+        yield page
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page], photos: Path) -> Page:
+    """A page over the photos."""
+    return open_page(None, photos)
