@@ -1,0 +1,130 @@
+// The view A/B: two recipes or two settings on the same sample and draws, the difference as a picture and in words.
+
+import {choice, fill, icon, make} from "./dom.js"
+import {Drawing} from "./drawing.js"
+import {Picture} from "./picture.js"
+import {ask} from "./server.js"
+import {announce, on, recipe, say, settings} from "./state.js"
+
+let pinned = null
+let other = "saved"
+let speed = {a: "", b: ""}
+let gallery = []
+let drawing = null
+let select = null
+let wipe = null
+let words = null
+let figures = null
+let trouble = null
+let mode = "wipe"
+const pictures = {a: null, b: null, difference: null}
+
+export const view = {name: "compare", title: "A/B", sample: true, build, refresh, shown, stop: () => drawing.stop(true)}
+
+const SPEEDS = [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]]
+
+function build(element) {
+  for (const side of Object.keys(pictures)) pictures[side] = new Picture()
+  const progress = make("div", {class: "progress"})
+  drawing = new Drawing(progress)
+  drawing.failed = (error) => {
+    trouble.hidden = false
+    fill(trouble, error.message)
+  }
+  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  select = make("select", {"aria-label": "B, the other recipe", onchange: () => {
+    other = select.value
+    refresh()
+  }})
+  const optimise = (side) => make("select", {"aria-label": `Optimiser of ${side.toUpperCase()}`, onchange: (event) => {
+    speed[side] = event.target.value
+    refresh()
+  }}, SPEEDS.map(([value, text]) => make("option", {value}, text)))
+  const slider = make("input", {type: "range", min: 0, max: 100, value: 50, step: "any", class: "wiper", "aria-label": "How much of A is shown over B, in percent", oninput: () => wipe.style.setProperty("--cut", `${slider.value}%`)})
+  wipe = make("div", {class: "wipe"}, make("div", {class: "b"}, pictures.b.element), make("div", {class: "a"}, pictures.a.element), make("span", {class: "edge"}),
+    make("span", {class: "letter left"}, "A"), make("span", {class: "letter right"}, "B"), slider)
+  words = make("div", {class: "said"})
+  figures = make("div", {class: "figures"})
+  fill(element,
+    make("div", {class: "bar"}, make("b", {class: "letter"}, "A"), make("span", {}, "the editor's recipe"), optimise("a"),
+      make("b", {class: "letter"}, "B"), select, optimise("b"),
+      make("button", {type: "button", title: "Keep the recipe as it is now, as B (p)", onclick: pin}, "Pin as B"),
+      choice("How to compare", [["wipe", "Slide"], ["beside", "Side by side"]], mode, (chosen) => {
+        mode = chosen
+        lay()
+      })),
+    progress, trouble, make("div", {class: "scroll"}, make("div", {class: "versus"}, figures, words)))
+  options()
+  lay()
+  on("gallery", (entries) => {
+    gallery = entries
+    options()
+  })
+}
+
+function options() {
+  const all = [["saved", recipe.path ? "the file as saved" : "the recipe as opened"], ["same", "the same recipe"]]
+  if (pinned) all.splice(1, 0, ["pinned", `as pinned at ${pinned.at}`])
+  const entry = ([value, text]) => make("option", {value, selected: value === other}, text)
+  fill(select, all.map(entry), gallery.length ? make("optgroup", {label: "Gallery"}, gallery.map(({name}) => entry([`gallery ${name}`, name]))) : null)
+}
+
+function lay() {
+  const figure = (side, title) => make("figure", {}, side, make("figcaption", {}, title))
+  if (mode === "wipe") {
+    wipe.querySelector(".a").replaceChildren(pictures.a.element)
+    wipe.querySelector(".b").replaceChildren(pictures.b.element)
+    fill(figures, figure(wipe, "A left of the handle, B right of it"), figure(pictures.difference.element, "difference"))
+  } else {
+    fill(figures, figure(pictures.a.element, "A"), figure(pictures.b.element, "B"), figure(pictures.difference.element, "difference"))
+  }
+  figures.dataset.mode = mode
+}
+
+export function pin() {
+  pinned = {text: recipe.good ?? recipe.text, at: new Date().toLocaleTimeString()}
+  other = "pinned"
+  options()
+  say("Pinned as B")
+  if (settings.view === "compare") refresh()
+  else announce("view", "compare")
+}
+
+const textOf = () => {
+  if (other === "pinned") return pinned.text
+  if (other === "same") return recipe.good
+  if (other.startsWith("gallery ")) return gallery.find(({name}) => name === other.slice("gallery ".length))?.text ?? recipe.good
+  return recipe.saved
+}
+
+export function refresh() {
+  if (recipe.good === null) return
+  options()
+  drawing.start(async (signal) => {
+    trouble.hidden = true
+    const answer = await ask("POST", "api/compare", {
+      a: {text: recipe.good, optimize: speed.a || null}, b: {text: textOf(), optimize: speed.b || null},
+      index: settings.index, epoch: settings.at, seed: settings.seed,
+    }, signal)
+    for (const side of Object.keys(pictures)) {
+      const given = answer[side]
+      pictures[side].element.hidden = !given
+      if (given) pictures[side].show({...(typeof given === "string" ? {url: given, ...(answer.size ?? {})} : given), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
+    }
+    const said = [answer.words ?? []].flat()
+    const equal = answer.largest === 0
+    fill(words,
+      answer.largest === undefined || answer.largest === null ? null : make("p", {class: equal ? "verdict good" : "verdict"}, equal ? icon("done") : null,
+        equal ? "To the bit the same on this sample." : `Largest difference ${figure(answer.largest)} of 255 levels, mean ${figure(answer.mean)}.`),
+      said.length ? make("ul", {class: "words"}, said.map((line) => make("li", {}, line))) : make("p", {class: "quiet-words"}, "The recipes say the same."))
+  })
+}
+
+const figure = (number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : "–")
+
+function shown() {
+  return {
+    title: `A and B: sample ${settings.index}, epoch ${settings.at}, seed ${settings.seed}`,
+    rows: [Object.entries(pictures).filter(([, picture]) => !picture.element.hidden && picture.url).map(([side, picture]) => ({picture, words: side === "difference" ? side : side.toUpperCase()}))],
+  }
+}

@@ -1,0 +1,78 @@
+// Windows over the page, and short notices at its foot.
+
+import {fill, find, icon, make} from "./dom.js"
+
+// Opens a window; `actions` are [words, work, kind]; a work that returns false leaves it open. Escape closes.
+export function dialog(title, content, actions = [], {wide = false, closed = () => undefined} = {}) {
+  const box = make("dialog", {class: wide ? "wide" : "", "aria-label": title})
+  const close = () => box.close()
+  const buttons = actions.map(([words, work, kind = ""]) => make("button", {
+    type: "button", class: kind, onclick: async () => {
+      if ((await work()) !== false) close()
+    },
+  }, words))
+  box.append(
+    make("header", {}, make("h2", {}, title),
+      make("button", {type: "button", class: "bare", "aria-label": "Close", onclick: close}, icon("close"))),
+    make("div", {class: "content"}, ...[content].flat()),
+    buttons.length ? make("footer", {}, ...buttons) : "",
+  )
+  box.addEventListener("close", () => {
+    box.remove()
+    closed()
+  })
+  box.addEventListener("click", (event) => event.target === box && close())
+  document.body.append(box)
+  box.showModal()
+  return {box, close}
+}
+
+// A notice that goes by itself, or stays until it is closed (`lasting`); the same `name` replaces the one before.
+export function notice(words, {name = words, kind = "", lasting = false, actions = []} = {}) {
+  const place = find("#notices")
+  const key = String(name)
+  hush(key)
+  const line = make("div", {class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status"},
+    make("span", {}, words),
+    ...actions.map(([label, work]) => make("button", {type: "button", onclick: () => {
+      line.remove()
+      work()
+    }}, label)),
+    make("button", {type: "button", class: "bare", "aria-label": "Close this notice", onclick: () => line.remove()}, icon("close")))
+  line.dataset.name = key
+  place.append(line)
+  if (!lasting) setTimeout(() => line.remove(), 6000)
+  return line
+}
+
+export function hush(name) {
+  for (const line of find("#notices").children) if (line.dataset.name === String(name)) line.remove()
+}
+
+// A difference of two texts, its lines coloured and marked by their first character.
+export function difference(lines) {
+  const rows = lines.split("\n").map((line) => {
+    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@") ? "where" : ""
+    return make("span", {class: kind}, `${line}\n`)
+  })
+  return fill(make("pre", {class: "difference", tabindex: 0, "aria-label": "Difference"}), rows)
+}
+
+// Copies, and says so; where the browser refuses, the text is shown so that it can be copied by hand.
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text)
+    notice(`Copied ${what}.`, {name: "copied"})
+  } catch {
+    const area = make("textarea", {readonly: true, rows: 8, "aria-label": what, value: text})
+    dialog(`Copy ${what}`, [make("p", {}, "This browser does not let the page copy. Select and copy it here:"), area])
+    area.select()
+  }
+}
+
+export function download(name, content, type = "text/plain") {
+  const blob = content instanceof Blob ? content : new Blob([content], {type})
+  const url = URL.createObjectURL(blob)
+  make("a", {href: url, download: name}).click()
+  setTimeout(() => URL.revokeObjectURL(url), 10000)
+}

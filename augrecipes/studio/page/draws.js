@@ -1,0 +1,247 @@
+// The view of draws: samples and epochs side by side, drawn where they are in sight.
+
+import {choice, counter, fill, find, make} from "./dom.js"
+import {Drawing} from "./drawing.js"
+import {Picture, sceneOf} from "./picture.js"
+import {listen} from "./server.js"
+import {asked, change, on, recipe, say, settings, source} from "./state.js"
+import * as large from "./sample.js"
+
+const AT_ONCE = 24 // samples of a request: what is in sight comes before what is not
+const TILES = 12 // of a bag
+const strips = new Map() // by index: {element, cells: by epoch, scene, stale, seen}
+let root = null
+let grid = null
+let drawing = null
+let trouble = null
+let observer = null
+let drawn = 0
+
+export const view = {name: "draws", title: "Draws", build, refresh, shown, stop: () => drawing.stop(true)}
+
+function build(element) {
+  root = element
+  const samples = counter("Samples", settings.samples, {min: 1, max: 5000}, (samples) => change({samples}))
+  const first = counter("from", settings.first, {}, (number) => change({first: number}))
+  const epochs = counter("Epochs", settings.epochs, {min: 1, max: 50, width: 2}, (epochs) => change({epochs}))
+  const size = choice("Size of the pictures", [[96, "S", "Small"], [128, "M", "Middling"], [192, "L", "Large"], [288, "XL", "Very large"]],
+    settings.size, (size) => change({size}))
+  const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
+    make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`,
+      onclick: () => change({[name]: !settings[name]})}, words))
+  const progress = make("div", {class: "progress"})
+  drawing = new Drawing(progress)
+  drawing.failed = (error) => {
+    trouble.hidden = false
+    fill(trouble, error.message, error.cure ? ` ${error.cure}` : "")
+  }
+  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
+  grid.addEventListener("keydown", walk)
+  fill(element, make("div", {class: "bar"}, samples, first, epochs, size, make("span", {class: "overlays"}, overlays)), progress, trouble,
+    make("div", {class: "scroll"}, grid), large.build())
+  observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const strip = strips.get(Number(entry.target.dataset.index))
+      if (strip) strip.seen = entry.isIntersecting
+    }
+    more()
+  }, {root: find(".scroll", element), rootMargin: "200px"})
+  on("settings", (changed) => {
+    for (const button of overlays.map((one) => one)) button.setAttribute("aria-pressed", String(settings[button.dataset.overlay]))
+    samples.show(settings.samples)
+    first.show(settings.first)
+    epochs.show(settings.epochs)
+    size.show(settings.size)
+  })
+  on("source", () => {
+    first.limit(Math.max(0, source.count - 1))
+    fill(grid)
+    strips.clear()
+  })
+}
+
+const epochsShown = () => Array.from({length: settings.epochs}, (_, at) => settings.epoch + at)
+
+function indicesShown() {
+  const from = Math.min(settings.first, Math.max(0, source.count - 1))
+  return Array.from({length: Math.min(settings.samples, source.count - from)}, (_, at) => from + at)
+}
+
+// Lays out strips and cells for what is asked; pictures that are there stay until newer ones come.
+function lay() {
+  const indices = indicesShown()
+  const epochs = epochsShown()
+  grid.style.setProperty("--thumb", `${settings.size}px`)
+  grid.style.setProperty("--epochs", epochs.length)
+  grid.dataset.kind = source.kind
+  for (const [index, strip] of strips) {
+    if (indices.includes(index)) continue
+    observer.unobserve(strip.element)
+    strip.element.remove()
+    strips.delete(index)
+  }
+  for (const [at, index] of indices.entries()) {
+    const strip = strips.get(index) ?? fresh(index)
+    if (grid.children[at] !== strip.element) grid.insertBefore(strip.element, grid.children[at] ?? null)
+    strip.stale = true
+    const wanted = epochs.map((epoch, place) => {
+      const cell = strip.cells[place] ?? cellOf(strip, place)
+      cell.epoch = epoch
+      cell.stale = true
+      cell.element.dataset.stale = ""
+      cell.element.dataset.epoch = epoch
+      cell.element.setAttribute("aria-label", `${nameOf(index)}, epoch ${epoch}`)
+      fill(cell.caption, `epoch ${epoch}`)
+      return cell
+    })
+    strip.cells.splice(wanted.length)
+    fill(strip.row, strip.scene?.element ?? null, wanted.map((cell) => cell.element))
+  }
+}
+
+const nameOf = (index) => `sample ${index}${source.names[index] ? `, ${source.names[index]}` : ""}`
+
+function fresh(index) {
+  const title = make("span", {class: "name", title: source.names[index] ?? ""}, source.names[index] ?? `sample ${index}`)
+  const row = make("div", {class: "cells"})
+  const words = make("div", {class: "shared", hidden: true})
+  const element = make("section", {class: "strip", "data-index": index, "aria-label": nameOf(index)},
+    make("header", {}, make("span", {class: "index"}, String(index)), title), row, words)
+  const strip = {element, row, words, cells: [], scene: null, stale: true, seen: false}
+  strips.set(index, strip)
+  observer.observe(element)
+  return strip
+}
+
+function cellOf(strip, place) {
+  const caption = make("span", {class: "epoch"})
+  const frame = make("span", {class: "frame"})
+  const element = make("button", {type: "button", class: "cell", onclick: () => large.open(cell.line, Number(strip.element.dataset.index), cell.epoch)}, frame, caption)
+  const cell = {element, frame, caption, pictures: [], line: null, epoch: 0, stale: true}
+  strip.cells[place] = cell
+  return cell
+}
+
+// Draws anew: what is in sight first.
+export function refresh() {
+  if (!source.count) return
+  lay()
+  large.refresh()
+  drawn = 0
+  drawing.start(request)
+}
+
+const waiting = () => indicesShown().map((index) => [index, strips.get(index)]).filter(([, strip]) => strip?.stale)
+
+function more() {
+  if (!drawing.running && !drawing.waiting && recipe.good !== null && waiting().some(([, strip]) => strip.seen)) drawing.start(request)
+}
+
+async function request(signal, progress) {
+  await new Promise((resolve) => requestAnimationFrame(resolve)) // by then it is known what is in sight
+  let next = waiting().filter(([, strip]) => strip.seen)
+  if (!next.length) next = drawn ? [] : waiting().slice(0, 6)
+  const indices = next.slice(0, AT_ONCE).map(([index]) => index)
+  if (!indices.length) return
+  const epochs = epochsShown()
+  const begun = performance.now()
+  let count = 0
+  trouble.hidden = true
+  const dense = Math.ceil((devicePixelRatio || 1) * settings.size)
+  await listen("api/draws", asked({indices, epochs, size: dense, source: source.kind === "pairs", tiles: TILES}), (line) => {
+    if (line.done) {
+      drawn += count
+      const wall = Math.round(performance.now() - begun)
+      say(`${count} ${count === 1 ? "draw" : "draws"} in ${wall} ms`)
+      grid.dataset.drawn = String(drawn)
+      return
+    }
+    if (line.error && line.index === undefined) throw new Error(line.error.message)
+    count++
+    receive(line)
+    progress(count, indices.length * epochs.length)
+  }, signal)
+  for (const index of indices) if (strips.has(index)) strips.get(index).stale = false
+  if (waiting().some(([, strip]) => strip.seen)) drawing.waiting ??= request
+}
+
+function receive(line) {
+  const strip = strips.get(line.index)
+  const cell = strip?.cells.find((one) => one.epoch === line.epoch)
+  if (!cell) return
+  cell.line = line
+  cell.stale = false
+  delete cell.element.dataset.stale
+  if (line.error) {
+    cell.pictures = []
+    return void fill(cell.frame, make("span", {class: "broken"}, line.error.message))
+  }
+  const shown = line.pictures
+  while (cell.pictures.length < shown.length) cell.pictures.push(new Picture())
+  cell.pictures.splice(shown.length)
+  cell.frame.dataset.count = shown.length > 2 ? "many" : shown.length
+  for (const [at, picture] of cell.pictures.entries()) {
+    const words = `${nameOf(line.index)}, epoch ${line.epoch}${shown.length > 1 ? `, ${shown[at].target}` : ""}`
+    picture.show({...shown[at], words})
+    picture.element.title = shown.length > 1 ? `${shown[at].target}${shown[at].tile === undefined ? "" : `, tile ${shown[at].tile}`}` : ""
+  }
+  fill(cell.frame, cell.pictures.map((picture) => picture.element), line.more > 0 ? make("span", {class: "rest"}, `and ${line.more} more`) : null)
+  scene(strip, line)
+  const said = source.kind === "bags" ? [line.shared ?? []].flat().join(", ") : ""
+  if (said) {
+    strip.words.hidden = false
+    strip.said = {...strip.said, [line.epoch]: said}
+    fill(strip.words, Object.entries(strip.said).filter(([epoch]) => epochsShown().includes(Number(epoch)))
+      .map(([epoch, text]) => make("div", {}, make("b", {}, `epoch ${epoch} `), text)))
+  }
+}
+
+// The whole scene of a pair, with the window that each epoch cut out of it in a colour of its own.
+function scene(strip, line) {
+  const whole = sceneOf(line.pictures[0])
+  if (!whole) return
+  if (!strip.scene) {
+    const picture = new Picture(`the whole scene of ${nameOf(line.index)}`)
+    strip.scene = {picture, element: make("span", {class: "scene"}, make("span", {class: "frame"}, picture.element), make("span", {class: "epoch"}, "scene")), windows: {}}
+    strip.row.prepend(strip.scene.element)
+  }
+  strip.scene.windows[line.epoch] = whole.window
+  const windows = epochsShown().map((epoch) => strip.scene.windows[epoch])
+  strip.scene.picture.show({...whole, windows})
+}
+
+// Arrow keys go from picture to picture as they stand on the page.
+function walk(event) {
+  const cells = [...grid.querySelectorAll(".cell")]
+  const at = cells.indexOf(document.activeElement)
+  if (at < 0) return
+  const sideways = {ArrowLeft: -1, ArrowRight: 1}[event.key]
+  let next = sideways ? cells[at + sideways] : event.key === "Home" ? cells[0] : event.key === "End" ? cells.at(-1) : null
+  if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+    const here = cells[at].getBoundingClientRect()
+    const down = event.key === "ArrowDown" ? 1 : -1
+    const apart = (cell) => {
+      const box = cell.getBoundingClientRect()
+      return (box.top - here.top) * down > 4 ? Math.abs(box.top - here.top) * 4 + Math.abs(box.left - here.left) : Infinity
+    }
+    next = cells.reduce((best, cell) => (apart(cell) < apart(best) ? cell : best), cells[at])
+  }
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+  next.scrollIntoView({block: "nearest"})
+}
+
+function shown() {
+  if (large.isOpen()) return large.shown()
+  const rows = [...strips.values()].filter((strip) => strip.seen || strips.size <= 12).map((strip) => [
+    ...(strip.scene ? [{picture: strip.scene.picture, words: "scene"}] : []),
+    ...strip.cells.flatMap((cell) => cell.pictures.map((picture, at) => ({
+      picture, words: at ? "" : `${strip.element.dataset.index}, epoch ${cell.epoch}`,
+    }))),
+  ])
+  return {title: `${recipe.path?.split(/[\\/]/).at(-1) ?? "recipe"}, seed ${settings.seed}`, rows}
+}
+
+export const python = () => large.python() ?? [...strips.values()][0]?.cells[0]?.line?.python ?? null

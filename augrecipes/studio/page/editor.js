@@ -1,0 +1,167 @@
+// The editor: CodeMirror with YAML, problems underlined with their cures, completion, explanations and undo.
+
+import {
+  EditorState, EditorView, Transaction, autocompletion, bracketMatching, classHighlighter, closeBrackets, closeBracketsKeymap,
+  completionKeymap, defaultKeymap, drawSelection, foldGutter, foldKeymap, forEachDiagnostic, highlightActiveLine,
+  highlightActiveLineGutter, highlightSelectionMatches, history, historyKeymap, hoverTooltip, indentOnInput,
+  indentUnit, indentWithTab, isolateHistory, keymap, lineNumbers, lintGutter, lintKeymap, nextDiagnostic, redo, search,
+  searchKeymap, setDiagnostics, syntaxHighlighting, undo, yaml,
+} from "./vendor/codemirror.js"
+import {find, make} from "./dom.js"
+import {complete, hovered} from "./language.js"
+import {announce} from "./state.js"
+
+let view = null
+let quiet = false
+
+const looks = [
+  lineNumbers(), foldGutter(), lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(),
+  bracketMatching(), highlightSelectionMatches(), EditorView.lineWrapping, syntaxHighlighting(classHighlighter), yaml(),
+  hoverTooltip(hovered, {hoverTime: 350}),
+]
+
+export function open(parent) {
+  view = new EditorView({
+    parent,
+    state: EditorState.create({
+      extensions: [
+        ...looks, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
+        autocompletion({override: [complete], icons: false}),
+        EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", spellcheck: "false"}),
+        keymap.of([
+          {key: "Mod-.", run: () => cureHere()},
+          {key: "F8", run: nextDiagnostic},
+          {key: "Mod-z", run: undo}, {key: "Mod-y", run: redo}, {key: "Mod-Shift-z", run: redo},
+          ...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap,
+          ...defaultKeymap, indentWithTab,
+          {key: "Escape", run: leave},
+        ]),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !quiet) announce("typed", text())
+          if (update.docChanged || update.selectionSet) announce("cursor", cursor())
+        }),
+      ],
+    }),
+  })
+  return view
+}
+
+// A second editor that shows a text and takes none.
+export function still(parent, label) {
+  const shown = new EditorView({
+    parent,
+    state: EditorState.create({
+      extensions: [...looks, EditorState.readOnly.of(true), EditorView.editable.of(false),
+        EditorView.contentAttributes.of({"aria-label": label, tabindex: "0"})],
+    }),
+  })
+  return {
+    put: (content) => shown.dispatch({changes: {from: 0, to: shown.state.doc.length, insert: content}}),
+  }
+}
+
+function leave() {
+  find('[role="tab"][aria-selected="true"]')?.focus()
+  return true
+}
+
+export const text = () => view.state.doc.toString()
+export const focus = () => view.focus()
+export const has = (element) => view.dom.contains(element)
+
+// The cursor as [line, column]: lines from 1, columns in characters from 0, as the server counts them.
+export function cursor() {
+  const {head} = view.state.selection.main
+  const line = view.state.doc.lineAt(head)
+  return [line.number, [...line.text.slice(0, head - line.from)].length]
+}
+
+// A place of the server as one of the document.
+export function offset([number, column]) {
+  const {doc} = view.state
+  const line = doc.line(Math.min(Math.max(number, 1), doc.lines))
+  let at = 0
+  for (const character of line.text) {
+    if (column-- <= 0) break
+    at += character.length
+  }
+  return line.from + Math.min(at, line.length)
+}
+
+// Replaces the text where it differs, so that cursor, folds and undo stay as they are around it.
+export function put(wanted, {event = "input.replace", alone = true, unheard = false} = {}) {
+  const now = text()
+  const next = wanted.replace(/\r\n?/g, "\n")
+  if (now === next) return
+  let start = 0
+  const shortest = Math.min(now.length, next.length)
+  while (start < shortest && now[start] === next[start]) start++
+  let end = 0
+  while (end < shortest - start && now.at(-1 - end) === next.at(-1 - end)) end++
+  const changes = {from: start, to: now.length - end, insert: next.slice(start, next.length - end)}
+  const annotations = [Transaction.userEvent.of(event)]
+  if (alone) annotations.push(isolateHistory.of("full"))
+  quiet = unheard
+  view.dispatch({changes, annotations})
+  quiet = false
+}
+
+// Starts anew: what was before cannot be undone into this text.
+export function begin(content) {
+  const extensions = Transaction.addToHistory.of(false)
+  quiet = true
+  view.dispatch({changes: {from: 0, to: view.state.doc.length, insert: content.replace(/\r\n?/g, "\n")}, annotations: extensions})
+  quiet = false
+}
+
+export function go(place) {
+  const at = offset(place)
+  view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "center"})})
+  view.focus()
+}
+
+// Carries out the edits of a cure, all at once, as one thing to undo.
+export function apply(cure) {
+  const changes = cure.edits.map((edit) => ({from: offset(edit.from), to: offset(edit.to), insert: edit.text}))
+  view.dispatch({changes, annotations: [Transaction.userEvent.of("input.cure"), isolateHistory.of("full")]})
+  view.focus()
+}
+
+const SEVERITY = {error: "error", warning: "warning", note: "info"}
+
+// Underlines problems; `explain` is asked for what a code means.
+export function underline(problems, explain) {
+  const {doc} = view.state
+  const marks = problems.map((problem) => {
+    let [from, to] = [offset(problem.from), offset(problem.to ?? problem.from)]
+    if (to <= from) {
+      const line = doc.lineAt(from)
+      const word = /^\w+/.exec(line.text.slice(from - line.from))
+      to = word ? from + word[0].length : Math.min(from + 1, line.to)
+      if (to === from) from = Math.max(line.from, from - 1)
+    }
+    return {
+      from, to, severity: SEVERITY[problem.severity] ?? "info", problem, message: problem.message,
+      renderMessage: () => make("span", {class: "problem-words"},
+        make("button", {type: "button", class: "code", onclick: () => explain(problem)}, problem.code ?? ""), " ", problem.message),
+      actions: problem.cure ? [{name: problem.cure.title, apply: () => apply(problem.cure)}] : [],
+    }
+  })
+  view.dispatch(setDiagnostics(view.state, marks))
+}
+
+// The cure of the problem at the cursor, or of the only one that has one on its line.
+function cureHere() {
+  const {head} = view.state.selection.main
+  const line = view.state.doc.lineAt(head)
+  const here = []
+  forEachDiagnostic(view.state, (mark, from, to) => {
+    if (mark.problem?.cure && from <= line.to && to >= line.from) here.push([Math.abs(head - from), mark.problem])
+  })
+  here.sort((one, other) => one[0] - other[0])
+  if (here.length) apply(here[0][1].cure)
+  return true
+}
+
+export {undo, redo}
+export const step = (work) => work(view)

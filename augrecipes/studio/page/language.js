@@ -1,0 +1,87 @@
+// Completion and explanations of names while writing, from the schema that the server hands out.
+
+import {make} from "./dom.js"
+import {placeAt, wordAt} from "./place.js"
+import {schema} from "./state.js"
+
+const LISTS_OF_STEPS = new Set(["steps", "eval", "degrade", "shared", "each"])
+const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value)?.replaceAll(",", ", ").replaceAll('"', "") ?? "")
+
+const stepOf = (keys) => [...keys].reverse().find((key) => schema.steps[key])
+
+// What is known of the names that may stand at a place: {name: {doc, ...}}.
+function namesUnder(keys) {
+  const owner = keys.at(-1)
+  if (owner === undefined) return schema.top
+  if (schema.steps[owner]) return {...schema.steps[owner].arguments, ...schema.step_keys, ...(schema.steps[owner].group ? {steps: {type: "list", doc: "The steps to choose from, or to run."}} : {})}
+  let known = schema.top
+  for (const key of keys) known = known?.[key]?.keys ?? {}
+  return known
+}
+
+function knownValue(keys) {
+  const name = keys.at(-1)
+  const owner = keys.at(-2)
+  if (owner && schema.steps[owner]) return ({...schema.step_keys, ...schema.steps[owner].arguments})[name]
+  return namesUnder(keys.slice(0, -1))[name]
+}
+
+const wordsOf = (known) => {
+  if (!known) return ""
+  const parts = []
+  if (known.choices?.length) parts.push(known.choices.map(shown).join(" | "))
+  else if (known.two_ended) parts.push(known.one_number ? "number, or [least, most]" : "[least, most]")
+  else if (known.type && known.type !== "any") parts.push(known.type)
+  if (known.default !== undefined && known.default !== null) parts.push(`default ${shown(known.default)}`)
+  return parts.join("; ")
+}
+
+// A small page about a name: what it is, what it may be, and its docstring as plain text.
+export function explanation(title, known) {
+  const doc = (known.doc ?? known.first_line ?? "").trim()
+  return make("div", {class: "explained"}, make("strong", {}, title),
+    wordsOf(known) ? make("div", {class: "allowed"}, wordsOf(known)) : null,
+    doc ? make("div", {class: "doc"}, doc.length > 900 ? `${doc.slice(0, 900)} …` : doc) : null)
+}
+
+const steps = () => Object.entries(schema.steps).map(([name, known]) => ({
+  label: name, type: "class", detail: known.first_line ?? "", info: () => explanation(name, known),
+}))
+
+const names = (known) => Object.entries(known).map(([name, about]) => ({
+  label: name, type: "property", detail: wordsOf(about), apply: `${name}: `, info: () => explanation(name, about),
+}))
+
+const values = (known) => {
+  const all = known.choices?.length ? known.choices : known.type === "boolean" ? [true, false] : []
+  return all.map((value) => ({label: shown(value), type: "constant"}))
+}
+
+export function complete(context) {
+  const {state, pos, explicit} = context
+  const place = placeAt(state, pos)
+  if (!explicit && !place.word) return null
+  let options = []
+  const owner = place.keys.at(-1)
+  if (place.role === "item" && LISTS_OF_STEPS.has(owner)) options = steps()
+  else if (place.role === "value") options = LISTS_OF_STEPS.has(owner) ? [] : values(knownValue(place.keys) ?? {})
+  else if (place.role === "item") options = values(knownValue(place.keys) ?? {})
+  else options = names(namesUnder(place.keys))
+  return options.length ? {from: place.from, options, validFor: /^[\w.-]*$/} : null
+}
+
+export function hovered(view, position) {
+  const found = wordAt(view.state, position)
+  if (!found) return null
+  const {word, keys, from, to} = found
+  const above = keys.at(-1) === word ? keys.slice(0, -1) : keys
+  let known = schema.steps[word]
+  let title = word
+  if (!known) {
+    const owner = stepOf(above)
+    known = namesUnder(above.slice(0, above.lastIndexOf(owner) + 1 || above.length))[word]
+    title = owner && known ? `${owner}.${word}` : word
+  }
+  if (!known) return null
+  return {pos: from, end: to, above: true, create: () => ({dom: explanation(title, known)})}
+}

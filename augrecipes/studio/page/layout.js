@@ -1,0 +1,95 @@
+// The tabs of the views, the border between recipe and pictures, and the light.
+
+import {find, fill, icon, make} from "./dom.js"
+import {lasting} from "./session.js"
+import {change, on, settings, theme, themes} from "./state.js"
+
+let views = []
+let shownBefore = () => undefined
+
+export const active = () => views.find((view) => view.name === settings.view) ?? views[0]
+export const panelOf = (view) => document.getElementById(`view-${view.name}`)
+
+// Makes a tab and a panel of each view; `opened` is called with the view that comes to be shown, and the one before.
+export function tabs(all, opened) {
+  views = all
+  shownBefore = opened
+  const list = find("#tabs")
+  fill(list, views.map((view, at) => make("button", {
+    type: "button", role: "tab", id: `tab-${view.name}`, "aria-controls": `view-${view.name}`, title: `${view.title} (${at + 1})`, onclick: () => open(view.name),
+  }, view.title)))
+  list.addEventListener("keydown", (event) => {
+    const by = {ArrowRight: 1, ArrowLeft: -1}[event.key]
+    const at = views.indexOf(active())
+    const next = by ? views[(at + by + views.length) % views.length] : event.key === "Home" ? views[0] : event.key === "End" ? views.at(-1) : null
+    if (!next) return
+    event.preventDefault()
+    open(next.name)
+    find(`#tab-${next.name}`).focus()
+  })
+  for (const view of views) {
+    const panel = make("div", {role: "tabpanel", id: `view-${view.name}`, class: `view ${view.name}`, "aria-labelledby": `tab-${view.name}`, tabindex: -1, hidden: true})
+    find("#views").append(panel)
+    view.build(panel)
+  }
+  open(active().name)
+}
+
+export function open(name) {
+  const old = active()
+  change({view: name})
+  const view = active()
+  for (const one of views) {
+    const on = one === view
+    find(`#tab-${one.name}`).setAttribute("aria-selected", String(on))
+    find(`#tab-${one.name}`).tabIndex = on ? 0 : -1
+    panelOf(one).hidden = !on
+  }
+  find("#which-sample").hidden = !view.sample
+  shownBefore(view, old)
+}
+
+// The border can be dragged, or moved with arrow keys; its place is kept.
+export function border() {
+  const line = find("#border")
+  const put = (share) => {
+    const bounded = Math.min(0.7, Math.max(0.22, share))
+    document.documentElement.style.setProperty("--left", `${(bounded * 100).toFixed(2)}%`)
+    line.setAttribute("aria-valuenow", String(Math.round(bounded * 100)))
+    lasting.set("left", bounded)
+  }
+  const stored = lasting.get("left")
+  if (stored) put(stored)
+  line.addEventListener("pointerdown", (event) => {
+    line.setPointerCapture(event.pointerId)
+    document.body.classList.add("dragging")
+  })
+  line.addEventListener("pointermove", (event) => line.hasPointerCapture(event.pointerId) && put(event.clientX / innerWidth))
+  line.addEventListener("lostpointercapture", () => document.body.classList.remove("dragging"))
+  line.addEventListener("dblclick", () => {
+    document.documentElement.style.removeProperty("--left")
+    lasting.drop("left")
+  })
+  line.addEventListener("keydown", (event) => {
+    const by = {ArrowLeft: -0.02, ArrowRight: 0.02}[event.key]
+    if (!by) return
+    event.preventDefault()
+    put(find("#left").getBoundingClientRect().width / innerWidth + by)
+  })
+}
+
+const WORDS = {auto: "as the system", light: "light", dark: "dark"}
+
+export function light() {
+  const button = find("#theme")
+  on("theme", (chosen) => {
+    fill(button, icon(chosen))
+    const words = `Colours: ${WORDS[chosen]}`
+    button.title = `${words} (t)`
+    button.setAttribute("aria-label", words)
+  })
+  button.addEventListener("click", turn)
+  theme()
+}
+
+export const turn = () => theme(themes[(themes.indexOf(lasting.get("theme", "auto")) + 1) % themes.length])

@@ -1,0 +1,73 @@
+// Checks what is typed, underlines the problems, and lists them with their cures.
+
+import {dialog} from "./dialog.js"
+import * as editor from "./editor.js"
+import {fill, find, icon, make} from "./dom.js"
+import {announce, recipe, say} from "./state.js"
+import {ask, Away, wasStopped} from "./server.js"
+
+let running = null
+let pending = false
+
+// Asks the server about the text as it stands; a newer text ends the older question.
+export async function check() {
+  running?.abort()
+  const mine = new AbortController()
+  running = mine
+  const {text} = recipe
+  const begun = performance.now()
+  try {
+    const answer = await ask("POST", "api/check", {text}, mine.signal)
+    if (mine.signal.aborted || text !== recipe.text) return
+    pending = false
+    Object.assign(recipe, {problems: answer.problems, steps: answer.steps ?? [], resolved: answer.resolved ?? null})
+    const bad = answer.problems.some((problem) => problem.severity === "error")
+    if (!bad) recipe.good = text
+    editor.underline(answer.problems, explain)
+    list(answer.problems)
+    announce("checked", {bad, wall: performance.now() - begun, ms: answer.ms})
+  } catch (error) {
+    if (wasStopped(error)) return
+    pending = true
+    if (!(error instanceof Away)) {
+      recipe.problems = []
+      list([{severity: "error", code: error.code, message: error.message, from: [1, 0], to: [1, 0], cure: null}])
+    }
+  }
+}
+
+export const unchecked = () => pending
+
+export function explain(problem) {
+  const words = (problem.more || problem.message).split(/\n{2,}/).map((part) => make("p", {class: "kept"}, part))
+  dialog(`${problem.code ?? ""} explained`, words)
+}
+
+const COUNTED = {error: ["error", "errors"], warning: ["warning", "warnings"], note: ["note", "notes"]}
+
+function summary(problems) {
+  if (!problems.length) return "No problems"
+  return Object.entries(COUNTED).map(([severity, [one, many]]) => {
+    const count = problems.filter((problem) => problem.severity === severity).length
+    return count ? `${count} ${count === 1 ? one : many}` : null
+  }).filter(Boolean).join(", ")
+}
+
+function list(problems) {
+  const words = summary(problems)
+  const head = find("#problems-summary")
+  if (head.textContent !== words) {
+    fill(head, words)
+    say(words)
+  }
+  find("#problems").dataset.worst = ["error", "warning", "note"].find((one) => problems.some((p) => p.severity === one)) ?? "none"
+  fill(find("#problems-list"), problems.map((problem) => make("li", {class: problem.severity},
+    icon(problem.severity),
+    make("div", {},
+      make("button", {type: "button", class: "message", title: "Go to it in the recipe", onclick: () => editor.go(problem.from)},
+        make("span", {class: "hidden"}, `${problem.severity}, line ${problem.from[0]}: `), problem.message),
+      make("div", {class: "under"},
+        make("button", {type: "button", class: "code", title: "What this means, and how to mend it", onclick: () => explain(problem)}, problem.code ?? ""),
+        make("span", {class: "where"}, `line ${problem.from[0]}`),
+        problem.cure ? make("button", {type: "button", class: "cure", onclick: () => editor.apply(problem.cure)}, problem.cure.title) : null)))))
+}

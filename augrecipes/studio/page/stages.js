@@ -1,0 +1,114 @@
+// The view of stages: one sample after each step, the draw of each step in words, and switches for the steps.
+
+import {notice} from "./dialog.js"
+import {choice, fill, make} from "./dom.js"
+import {Drawing} from "./drawing.js"
+import * as editor from "./editor.js"
+import {Picture} from "./picture.js"
+import {ask, listen} from "./server.js"
+import {asked, flip, on, recipe, settings, switched, switches} from "./state.js"
+
+let list = null
+let drawing = null
+let trouble = null
+let reset = null
+const cards = []
+
+export const view = {name: "stages", title: "Stages", sample: true, build, refresh, shown, stop: () => drawing.stop(true)}
+
+function build(element) {
+  const progress = make("div", {class: "progress"})
+  drawing = new Drawing(progress)
+  drawing.failed = (error) => {
+    trouble.hidden = false
+    fill(trouble, error.message)
+  }
+  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  list = make("ol", {class: "stages", "aria-label": "Steps, in turn"})
+  reset = make("button", {type: "button", class: "quiet", hidden: true, onclick: () => flip((all) => {
+    all.off.clear()
+    all.force.clear()
+  })}, "All steps as written")
+  fill(element, make("div", {class: "bar"}, make("span", {class: "quiet-words"}, "Switches hold for the pictures; the recipe changes when you write them into it."), reset),
+    progress, trouble, make("div", {class: "scroll"}, list))
+  on("switches", () => {
+    reset.hidden = switched() === 0
+  })
+}
+
+export function refresh() {
+  if (recipe.good === null) return
+  drawing.start(async (signal) => {
+    let count = 0
+    trouble.hidden = true
+    await listen("api/stages", asked({index: settings.index, epoch: settings.at, size: 360}), (line) => {
+      if (line.done) return
+      if (line.error && line.path === undefined) throw new Error(line.error.message)
+      receive(line, count++)
+    }, signal)
+    while (cards.length > count) cards.pop().element.remove()
+  })
+}
+
+function receive(line, at) {
+  const card = cards[at] ?? fresh(at)
+  const off = switches.off.has(line.path)
+  card.element.dataset.off = off || line.on === false
+  card.element.dataset.idle = line.applied === false
+  fill(card.number, line.path === null ? "" : String(at))
+  fill(card.name, line.path === null ? "The picture as it is read" : line.name)
+  const words = [line.words ?? []].flat().filter(Boolean)
+  fill(card.words, off ? "switched off" : line.error ? line.error.message : words.length ? words.join(", ") : line.applied === false ? "did not act" : "")
+  if (line.url) card.picture.show({...line, words: `after ${line.name}`})
+  card.picture.element.hidden = !line.url
+  if (card.path !== line.path || card.wasOff !== off || card.forced !== switches.force.get(line.path)) controls(card, line, off)
+}
+
+function fresh(at) {
+  const card = {
+    picture: new Picture(), number: make("span", {class: "index"}), name: make("h3"), words: make("p", {class: "words"}),
+    controls: make("div", {class: "controls"}), path: undefined,
+  }
+  card.element = make("li", {class: "stage-card"}, make("header", {}, card.number, card.name), make("div", {class: "frame"}, card.picture.element), card.words, card.controls)
+  cards[at] = card
+  list.append(card.element)
+  return card
+}
+
+function controls(card, line, off) {
+  Object.assign(card, {path: line.path, wasOff: off, forced: switches.force.get(line.path)})
+  if (line.path === null) return void fill(card.controls)
+  const force = switches.force.get(line.path)
+  const one = choice(`Probability of ${line.name}`, [
+    ["written", line.p === undefined || line.p === null ? "p" : `p ${line.p}`, "As the recipe says"], ["0", "never", "p forced to 0"], ["1", "always", "p forced to 1"],
+  ], force === undefined ? "written" : String(force), (chosen) => flip((all) => (chosen === "written" ? all.force.delete(line.path) : all.force.set(line.path, Number(chosen)))))
+  fill(card.controls,
+    make("button", {type: "button", class: "switch", role: "switch", "aria-checked": String(!off), "aria-label": `${line.name} is on`,
+      onclick: () => flip((all) => (off ? all.off.delete(line.path) : all.off.add(line.path)))}, make("span", {}), off ? "off" : "on"),
+    one,
+    off || force !== undefined ? make("button", {type: "button", class: "quiet", title: "Change the recipe so that it says this", onclick: () => write(line.path, off, force)}, "Write it") : null)
+}
+
+async function write(path, off, force) {
+  try {
+    const answer = await ask("POST", "api/slide", off ? {text: recipe.text, path, off: true} : {text: recipe.text, path, p: force})
+    flip((all) => {
+      all.off.delete(path)
+      all.force.delete(path)
+    })
+    editor.put(answer.text, {event: "input.switch"})
+  } catch (error) {
+    notice(error.message, {kind: "bad"})
+  }
+}
+
+function shown() {
+  return {
+    title: `Sample ${settings.index}, epoch ${settings.at}, seed ${settings.seed}, step by step`,
+    rows: chunks(cards.filter((card) => !card.picture.element.hidden).map((card) => ({picture: card.picture, words: `${card.name.textContent}: ${card.words.textContent}`}))),
+  }
+}
+
+function chunks(cells, wide = 4) {
+  return Array.from({length: Math.ceil(cells.length / wide)}, (_, at) => cells.slice(at * wide, (at + 1) * wide))
+}

@@ -1,0 +1,58 @@
+// What every part of the page may know: the recipe as it was last checked, the settings, and news of both.
+
+import {lasting, passing} from "./session.js"
+
+const bus = new EventTarget()
+export const announce = (name, detail) => bus.dispatchEvent(new CustomEvent(name, {detail}))
+export const on = (name, hear) => bus.addEventListener(name, (event) => hear(event.detail))
+
+const DEFAULTS = {
+  view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: 128, optimize: "",
+  masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0,
+}
+export const settings = {...DEFAULTS, ...passing.get("settings", {})}
+
+export function change(values) {
+  const changed = Object.keys(values).filter((key) => settings[key] !== values[key])
+  if (!changed.length) return
+  Object.assign(settings, values)
+  passing.set("settings", settings)
+  announce("settings", changed)
+}
+
+// Light or dark as the system says, or as was chosen here.
+export const themes = ["auto", "light", "dark"]
+export function theme(chosen = lasting.get("theme", "auto")) {
+  lasting.set("theme", chosen)
+  if (chosen === "auto") delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = chosen
+  announce("theme", chosen)
+  return chosen
+}
+
+// The recipe: `text` as it stands in the editor, `good` as it stood when it last had no error, and what a check said.
+export const recipe = {
+  text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null,
+}
+export const source = {kind: "images", count: 0, names: [], demo: true}
+export const schema = {steps: {}, top: {}}
+
+// Steps that are switched off, and probabilities that are forced: they hold for the pictures, not for the text.
+export const switches = {off: new Set(), force: new Map()}
+export const switched = () => switches.off.size + switches.force.size
+
+export function flip(work) {
+  work(switches)
+  announce("switches")
+}
+
+// What a request for pictures says of the recipe and of which draws it wants.
+export const asked = (extra = {}) => ({
+  text: recipe.good ?? recipe.text, optimize: settings.optimize || null, seed: settings.seed,
+  off: [...switches.off], force: Object.fromEntries(switches.force), ...extra,
+})
+
+// One line that screen readers speak, and that stands in the foot of the page.
+export function say(text) {
+  document.getElementById("spoken").textContent = text
+}
