@@ -1,6 +1,6 @@
 /* The colours of a picture changed: matrices, joined where nothing saturates between them, and what is no matrix.
 
-   Beside compiler/kernels/colour_ops.py, which says what each operation means. Sums are of whole numbers and so exact;
+   Beside compiler/kernels/colour_ops.py, which says what each operation means. Means and matrices are of whole numbers;
    the rest is floating point in a given order, so every instruction set has the same bits. */
 
 #ifndef AUGRECIPES_COLOURS_H
@@ -8,8 +8,9 @@
 
 #include "hue.h"
 #include "job.h"
+#include "matrix.h"
 
-enum { LARGEST_GAIN = 4096, LARGEST_OFFSET = 1000000 }; /* of matrices */
+enum { LARGEST = 1000000 }; /* number of an operation */
 enum { GRID = 32, FIT = 6 }; /* pixels along each side of what a matrix is fitted to; levels off there */
 enum { SEEN = GRID * GRID };
 
@@ -17,7 +18,8 @@ enum { SEEN = GRID * GRID };
 typedef struct {
     uint8_t *levels;
     int64_t height, width, stride;
-    double rows[COLOURS][4]; /* the matrix that is pending, where `pending` */
+    double rows[COLOURS][4]; /* the matrix that is pending, where `pending`, */
+    Matrix whole;            /* and that in whole numbers */
     int pending, measured;
     double low, high, means[COLOURS]; /* of the levels as they stand, where `measured` */
 } Picture;
@@ -25,48 +27,29 @@ typedef struct {
 static inline uint8_t *plane_of(const Picture *p, int64_t y, int c) { return p->levels + (y * COLOURS + c) * p->stride; }
 
 static void measure(Picture *p) {
-    uint8_t low = 255, high = 0;
+    Shorts least = (Shorts){0} + 255, most = {0};
     if (p->measured)
         return;
     for (int c = 0; c < COLOURS; c++) {
-        int64_t sum = 0;
-        for (int64_t y = 0; y < p->height; y++) {
-            const uint8_t *levels = plane_of(p, y, c);
-            uint32_t of_row = 0;
-            for (int64_t x = 0; x < p->width; x++)
-                of_row += levels[x];
-            for (int64_t x = 0; x < p->width; x++) {
-                low = MIN(low, levels[x]);
-                high = MAX(high, levels[x]);
-            }
-            sum += of_row;
-        }
-        p->means[c] = (double)sum / (double)(p->height * p->width);
+        Seen seen = {0, 0, least, most, {0}};
+        for (int64_t y = 0; y < p->height; y++)
+            look_at(&seen, plane_of(p, y, c), p->width);
+        add_up(&seen);
+        least = seen.least, most = seen.most;
+        p->means[c] = (double)seen.sum / (double)(p->height * p->width);
     }
-    p->low = low, p->high = high, p->measured = 1;
-}
-
-/* Levels through a matrix, whose sums are below 2^22: rounded, and kept within 0..255. */
-static inline void through_matrix(const double rows[COLOURS][4], int64_t count, const uint8_t *restrict red,
-                                  const uint8_t *restrict green, const uint8_t *restrict blue,
-                                  uint8_t (*restrict to)[ACROSS]) {
-    float m[COLOURS][4];
-    for (int c = 0; c < COLOURS; c++)
-        for (int k = 0; k < 4; k++)
-            m[c][k] = (float)rows[c][k];
-    for (int64_t x = 0; x < count; x++) {
-        float r = (float)red[x], g = (float)green[x], b = (float)blue[x];
-        to[0][x] = (uint8_t)within(nearest((r * m[0][0] + g * m[0][1]) + (b * m[0][2] + m[0][3])));
-        to[1][x] = (uint8_t)within(nearest((r * m[1][0] + g * m[1][1]) + (b * m[1][2] + m[1][3])));
-        to[2][x] = (uint8_t)within(nearest((r * m[2][0] + g * m[2][1]) + (b * m[2][2] + m[2][3])));
+    for (int i = 0; i < LANES; i++) {
+        p->low = i ? MIN(p->low, least[i]) : least[i];
+        p->high = i ? MAX(p->high, most[i]) : most[i];
     }
+    p->measured = 1;
 }
 
 /* Levels of row y from `x` on, up to ACROSS of them, with whatever is pending. */
 static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict room)[ACROSS]) {
     const uint8_t *red = plane_of(p, y, 0) + x, *green = plane_of(p, y, 1) + x, *blue = plane_of(p, y, 2) + x;
     if (p->pending)
-        through_matrix(p->rows, count, red, green, blue, room);
+        through_matrix(&p->whole, count, red, green, blue, room);
     else {
         memcpy(room[0], red, (size_t)count);
         memcpy(room[1], green, (size_t)count);
@@ -118,19 +101,17 @@ static void settle_what_clips(Picture *p) {
 /* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
 static int add_matrix(Picture *p, const double *rows) {
     double made[COLOURS][4];
-    int fits = 1;
     settle_what_clips(p);
     for (int c = 0; c < COLOURS; c++) {
         const double *row = rows + 4 * c;
         for (int k = 0; k < 4; k++) {
             double before = row[0] * p->rows[0][k] + row[1] * p->rows[1][k] + row[2] * p->rows[2][k];
             made[c][k] = !p->pending ? row[k] : k < 3 ? before : before + row[3];
-            fits &= fabs(made[c][k]) < (k < 3 ? LARGEST_GAIN : LARGEST_OFFSET);
         }
     }
     memcpy(p->rows, made, sizeof made);
     p->pending = 1;
-    return fits;
+    return in_whole_numbers(made, &p->whole);
 }
 
 /* Away from the mean luma. What is taken off at last makes rounding drop the fraction, and keep whole numbers. */
@@ -194,7 +175,7 @@ static int fit(Picture *p, Shift by, double rows[12]) {
         for (int c = 0; c < COLOURS && !p->pending; c++)
             memcpy(room[c], known[c] + at, ACROSS);
         if (p->pending)
-            through_matrix(p->rows, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+            through_matrix(&p->whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
         for (int c = 0; c < COLOURS; c++)
             memcpy(known[c] + at, room[c], ACROSS);
         turn(room, ACROSS, by, 0, 0);
@@ -207,13 +188,13 @@ static int fit(Picture *p, Shift by, double rows[12]) {
     if (!solve(a))
         return 0;
     for (int c = 0; c < COLOURS; c++)
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++)
             rows[4 * c + k] = a[k][4 + c] / a[k][k];
-            if (!(fabs(rows[4 * c + k]) < (k < 3 ? LARGEST_GAIN : LARGEST_OFFSET)))
-                return 0;
-        }
+    Matrix whole;
+    if (!in_whole_numbers((const double(*)[4])rows, &whole))
+        return 0;
     for (int64_t at = 0; at < SEEN; at += ACROSS) {
-        through_matrix((const double(*)[4])rows, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
+        through_matrix(&whole, ACROSS, known[0] + at, known[1] + at, known[2] + at, room);
         for (int c = 0; c < COLOURS; c++)
             for (int x = 0; x < ACROSS; x++) {
                 uint8_t one = room[c][x], two = known[4 + c][at + x], apart = (uint8_t)(MAX(one, two) - MIN(one, two));

@@ -13,7 +13,7 @@
 #include "reduce.h"
 #include "upright.h"
 
-enum { TYPES = 3, MOST_ROOM = 1 << 29 };
+enum { TYPES = 3, MOST_ROOM = 1 << 29, WIDE = MAX(BLOCK, LANES) };
 
 /* The nearest number of 16 bits, halves to the even one. */
 static uint16_t as_half(float x) {
@@ -148,7 +148,7 @@ static int takes(const Job *j) {
         const Operation *o = &j->operations[i];
         fits = o->kind >= MATRIX && o->kind <= TABLES && (o->kind != TABLES || o->table);
         for (int k = 0; k < 12 && o->kind != TABLES; k++)
-            fits &= fabs(o->numbers[k]) < LARGEST_OFFSET;
+            fits &= fabs(o->numbers[k]) < LARGEST;
         if (o->kind == HUE || o->kind == HSV)
             fits &= o->numbers[0] >= 0 && o->numbers[0] < 180 && fabs(o->numbers[1]) < 256 && fabs(o->numbers[2]) < 256;
     }
@@ -166,7 +166,7 @@ KERNEL(fused)(const Job *job) {
     Source source = {job->source, (int32_t)job->rows, (int32_t)job->columns, (int32_t)job->step, 0,
                      (int32_t)job->channels, (int32_t)job->border, (uint32_t)job->fill};
     source.end = (int32_t)((job->rows - 1) * job->step + job->columns * job->channels);
-    int64_t stride = (job->width + BLOCK - 1) / BLOCK * BLOCK;
+    int64_t stride = (job->width + WIDE - 1) / WIDE * WIDE;
     int64_t rows = goes_by_rows(job) ? 1 : job->height, reduced = 0;
     Part part = {0};
     if (job->reduction > 1) {
@@ -214,9 +214,9 @@ KERNEL(fused)(const Job *job) {
     Numbers numbers;
     begin_numbers(job, &numbers);
     Ahead ahead = job->ahead ? *job->ahead : (Ahead){0};
-    int64_t lines_ahead = ahead.rows * (ahead.bytes / LINE + 1) / (job->height * (stride / BLOCK)) + 1;
+    int64_t lines_ahead = ahead.rows * (ahead.bytes / LINE + 1) / (job->height * ((job->width + BLOCK - 1) / BLOCK)) + 1;
     for (int64_t top = 0; top < job->height; top += rows) {
-        Picture picture = {levels, rows, job->width, stride, {{0}}, 0, 0, 0, 0, {0}};
+        Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride};
         for (int64_t y = top; y < top + rows; y++) {
             _Alignas(64) int32_t u[BLOCK], v[BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;

@@ -104,14 +104,40 @@ static inline Shorts high_part(Shorts a, int16_t weight) {
 #endif
 }
 
-static inline Shorts within_levels(Shorts a) {
+/* The same times two, halves upwards. */
+static inline Shorts high_part_rounded(Shorts a, int16_t weight) {
 #if defined(X86)
-    return (Shorts)X86(min_epi16)(X86(max_epi16)((Register)a, X86(set1_epi16)(0)), X86(set1_epi16)(255));
+    return (Shorts)X86(mulhrs_epi16)((Register)a, X86(set1_epi16)(weight));
 #else
     for (int i = 0; i < LANES; i++)
-        a[i] = (int16_t)MIN(MAX(a[i], 0), 255);
+        a[i] = (int16_t)((a[i] * weight + (1 << 14)) >> 15);
     return a;
 #endif
+}
+
+static inline Shorts lower_of(Shorts a, Shorts b) {
+#if defined(X86)
+    return (Shorts)X86(min_epi16)((Register)a, (Register)b);
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = MIN(a[i], b[i]);
+    return a;
+#endif
+}
+
+static inline Shorts higher_of(Shorts a, Shorts b) {
+#if defined(X86)
+    return (Shorts)X86(max_epi16)((Register)a, (Register)b);
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = MAX(a[i], b[i]);
+    return a;
+#endif
+}
+
+static inline Shorts within_levels(Shorts a) {
+    const Shorts none = {0};
+    return lower_of(higher_of(a, none), none + 255);
 }
 
 /* LANES bytes as numbers, and back, held within a byte. */

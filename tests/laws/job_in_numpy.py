@@ -224,11 +224,16 @@ class Picture:
 
 
 def through(rows: list[list[float]], levels: np.ndarray) -> np.ndarray:
-    red, green, blue = (levels[..., c].astype(f32) for c in range(3))
+    """In whole numbers of 16 bits: products are rounded, and their sum."""
+    most = max(256 * (abs(r[0]) + abs(r[1]) + abs(r[2])) + abs(r[3]) + 1 for r in rows)
+    bits = next(bits for bits in range(7, 2, -1) if most * 2**bits < 32767)
     made = []
     for row in rows:
-        r, g, b, o = (f32(v) for v in row)
-        made.append(np.clip(np.rint((red * r + green * g) + (blue * b + o)), 0, 255))
+        total = int(np.floor(row[3] * 2**bits + 0.5)) + (1 << bits >> 1)
+        for k in range(3):
+            weight = int(np.floor(row[k] * 2 ** (bits + 8) + 0.5))
+            total = total + ((levels[..., k].astype(np.int64) * 128 * weight + (1 << 14)) >> 15)
+        made.append(np.clip(total >> bits, 0, 255))
     return np.stack(made, axis=2).astype(np.uint8)
 
 
