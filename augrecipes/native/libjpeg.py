@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ _log = logging.getLogger("augrecipes")
 _HEADERS = 1 << 16  # bytes, at most, of tables
 _TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
 SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as, by simplejpeg's names
+_own = threading.local()
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
 
 
@@ -56,9 +58,16 @@ class Codec:
         """
         shape = window.y1 - window.y0, window.x1 - window.x0, _SAMPLES[window.channels]
         out, said = np.empty(shape, np.uint8), ctypes.create_string_buffer(_TEXT)
-        if self.handle.ar_jpeg_window(data, ctypes.byref(window), out.ctypes.data, said):
+        if self.handle.ar_jpeg_window(data, ctypes.byref(window), self._memory(), out.ctypes.data, said):
             raise ValueError(said.value.decode("latin-1"))
         return out
+
+    def _memory(self) -> Any:
+        """Of this thread: tables of codes, which most files share."""
+        found = getattr(_own, "memory", None)
+        if found is None:
+            found = _own.memory = ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
+        return found
 
     def transcoded(self, data: bytes) -> bytes:
         """A JPEG of the same coefficients: one scan of Huffman codes, restart markers, no metadata.
@@ -80,19 +89,22 @@ def codec() -> Codec | None:
     if os.environ.get(SWITCH) == "0" or not path.exists():
         return None
     try:
-        return _opened(ctypes.CDLL(str(path)))
+        return opened(ctypes.CDLL(str(path)))
     except (OSError, AttributeError, ValueError) as error:
         _log.warning("libjpeg is not used: %s", error)
         return None
 
 
-def _opened(handle: Any) -> Codec:
+def opened(handle: Any) -> Codec:
+    """The library of such a handle. ValueError: it was built from other sources."""
     handle.ar_sources.restype = ctypes.c_char_p
     if handle.ar_sources().decode() != build.fingerprint(build.CODEC):
         raise ValueError("it was built from other sources; to build it again: python -m augrecipes.native.build")
-    handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p]
+    pointer = ctypes.c_void_p
+    handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, pointer, pointer, pointer, ctypes.c_char_p]
     handle.ar_jpeg_window.restype = ctypes.c_int32
     number_of = ctypes.c_int64
+    handle.ar_jpeg_memory.restype = number_of
     handle.ar_jpeg_transcode.argtypes = [ctypes.c_char_p, number_of, ctypes.c_void_p, number_of, ctypes.c_char_p]
     handle.ar_jpeg_transcode.restype = number_of
     number = handle.ar_libjpeg()

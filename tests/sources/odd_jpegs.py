@@ -32,8 +32,14 @@ LAYOUTS: list[Layout] = [
 class _Bits:
     """Bits, stuffed as JPEGs have them."""
 
-    def __init__(self) -> None:
+    def __init__(self, lengths: tuple[int, int]) -> None:
         self.out, self._text = bytearray(), ""
+        self.of_dc, self._of_ac = lengths
+
+    def ac(self, symbol: int) -> tuple[int, int]:
+        """A code and its length: one of 2 bits, 00, for the end of a block, the others from 0100... on."""
+        place = _SYMBOLS.index(symbol)
+        return (0, 2) if place == 0 else ((1 << (self._of_ac - 2)) + place - 1, self._of_ac)
 
     def put(self, value: int, count: int) -> None:
         self._text += f"{value:0{count}b}" if count else ""
@@ -44,7 +50,15 @@ class _Bits:
         self._text = ""
 
 
-def odd_jpeg(size: tuple[int, int], layout: Layout, *, seed: int = 0, restart: int = 0, step: int = 12) -> bytes:
+def odd_jpeg(
+    size: tuple[int, int],
+    layout: Layout,
+    *,
+    seed: int = 0,
+    restart: int = 0,
+    step: int = 12,
+    lengths: tuple[int, int] = (5, 9),
+) -> bytes:
     """A JPEG of noise on waves.
 
     Args:
@@ -53,6 +67,7 @@ def odd_jpeg(size: tuple[int, int], layout: Layout, *, seed: int = 0, restart: i
         seed: of the noise.
         restart: units between restart markers.
         step: of quantisation: the larger, the smaller the file.
+        lengths: of codes of DC, 4 to 16 bits, and of AC, 9 to 16.
     """
     height, width = size
     across, down = max(h for h, _ in layout), max(v for _, v in layout)
@@ -60,7 +75,7 @@ def odd_jpeg(size: tuple[int, int], layout: Layout, *, seed: int = 0, restart: i
         layout, across, down = ((1, 1),), 1, 1
     columns, rows = -(-width // (8 * across)), -(-height // (8 * down))
     planes = [_coefficients(rows * v, columns * h, step, seed + k) for k, (h, v) in enumerate(layout)]
-    bits, before, count = _Bits(), [0] * len(layout), 0
+    bits, before, count = _Bits(lengths), [0] * len(layout), 0
     for unit in range(rows * columns):
         if restart and unit and unit % restart == 0:
             bits.flush()
@@ -72,7 +87,7 @@ def odd_jpeg(size: tuple[int, int], layout: Layout, *, seed: int = 0, restart: i
                 for x in range(h):
                     before[k] = _block(bits, planes[k][row * v + y, column * h + x], before[k])
     bits.flush()
-    return _head(size, layout, restart, step) + bytes(bits.out) + b"\xff\xd9"
+    return _head(size, layout, restart, step, lengths) + bytes(bits.out) + b"\xff\xd9"
 
 
 def _coefficients(rows: int, columns: int, step: int, seed: int) -> NDArray[np.int64]:
@@ -85,20 +100,20 @@ def _coefficients(rows: int, columns: int, step: int, seed: int) -> NDArray[np.i
 
 
 def _block(bits: _Bits, values: NDArray[np.int64], before: int) -> int:
-    """Its bits; codes of DC are the size in 5 bits, of AC the byte of run and size in 9, or 2 for the end."""
-    _number(bits, int(values[0]) - before, lambda size: (size, 5))
+    """Its bits; codes of DC are the size, of AC the byte of run and size, or the end."""
+    _number(bits, int(values[0]) - before, lambda size: (size, bits.of_dc))
     run = 0
     for value in values[1:]:
         if value:
             while run > 15:
-                bits.put(*_ac(0xF0))
+                bits.put(*bits.ac(0xF0))
                 run -= 16
-            _number(bits, int(value), lambda size, run=run: _ac(run << 4 | size))  # type: ignore[misc]
+            _number(bits, int(value), lambda size, run=run: bits.ac(run << 4 | size))  # type: ignore[misc]
             run = 0
         else:
             run += 1
     if run:
-        bits.put(*_ac(0))
+        bits.put(*bits.ac(0))
     return int(values[0])
 
 
@@ -111,20 +126,15 @@ def _number(bits: _Bits, value: int, code: object) -> None:
 _SYMBOLS = [0, 0xF0, *(run << 4 | size for size in range(1, 11) for run in range(16))]
 
 
-def _ac(symbol: int) -> tuple[int, int]:
-    # One code of 2 bits, 00, for the end of a block; then codes of 9 bits from 010000000 on.
-    place = _SYMBOLS.index(symbol)
-    return (0, 2) if place == 0 else (128 + place - 1, 9)
-
-
-def _head(size: tuple[int, int], layout: Layout, restart: int, step: int) -> bytes:
+def _head(size: tuple[int, int], layout: Layout, restart: int, step: int, lengths: tuple[int, int]) -> bytes:
     def segment(marker: int, body: bytes) -> bytes:
         return bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body
 
     frame = struct.pack(">BHHB", 8, *size, len(layout))
     frame += b"".join(bytes([k + 1, h << 4 | v, 0]) for k, (h, v) in enumerate(layout))
-    dc = bytes([0, 0, 0, 0, 0, 12, *[0] * 11, *range(12)])
-    ac = bytes([0x10, 0, 1, *[0] * 6, len(_SYMBOLS) - 1, *[0] * 7, *_SYMBOLS])
+    counts = np.zeros((2, 16), np.uint8)
+    counts[0, lengths[0] - 1], counts[1, 1], counts[1, lengths[1] - 1] = 12, 1, len(_SYMBOLS) - 1
+    dc, ac = bytes([0, *counts[0], *range(12)]), bytes([0x10, *counts[1], *_SYMBOLS])
     scan = bytes([len(layout), *(byte for k in range(len(layout)) for byte in (k + 1, 0)), 0, 63, 0])
     jfif = segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0")
     tables = segment(0xDB, bytes([0, *[step] * 64])) + segment(0xC0, frame) + segment(0xC4, dc) + segment(0xC4, ac)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from test_fuzz import damaged
 
 from augrecipes.errors import DataError
 from augrecipes.native import build
-from augrecipes.native.libjpeg import Window, codec
+from augrecipes.native.libjpeg import Window, codec, opened
 from augrecipes.sources.encoded import Encoded, encoded
 from augrecipes.sources.formats import jpeg, jpeg_window
 
@@ -127,6 +128,20 @@ def test_windows_of_every_layout(
         check_alike(picture, corners_in(picture, fractions, reduce), reduce)
 
 
+@given(
+    st.sampled_from(KNOWN[2:5]), st.integers(4, 16), st.integers(9, 16), st.sampled_from((0, 3)),
+    st.sampled_from((1, 12)), FRACTIONS,
+)  # fmt: skip
+def test_codes_of_every_length(
+    layout: Layout, of_dc: int, of_ac: int, restart: int, step: int, fractions: tuple[float, ...]
+) -> None:
+    lengths, found = (of_dc, of_ac), Counter[str]()
+    picture = encoded(odd_jpeg((50, 61), layout, restart=restart, step=step, lengths=lengths), name="it")
+    for reduce in (1, *picture.scales()):
+        check_alike(picture, corners_in(picture, fractions, reduce), reduce, Counted(found))
+    assert found["answered"] == found["asked"]
+
+
 @pytest.mark.parametrize("margins", [("_LEFT", 0), ("_RIGHT", 0)])
 @pytest.mark.parametrize("sampling", ["4:2:0", "4:2:2"])
 def test_without_the_margin_of_columns_the_law_fails(
@@ -187,6 +202,56 @@ def test_verdicts_on_damaged_files_stay() -> None:
 def test_a_library_that_goes_on_after_a_warning_is_caught() -> None:
     with pytest.raises(AssertionError):
         check_mutated(2000, random.Random(4), Counted(Counter(), (("strict", 0),)))
+
+
+FAULTS = {
+    "levels go on over a restart marker": ("    memset(c->levels, 0, sizeof c->levels);\n}\n\n/* The next", "}\n/* "),
+    "what follows a block's end is left out with it": ("at + on + ends > LAST", "at + on > LAST"),
+    "long codes are one longer": ("length = LOOK + 1; length <= LONGEST", "length = LOOK + 2; length <= LONGEST"),
+    "what is not there is zeros": ("if (b.count < b.made)", "if (0)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_reading_codes_is_caught(
+    fault: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = _spoilt(*FAULTS[fault], tmp_path_factory.mktemp("codec"), monkeypatch)
+    monkeypatch.setattr(jpeg_window, "agrees", lambda *_: True)
+    with pytest.raises(AssertionError):
+        _check_some(library)
+
+
+def _check_some(library: Any) -> None:
+    layout = KNOWN[4]
+    for step, restart, lengths in ((1, 0, (5, 9)), (1, 3, (12, 16)), (12, 2, (5, 10))):
+        picture = encoded(odd_jpeg((90, 121), layout, restart=restart, step=step, lengths=lengths), name="it")
+        for y0, x0 in ((0, 0), (20, 40), (50, 80), (33, 16)):
+            check_alike(picture, (y0, x0, y0 + 30, x0 + 30), library=library)
+    check_mutated(1000, random.Random(4), library)
+    data = Jpeg(60, 70).data
+    for at in range(data.find(b"\xff\xda") + 20, len(data) - 2, 97):
+        check_alike(encoded(data[:at] + b"\xff\xd9", name="it"), (20, 10, 50, 70), library=library)
+
+
+def test_what_ends_early_is_noticed() -> None:
+    _check_some(codec())
+
+
+def _spoilt(was: str, becomes: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The library, built with another text in place of one."""
+    for file in build.CODEC.iterdir():
+        text = file.read_text(encoding="utf-8")
+        (folder / file.name).write_text(text.replace(was, becomes, 1) if file.name == "huffman.h" else text)
+    assert was in (build.CODEC / "huffman.h").read_text(encoding="utf-8")
+    monkeypatch.setattr(build, "CODEC", folder)
+    try:
+        made = build.build_codec(folder / "kernels.so")
+    except build.NoCompilerError:
+        made = None
+    if made is None:
+        pytest.skip("nothing here builds it")
+    return opened(ctypes.CDLL(str(made)))
 
 
 def test_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@
    says what becomes of such a file. No global is written, all memory is libjpeg's own and given back on every way out,
    and nothing is printed. */
 
-#include "said.h"
+#include "huffman.h"
 
 /* What is asked for; jpeg_window.py has the same fields. Rows and columns are those of the band at its scale. */
 struct window {
@@ -37,6 +37,7 @@ struct decoder {
     struct piece pieces[5];
     int next, count;
     uint8_t height[2];
+    struct coded *coded;
 };
 
 static const uint8_t END[2] = {0xff, JPEG_EOI};
@@ -146,6 +147,33 @@ static int ends(struct decoder *d) {
     return found && found[1] == JPEG_EOI;
 }
 
+static boolean read_unit(j_decompress_ptr jpeg, JBLOCKROW *blocks) {
+    next_unit(((struct decoder *)jpeg)->coded, blocks);
+    return TRUE;
+}
+
+/* Coefficients are read here, where the coded pixels lie in one piece and libjpeg has not begun with them. */
+static int reads_itself(struct decoder *d, const struct window *w) {
+    j_decompress_ptr jpeg = &d->jpeg;
+    if (!w->height || d->next != 3 || d->source.bytes_in_buffer || jpeg->progressive_mode || jpeg->arith_code ||
+        jpeg->comps_in_scan != jpeg->num_components || w->reduce < 1 ||
+        w->reduce > DCTSIZE)
+        return 0;
+    int unit = DCTSIZE / w->reduce * (jpeg->num_components > 1 ? jpeg->max_h_samp_factor : 1);
+    d->coded->jpeg = jpeg;
+    begin_coded(d->coded, d->pieces[3].bytes, d->pieces[3].size, (uint32_t)(w->x0 / unit), (uint32_t)((w->x1 - 1) / unit));
+    jpeg->entropy->decode_mcu = read_unit;
+    return 1;
+}
+
+/* libjpeg goes on behind what was read here. */
+static void hand_back(struct decoder *d) {
+    const struct piece *piece = d->pieces + 3;
+    d->next = 4;
+    d->source.next_input_byte = behind_coded(d->coded);
+    d->source.bytes_in_buffer = (size_t)(piece->bytes + piece->size - d->source.next_input_byte);
+}
+
 static void decode(struct decoder *d, const uint8_t *data, const struct window *w, uint8_t *out) {
     static const J_COLOR_SPACE spaces[] = {0, JCS_GRAYSCALE, 0, JCS_EXT_RGB, JCS_EXT_RGBA, JCS_CMYK};
     j_decompress_ptr jpeg = &d->jpeg;
@@ -165,6 +193,7 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
         if (left != (JDIMENSION)w->x0 || width != (JDIMENSION)(w->x1 - w->x0))
             ERREXIT(jpeg, JERR_BAD_STATE);
     }
+    int reads = reads_itself(d, w);
     if (w->y0)
         jpeg_skip_scanlines(jpeg, (JDIMENSION)w->y0);
     size_t step = (size_t)width * (size_t)jpeg->output_components;
@@ -175,6 +204,8 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
             rows[k] = out + (size_t)(at + k - w->y0) * step;
         jpeg_read_scanlines(jpeg, rows, (JDIMENSION)count);
     }
+    if (reads)
+        hand_back(d);
     if (w->whole)
         jpeg_finish_decompress(jpeg);
     else if (!ends(d))
@@ -183,9 +214,10 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
 
 /* Writes rows y0 to y1 of columns x0 to x1 to `out`, one after another. Answers 0, or 1 where libjpeg had something to
    say: then `text`, of JMSG_LENGTH_MAX bytes, has it, and `out` may be written in part. */
-EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, uint8_t *out, char *text) {
+EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, struct coded *coded, uint8_t *out, char *text) {
     struct decoder d;
     memset(&d, 0, sizeof d);
+    d.coded = coded;
     listen(&d.said, text, w->strict);
     d.jpeg.err = &d.said.errors;
     d.source = (struct jpeg_source_mgr){NULL, 0, nothing, next_piece, skip, jpeg_resync_to_restart, nothing};
@@ -199,6 +231,9 @@ EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, uint8
     jpeg_destroy_decompress(&d.jpeg);
     return answer;
 }
+
+/* Bytes of the memory that windows are decoded with, zeros at first, by one thread at a time. */
+EXPORT int64_t ar_jpeg_memory(void) { return sizeof(struct coded); }
 
 /* The sources that this was built from. */
 EXPORT const char *ar_sources(void) { return SOURCES; }
