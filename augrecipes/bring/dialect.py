@@ -18,8 +18,10 @@ class Dialect:
         owns: whether a document is written so. Looks at names of keys only, and never fails.
         draft: the draft of a document that it owns. Steps that no recipe can hold are in it as left out; RecipeError
             is for what cannot be read at all.
+        keyed: whether a document may hold several pipelines, of which `Document.key` names one.
     """
 
     name: str
     owns: Callable[[Document], bool]
     draft: Callable[[Document], RecipeDraft]
+    keyed: bool = False

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bring.dialects import DIALECTS, composed, saved
+from augrecipes.bring.dialects import DIALECTS, composed, saved, triples
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.reading import Document, read
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import Place, from_value
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
 from augrecipes.user_code import is_named, open_module
 
 
@@ -47,8 +47,9 @@ def _named(source: str) -> Document:
 
 
 def of_value(value: Any, name: str) -> Document:
-    """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
-    if isinstance(value, Mapping):
+    """An object as a document; a mapping, such as `A.to_dict` gives, or a list of lists, as if it were read."""
+    lists = isinstance(value, list | tuple) and all(isinstance(each, list | tuple) for each in value)
+    if isinstance(value, Mapping) or (lists and value):
         try:
             return Document(name, top=from_value(_plain(value), Place(name, 1, 1)))
         except TypeError as error:
@@ -69,7 +70,8 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     """A recipe that does what an albumentations pipeline does.
 
     Args:
-        compose: an `A.Compose`, a single transform, or a list of them; or what `A.to_dict` made of one.
+        compose: an `A.Compose`, a single transform, or a list of them; what `A.to_dict` made of one; or a list of
+            `[class, arguments, [what is in it]]`.
         name: of the recipe, `[a-z0-9-]`.
 
     Raises:
@@ -87,7 +89,7 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
     output: {normalize: imagenet}
     """
     document = of_value(compose, name)
-    dialect = next((each for each in (composed, saved) if each.owns(document)), None)
+    dialect = next((each for each in (composed, saved, triples) if each.owns(document)), None)
     if dialect is None:
         raise TypeError(f"from_albumentations takes an A.Compose, a transform or a list of them, got {compose!r:.200}")
     draft = dialect.draft(document)
@@ -97,15 +99,52 @@ def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
 
 
 def of_document(document: Document) -> RecipeDraft:
-    """The draft that the first dialect makes which owns the document.
+    """The draft that the first dialect makes which owns the document, or the part of it that its key names.
 
     Raises:
-        RecipeError: no dialect knows it.
+        RecipeError: no dialect knows it, or there are several pipelines and no key.
     """
     for dialect in DIALECTS:
         if dialect.owns(document):
+            if document.key and not dialect.keyed:
+                raise _refused(document, f"--key names one of several pipelines, and this is {dialect.name}")
             return dialect.draft(document)
+    if document.key:
+        node = _at(document.top, document.key.split("."))
+        if node is None:
+            raise _refused(document, f"there is nothing at {document.key!r}")
+        return of_document(replace(document, top=node, text="", key=""))
+    listed = document.top.items if isinstance(document.top, ListNode) else []
+    if names := [_name(item) or str(k) for k, item in enumerate(listed) if triples.owns(Document("", top=item))]:
+        first, more = ", ".join(names[:4]), ", ..." if len(names) > 4 else ""
+        raise _refused(document, f"{len(names)} pipelines; name one, as in `--key {names[0]}`: {first}{more}")
+    if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
+        raise _refused(document, "this is a recipe already: there is nothing to import")
     known = "; ".join(dialect.name for dialect in DIALECTS)
-    message = f"nothing here that can be imported; known are: {known}"
+    raise _refused(document, f"nothing here that can be imported; known are: {known}")
+
+
+def _at(node: Node | None, keys: Sequence[str]) -> Node | None:
+    """What keys lead to: of a list the number of an item, or its `id` or `name`."""
+    for key in keys:
+        if isinstance(node, MappingNode):
+            node = node.entries.get(key)
+        elif isinstance(node, ListNode):
+            by_name = {_name(item): item for item in reversed(node.items)}
+            numbered = key.isdecimal() and int(key) < len(node.items)
+            node = by_name.get(key) or (node.items[int(key)] if numbered else None)
+        else:
+            return None
+    return node
+
+
+def _name(item: Node) -> str | None:
+    """The `id` or `name` of an item of a list."""
+    entries = item.entries if isinstance(item, MappingNode) else {}
+    found = entries.get("id") or entries.get("name")
+    return str(found.value) if isinstance(found, Scalar) else None
+
+
+def _refused(document: Document, message: str) -> RecipeError:
     place = document.place
-    raise RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, "E601", "import", document.file)])
+    return RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, "E601", "import", document.file)])

@@ -184,3 +184,27 @@ def test_the_gain_counts_the_same_draws() -> None:
         found = gain(ar.load(name), image, seconds=0.02)
         assert set(found) == {"exact", "fast"}
         assert all(ratio > 0 for ratio in found.values())
+
+
+def test_a_table_of_pipelines_is_imported_one_by_one(tmp_path: Path) -> None:
+    """Each entry by its name or number, and a part of it, as the entry itself is."""
+    other = [["D4", {}], ["Blur", {"blur_limit": 3}]]
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps([{"id": "first", "body": LISTED}, {"name": "second", "body": other}]), encoding="utf-8")
+    for key, name, body in (("first", "first", LISTED), ("1", "second", other), ("1.body", "table", other)):
+        recipe = draft_of(str(table), key).recipe()
+        assert (recipe.name, recipe.steps) == (name, ar.from_albumentations(body).steps)
+    with pytest.raises(ar.RecipeError, match="2 pipelines; name one, as in `--key first`: first, second"):
+        draft_of(str(table))
+    with pytest.raises(ar.RecipeError, match="nothing at 'third'"):
+        draft_of(str(table), "third")
+
+
+def test_a_key_that_names_nothing_is_no_silence(tmp_path: Path) -> None:
+    saved, mine = tmp_path / "saved.json", tmp_path / "mine.yaml"
+    A.save(A.Compose([A.D4()]), saved)
+    mine.write_text(ar.load("folder-128").to_yaml(), encoding="utf-8")
+    with pytest.raises(ar.RecipeError, match="--key names one of several pipelines, and this is a pipeline that albu"):
+        draft_of(str(saved), "train")
+    with pytest.raises(ar.RecipeError, match="this is a recipe already"):
+        draft_of(str(mine))

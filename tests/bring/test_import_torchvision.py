@@ -246,6 +246,7 @@ def _apart(transform: Transform) -> tuple[int, float]:
     return int(levels.max()), float(levels.mean())
 
 
+@pytest.mark.filterwarnings("ignore:The image decoding and encoding:DeprecationWarning")
 @pytest.mark.parametrize("name", PIXELS)
 def test_pixels_are_near_those_of_torchvision(name: str) -> None:
     transform, most, mean = PIXELS[name]

@@ -123,5 +123,5 @@ def _preprocessor(top: Node | None) -> Mapping[str, Any] | None:
 
 
 DIALECT = Dialect(
-    "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)", owns, draft
+    "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)", owns, draft, keyed=True
 )
