@@ -15,6 +15,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from asking import Page
+from browsing import Browse, Tab, chromium
 
 from augrecipes.studio.opening import opened
 from augrecipes.studio.running import Running
@@ -57,3 +58,27 @@ def open_page() -> Iterator[Callable[..., Page]]:
 def page(open_page: Callable[..., Page], photos: Path) -> Page:
     """A page over the photos."""
     return open_page(None, photos)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for all tests that look at pages."""
+    driver, opened_browser = chromium()
+    yield opened_browser
+    opened_browser.close()
+    driver.stop()
+
+
+@pytest.fixture
+def browse(browser: Any) -> Iterator[Browse]:
+    """Opens tabs; at the end nothing may have gone wrong on their pages."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
+    tabs: list[Tab] = []
+
+    def tab(address: str) -> Tab:
+        tabs.append(Tab(context.new_page()))
+        return tabs[-1].open(address)
+
+    yield tab
+    context.close()
+    assert [fault for one in tabs for fault in one.faults] == []

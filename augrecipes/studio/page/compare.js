@@ -19,7 +19,7 @@ let trouble = null
 let mode = "wipe"
 const pictures = {a: null, b: null, difference: null}
 
-export const view = {name: "compare", title: "A/B", sample: true, build, refresh, shown, stop: () => drawing.stop(true)}
+export const view = {name: "compare", title: "A/B", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 const SPEEDS = [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]]
 

@@ -11,7 +11,7 @@ let place = null
 let proof = null
 let trouble = null
 
-export const view = {name: "cost", title: "Cost", sample: true, build, refresh, shown: () => null, stop: () => drawing.stop(true) || proving.stop(true)}
+export const view = {name: "cost", title: "Cost", sample: true, build, refresh, shown: () => null, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true) || proving.stop(true)}
 
 function build(element) {
   const progress = make("div", {class: "progress"})

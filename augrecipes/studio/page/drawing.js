@@ -63,6 +63,11 @@ export class Drawing {
     this.next()
   }
 
+  // An edit ends what takes long; what has only begun may as well be seen.
+  interrupt() {
+    if (this.running && performance.now() - this.running.begun > GRACE) this.running.stopper.abort()
+  }
+
   stop(spoken = false) {
     this.waiting = null
     if (!this.running) return false

@@ -17,7 +17,7 @@ let trouble = null
 let observer = null
 let drawn = 0
 
-export const view = {name: "draws", title: "Draws", build, refresh, shown, stop: () => drawing.stop(true)}
+export const view = {name: "draws", title: "Draws", build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
   root = element
@@ -27,7 +27,7 @@ function build(element) {
   const size = choice("Size of the pictures", [[96, "S", "Small"], [128, "M", "Middling"], [192, "L", "Large"], [288, "XL", "Very large"]],
     settings.size, (size) => change({size}))
   const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
-    make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`,
+    make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`, hidden: true,
       onclick: () => change({[name]: !settings[name]})}, words))
   const progress = make("div", {class: "progress"})
   drawing = new Drawing(progress)
@@ -166,6 +166,13 @@ async function request(signal, progress) {
   if (waiting().some(([, strip]) => strip.seen)) drawing.waiting ??= request
 }
 
+// Only what lies over some picture can be switched on and off.
+const CARRIES = {masks: "mask", boxes: "boxes", keypoints: "keypoints", labels: "labels"}
+const laid = (name) => {
+  const button = find(`[data-overlay="${name}"]`, root)
+  if (button.hidden) button.hidden = false
+}
+
 function receive(line) {
   const strip = strips.get(line.index)
   const cell = strip?.cells.find((one) => one.epoch === line.epoch)
@@ -178,6 +185,7 @@ function receive(line) {
     return void fill(cell.frame, make("span", {class: "broken"}, line.error.message))
   }
   const shown = line.pictures
+  for (const {overlay = {}} of shown) for (const name of Object.keys(CARRIES)) if (overlay[CARRIES[name]]) laid(name)
   while (cell.pictures.length < shown.length) cell.pictures.push(new Picture())
   cell.pictures.splice(shown.length)
   cell.frame.dataset.count = shown.length > 2 ? "many" : shown.length

@@ -120,6 +120,13 @@ export function go(place) {
   view.focus()
 }
 
+// Where the cursor is at the beginning: in the first step, so that its arguments are there to play with.
+export function beginAt(place) {
+  if (!place || view.state.selection.main.head) return
+  const at = offset(place)
+  view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "nearest", yMargin: 60})})
+}
+
 // Carries out the edits of a cure, all at once, as one thing to undo.
 export function apply(cure) {
   const changes = cure.edits.map((edit) => ({from: offset(edit.from), to: offset(edit.to), insert: edit.text}))

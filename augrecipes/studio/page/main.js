@@ -25,6 +25,7 @@ let resolved = null
 let written = "written"
 let seen = ""
 let informed = null
+let kindBefore
 
 // Draws what is looked at, and remembers for the other views that they are old.
 function redraw() {
@@ -81,10 +82,11 @@ function panes() {
     written = which
     side.hidden = which === "written"
     find("#editor").hidden = which !== "written"
-    resolved.put(recipe.resolved ?? "# Nothing is resolved while the recipe has errors.")
+    unfold()
   }
   find("#which-text").append(choice("Which text", [["written", "Written", "The recipe as you write it"], ["resolved", "Resolved", "The recipe with what it extends, and variants, put in"]], "written", show))
-  on("checked", () => written === "resolved" && resolved.put(recipe.resolved ?? ""))
+  const unfold = () => resolved.put(recipe.resolved ?? (recipe.good === recipe.text ? "# This recipe extends no other: it is whole as it is written.\n" : "# Mend the errors first.\n"))
+  on("checked", () => written === "resolved" && unfold())
   find("#undo").addEventListener("click", () => editor.step(editor.undo))
   find("#redo").addEventListener("click", () => editor.step(editor.redo))
   find("#save").addEventListener("click", () => file.save())
@@ -170,29 +172,35 @@ async function data() {
 function news() {
   on("typed", (text) => {
     file.heard(text)
+    for (const view of views) view.interrupt?.()
     problems.check()
   })
   on("checked", async ({bad, wall}) => {
     find("#views").dataset.behind = String(bad)
+    find("#behind").hidden = !bad || recipe.good === null
     find("#timing").textContent = `checked in ${Math.max(1, Math.round(wall))} ms`
-    const {text} = recipe
-    if (!bad && text !== informed) {
-      await data().catch(() => undefined)
+    const text = recipe.good
+    if (text !== null && text !== informed) {
       informed = text
-      if (text !== recipe.text) return
-    }
+      const found = data().catch(() => undefined)
+      if (recipe.kind !== kindBefore) await found // other files are read, and shown otherwise
+      kindBefore = recipe.kind
+      if (text !== recipe.good) return
+      redraw()
+    } else if (!bad) redraw()
     const paths = new Set(recipe.steps.map((step) => step.path))
     if (!bad && [...switches.off, ...switches.force.keys()].some((path) => !paths.has(path))) {
       flip((all) => {
         for (const path of [...all.off]) if (!paths.has(path)) all.off.delete(path)
         for (const path of [...all.force.keys()]) if (!paths.has(path)) all.force.delete(path)
       })
-    } else if (!bad) redraw()
-    else for (const view of views) view.stop()
+    }
   })
   on("back", async () => {
     await learn().catch(() => undefined)
     informed = null
+    kindBefore = undefined
+    seen = ""
     await problems.check()
   })
   on("view", (name) => layout.open(name))
@@ -227,6 +235,7 @@ async function begin() {
     return void notice(error.message, {kind: "bad", lasting: true})
   }
   await problems.check()
+  editor.beginAt(recipe.steps[0]?.key?.to ?? recipe.steps[0]?.from)
   editor.focus()
 }
 

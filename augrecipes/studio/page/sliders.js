@@ -40,7 +40,7 @@ function show(place) {
   if (!step) return void (path = null)
   const written = step.arguments ?? {}
   const all = {...known?.arguments, ...schema.step_keys}
-  const names = [...Object.keys(written), ...Object.keys(all).filter((name) => !(name in written))]
+  const names = [...Object.keys(written), ...Object.keys(known?.arguments ?? {}).filter((name) => !(name in written))]
   const next = `${step.path} ${step.name} ${names.map((name) => `${name}:${name in written}:${shapeOf(name, step, all[name])}`).join(" ")}`
   path = step.path
   if (next === signature && rows.every((row) => row.update(step))) return

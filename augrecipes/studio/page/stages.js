@@ -14,7 +14,7 @@ let trouble = null
 let reset = null
 const cards = []
 
-export const view = {name: "stages", title: "Stages", sample: true, build, refresh, shown, stop: () => drawing.stop(true)}
+export const view = {name: "stages", title: "Stages", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
   const progress = make("div", {class: "progress"})

@@ -32,7 +32,7 @@ export function theme(chosen = lasting.get("theme", "auto")) {
 
 // The recipe: `text` as it stands in the editor, `good` as it stood when it last had no error, and what a check said.
 export const recipe = {
-  text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null,
+  text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null, kind: null,
 }
 export const source = {kind: "images", count: 0, names: [], demo: true}
 export const schema = {steps: {}, top: {}}
