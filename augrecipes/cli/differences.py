@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.cli import tables
 from augrecipes.cli.terminal import paint
-from augrecipes.diff.differences import Change, ComparedRecipe, Difference, StepDifference
+from augrecipes.diff import words
+from augrecipes.diff.differences import ComparedRecipe, Difference, StepDifference
 from augrecipes.errors import counted
 
 _MARKS = {"added": "+", "removed": "-", "moved": ">", "changed": "~"}
@@ -35,7 +36,7 @@ def render(found: Difference, width: int | None = None) -> str:
     """
     report: dict[str, Any] = {"A": _side(found.a), "B": _side(found.b)}
     if found.settings:
-        report["settings"] = [{"setting": one.key, "what differs": _values(one)} for one in found.settings]
+        report["settings"] = [{"setting": one.key, "what differs": words.of_change(one)} for one in found.settings]
     for mode in found.modes:
         rows = [_row(one) for one in found.steps if one.mode == mode]
         if rows:
@@ -56,35 +57,8 @@ def _row(one: StepDifference) -> Mapping[str, str]:
         "": _MARKS[one.what],
         "step": one.site,
         "draws": one.draws if one.draws in ("kept", "changed") else "",
-        "what differs": _what(one),
+        "what differs": words.of_step(one),
     }
-
-
-def _what(one: StepDifference) -> str:
-    placed = one.b or one.a
-    if placed is not None and (one.a is None or one.b is None):
-        arguments = {name: value for name, value in placed.arguments.items() if value is not None}
-        return f"{one.what} at {_place(placed.place)}: {tables.text(arguments)}"
-    parts = [f"{change.key}: {_values(change)}" for change in one.changes]
-    if one.what == "moved" and one.a and one.b:
-        now = f"behind {one.b.behind}" if one.b.behind else "to the front"
-        parts.insert(0, f"moved {now}, from {_place(one.a.place)} to {_place(one.b.place)}")
-    return ", ".join(parts) or "another label, so other draws"
-
-
-def _place(place: Sequence[int]) -> str:
-    return ".".join(map(str, place))
-
-
-def _values(change: Change) -> str:
-    # A value is one word when lines are broken.
-    return " → ".join(_value(value) for value in (change.a, change.b))
-
-
-def _value(value: Any) -> str:
-    return (
-        "none" if value is None else f"{{{tables.text(value)}}}" if isinstance(value, Mapping) else tables.text(value)
-    )
 
 
 def _painted(text: str) -> str:

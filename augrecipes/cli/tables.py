@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from augrecipes.cli.terminal import paint
 from augrecipes.cli.terminal import width as columns
-from augrecipes.errors import harmless
+from augrecipes.diff.words import text
 from augrecipes.recipe.derive import ONE_BY_ONE
 
 _NARROWEST = 24  # of a last column; where it is less, the text stands below
@@ -184,18 +184,3 @@ def _glued(text: str) -> str:
         depth += (character in "[(") - (character in "])")
         out.append(_GLUE if character == " " and (depth > 0 or before == ":") else character)
     return "".join(out)
-
-
-def text(value: Any) -> str:
-    """A value as recipes write it, without braces.
-
-    >>> text({"size": (224, 224), "pad": None})
-    'size: [224, 224], pad: null'
-    """
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {text(part)}" for key, part in value.items())
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(text(part) for part in value)}]"
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    return harmless(str(value))

@@ -34,7 +34,7 @@ def checked(bench: Workbench, text: str) -> dict[str, Any]:
         span = span_of(problem, bench.name, spans, places)
         cure = None
         if number < _MOST_CURED and spans is not None and problem.file == bench.name:
-            cure = cure_of(problem, span, spans, lambda new: diagnose(bench, new)[1])
+            cure = cure_of(problem, span, spans, problems, lambda new: diagnose(bench, new)[1])
         found.append(
             {
                 **places.between(span), "severity": problem.severity, "code": problem.code, "name": problem.name,

@@ -10,19 +10,12 @@ from augrecipes.errors import Diagnostic
 from augrecipes.recipe.nodes import MappingNode
 from augrecipes.recipe.spans import Spans, TextSpan
 from augrecipes.studio.outline import WrittenStep, written_steps
+from augrecipes.studio.text_edits import TextEdit, applied, entry_removed
 
 # How messages name what to write: see augrecipes.recipe.suggest and augrecipes.recipe.spelling.
 _MEANT = re.compile(r"did you mean '?([\w.#/-]+)'?\?")
 _WRITE = re.compile(r"write `([^`]+)`|write ([\w.-]+: [\w.\[\], -]+)$")
 _LEAVE_OUT = re.compile(r"leave it out\b")
-
-
-@dataclass(frozen=True, slots=True)
-class TextEdit:
-    """Characters of a text, and what takes their place."""
-
-    span: TextSpan
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +29,11 @@ class Cure:
 Diagnose = Callable[[str], Sequence[Diagnostic]]
 
 
-def applied(text: str, edits: Sequence[TextEdit]) -> str:
-    """The text after the edits.
-
-    >>> applied("a: 1", [TextEdit(TextSpan(3, 4), "2"), TextEdit(TextSpan(0, 1), "b")])
-    'b: 2'
-    """
-    for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
-        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
-    return text
-
-
-def cure_of(problem: Diagnostic, span: TextSpan, spans: Spans, diagnose: Diagnose) -> Cure | None:
+def cure_of(
+    problem: Diagnostic, span: TextSpan, spans: Spans, problems: Sequence[Diagnostic], diagnose: Diagnose
+) -> Cure | None:
     """The first of the cures that may be meant after which the problem is gone, and no other has come."""
-    before = {(one.code, one.name, one.message) for one in diagnose(spans.text)}
+    before = {(one.code, one.name, one.message) for one in problems}
     for cure in _meant(problem, span, spans):
         after = [(one.code, one.name, one.message) for one in diagnose(applied(spans.text, cure.edits))]
         gone = (problem.code, problem.name, problem.message) not in after
@@ -73,7 +57,7 @@ def _meant(problem: Diagnostic, span: TextSpan, spans: Spans) -> Iterator[Cure]:
         quote = word[:1] if word[:1] in "'\"" and word[-1:] == word[:1] else ""
         yield Cure(f"Change {_short(word)} to {found[1]}", (TextEdit(span, f"{quote}{found[1]}{quote}"),))
     if _LEAVE_OUT.search(problem.message) and step is not None and (entry := _entry_at(spans, step, span)):
-        yield Cure(f"Leave out {entry}", (TextEdit(without(spans, _arguments(step), entry), ""),))
+        yield Cure(f"Leave out {entry}", (entry_removed(spans, _arguments(step), entry),))
     if not problem.code.startswith("E") and step is not None:
         yield _silenced(problem.code, spans, step)
 
@@ -119,23 +103,6 @@ def _entry_at(spans: Spans, step: WrittenStep, span: TextSpan) -> str | None:
         if entry.start <= span.start < max(entry.end, entry.start + 1):
             return name
     return None
-
-
-def without(spans: Spans, mapping: MappingNode, name: str) -> TextSpan:
-    """What to take away of a mapping for a key to be gone: with its comma, or with its line."""
-    names, entry = list(mapping.entries), spans.entry(mapping, name)
-    place = names.index(name)
-    if spans.span(mapping).flow:
-        if place:
-            return TextSpan(spans.entry(mapping, names[place - 1]).end, entry.end)
-        return TextSpan(entry.start, spans.entry(mapping, names[1]).start if len(names) > 1 else entry.end)
-    text = spans.text
-    start = text.rfind("\n", 0, entry.start) + 1
-    end = text.find("\n", entry.end)
-    if text[start : entry.start].strip():  # it stands behind a dash
-        following = spans.entry(mapping, names[place + 1]).start if place + 1 < len(names) else entry.end
-        return TextSpan(entry.start, following)
-    return TextSpan(start, len(text) if end < 0 else end + 1)
 
 
 def _silenced(code: str, spans: Spans, step: WrittenStep) -> Cure:

@@ -15,7 +15,12 @@ from augrecipes.demo.slides import draw_slides
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 
-_FOLDERS = {1: "hr", 2: "x2", 4: "lr"}  # of the drawn scenes, by how many times smaller than the largest they are
+# Of the drawn scenes, by how many times smaller than the largest they are.
+_FOLDERS = {
+    1: "HR",
+    2: "LR_bicubic/X2",
+    4: "LR_bicubic/X4",
+}
 _TISSUE = ("tissue", "stain", "patholog", "slide")
 
 

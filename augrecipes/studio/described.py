@@ -11,6 +11,7 @@ from augrecipes.ops import groups, registry
 from augrecipes.recipe import gallery
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, STEP_KEYS, TOP
 from augrecipes.recipe.model import Recipe
+from augrecipes.studio.drawing import name_of
 from augrecipes.studio.ranges import range_of
 from augrecipes.studio.shelf import NAMES
 from augrecipes.studio.studio import Studio
@@ -75,17 +76,12 @@ def source(studio: Studio, recipe: Recipe | None = None) -> dict[str, Any]:
         return {**found, "problem": harmless(str(error))}
     table = files.listing.table
     count = len(table)
-    first = (table.units_of(row)[0] for row in range(min(count, NAMES)))
-    names = [_shown_name(files.path(unit), bag=facts.tiles) for unit in first]
+    names = [name_of(files, recipe, row) for row in range(min(count, NAMES))]
     classes = list(table.classes) if table.classes else []
-    return {**found, "count": count, "names": names, "classes": classes, "notes": list(files.listing.notes)}
-
-
-def _shown_name(path: str, *, bag: bool) -> str:
-    """The end of a path, of a bag its folder: text, whatever somebody has called a file."""
-    parts = [part for part in path.replace("\\", "/").split("/") if part]
-    shown = parts[-2:-1] if bag else parts[-2:]
-    return harmless("/".join(shown) or path).encode("utf-8", "replace").decode()
+    targets = [*pipeline.outputs, *(["mask"] if table.masked else [])]
+    targets += [name for name in ("boxes", "keypoints") if getattr(table, name) is not None]
+    notes = [*files.listing.notes, *files.listing.left_out[:20]]
+    return {**found, "count": count, "names": names, "classes": classes, "targets": targets, "notes": notes}
 
 
 def recipes() -> list[dict[str, Any]]:

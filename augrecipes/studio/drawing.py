@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.data.reading.sample import Files, Sample
 from augrecipes.errors import AugrecipesError, DataError, harmless
 from augrecipes.preview.display import picture_of_input, picture_of_output
-from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe
+from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe, Step
 from augrecipes.studio.asked import MOST_DRAWS, MOST_SIZE, Refused, RequestBody
+from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.overlays import overlay_of
 from augrecipes.studio.replay import python_of
 from augrecipes.studio.studio import Studio
+from augrecipes.studio.switches import switched
+from augrecipes.studio.words import in_words
 from augrecipes.studio.working import key_of
 
 TILES = 6  # of a bag, where nothing is said
@@ -35,6 +39,8 @@ class WantedDraws:
         size: the longer side of what is shown, px; 0: as large as it is.
         tiles: of a bag, how many.
         source: whether the pictures as they were read are wanted too.
+        as_written: the recipe before steps were switched.
+        off: paths of the steps that are switched off.
     """
 
     recipe: Recipe
@@ -42,61 +48,83 @@ class WantedDraws:
     optimize: Optimize | None
     seed: int
     size: int
-    tiles: int = TILES
-    source: bool = False
+    tiles: int
+    source: bool
+    as_written: Recipe
+    off: tuple[str, ...]
 
     @classmethod
-    def of(cls, studio: Studio, asked: RequestBody) -> WantedDraws:
-        """What a request says. Raises RecipeError where its recipe is none."""
+    def of(cls, studio: Studio, body: RequestBody, size: int = 0) -> WantedDraws:
+        """What a request says; `size` where it says none. Raises RecipeError where its recipe is none."""
+        written = studio.bench.recipe(body.text())
         return cls(
-            studio.bench.recipe(asked.text()),
-            asked.mode(),
-            asked.optimize(),
-            asked.integer("seed"),
-            asked.integer("size", 0, 0, MOST_SIZE),
-            asked.integer("tiles", TILES, 1, 64),
-            asked.flag("source"),
+            switched(written, body),
+            body.mode(),
+            body.optimize(),
+            body.integer("seed"),
+            body.integer("size", size, 0, MOST_SIZE),
+            body.integer("tiles", TILES, 1, 64),
+            body.flag("source"),
+            written,
+            tuple(body.names("off")),
         )
 
     def pipeline(self, studio: Studio) -> Pipeline:
-        """It compiled; of a pair it tells which window was cut."""
-        more = {"save_applied_params": True} if self.recipe.facts.scales else {}
+        """It compiled; of a pair it tells which window was cut, of a bag what its tiles share."""
+        more = {"save_applied_params": True} if self.recipe.facts.scales or self.recipe.facts.tiles else {}
         return studio.bench.pipeline(self.recipe, self.mode, self.optimize, self.seed, **more)
 
 
-def draws(studio: Studio, asked: RequestBody) -> Iterator[Callable[[], dict[str, Any]]]:
-    """The pieces of work of a request: each returns what the page is told of one sample in one epoch.
+def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
+    """The pieces of work of a request: each says what the page shows of one sample in one epoch.
 
-    A sample that cannot be read, or that a step fails on, is told as `error`; the others go on.
+    A sample that cannot be read, or that a step fails on, is said as `error`; the others go on.
 
     Raises:
         RecipeError, LintError: the recipe cannot be drawn.
         DataError: there is nothing that it can be drawn with.
     """
-    wanted = WantedDraws.of(studio, asked)
-    indices, epochs = asked.integers("indices"), asked.integers("epochs")
+    wanted = WantedDraws.of(studio, body)
+    indices, epochs = body.integers("indices"), body.integers("epochs")
     if len(indices) * len(epochs) > MOST_DRAWS:
         raise Refused(400, "too-many", f"at most {MOST_DRAWS} draws at once")
     pipeline = wanted.pipeline(studio)
     files = studio.shelf.files(wanted.recipe, pipeline)
-    count = len(files.listing.table)
-    if any(index >= count for index in indices):
-        raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
+    check_index(files, *indices)
 
-    def piece(index: int, epoch: int) -> Callable[[], dict[str, Any]]:
-        def work() -> dict[str, Any]:
+    def piece(index: int, epoch: int) -> Piece:
+        def work(say: Say) -> None:
+            line = {"index": index, "epoch": epoch, "name": name_of(files, wanted.recipe, index)}
             try:
-                return {"index": index, "epoch": epoch, **_drawn(studio, wanted, pipeline, files, index, epoch)}
-            except AugrecipesError as error:
-                return {"index": index, "epoch": epoch, "pictures": [], "error": failure(error)}
+                line |= _drawn(studio, wanted, pipeline, files, index, epoch)
+            except (AugrecipesError, Refused) as error:
+                line |= {"pictures": [], "error": failure(error)}
+            say(line)
 
         return work
 
     return (piece(index, epoch) for index in indices for epoch in epochs)
 
 
-def failure(error: AugrecipesError) -> dict[str, str]:
+def check_index(files: Files, *indices: int) -> None:
+    """Refused where there are not so many samples."""
+    count = len(files.listing.table)
+    if max(indices) >= count:
+        raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
+
+
+def name_of(files: Files, recipe: Recipe, index: int) -> str:
+    """What a sample is called: the end of its path, of a bag its folder; text, whatever somebody has called a file."""
+    path = files.path(files.listing.table.units_of(index)[0])
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    shown = parts[-2:-1] if recipe.facts.tiles else parts[-2:]
+    return harmless("/".join(shown) or path).encode("utf-8", "replace").decode()
+
+
+def failure(error: AugrecipesError | Refused) -> dict[str, str]:
     """What the page says of a sample that cannot be shown."""
+    if isinstance(error, Refused):
+        return {"code": error.code, "message": harmless(error.message), "cure": error.cure}
     cure = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
     return {"code": "data", "message": harmless(str(error)), "cure": cure}
 
@@ -119,14 +147,12 @@ def _draw(
     studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, index: int, epoch: int
 ) -> dict[str, Any]:
     units = units_of(wanted, files, index, epoch)
-    found: list[dict[str, Any]] = []
-    python = ""
-    for unit in units:
-        sample = studio.shelf.sample(wanted.recipe, pipeline, unit)
-        shown, line = _sample(studio, wanted, pipeline, files, sample, unit, epoch)
-        found += shown
-        python = python or line
-    return {"pictures": found, "python": python}
+    made = [_sample(studio, wanted, pipeline, files, unit, epoch) for unit in units]
+    line: dict[str, Any] = {"pictures": [one for shown, _, _ in made for one in shown], "python": made[0][1]}
+    if wanted.recipe.facts.tiles:
+        line["words"] = made[0][2]
+        line["more"] = len(files.listing.table.units_of(index)) - len(units)
+    return line
 
 
 def units_of(wanted: WantedDraws, files: Files, index: int, epoch: int) -> list[int]:
@@ -143,9 +169,10 @@ def units_of(wanted: WantedDraws, files: Files, index: int, epoch: int) -> list[
 
 
 def _sample(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, sample: Sample, unit: int, epoch: int
-) -> tuple[list[dict[str, Any]], str]:
-    """The pictures of one sample, or tile, and the line of Python that makes it."""
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, unit: int, epoch: int
+) -> tuple[list[dict[str, Any]], str, list[str]]:
+    """The pictures of one sample, or tile; the line of Python that makes it; and what it shares with its bag."""
+    sample = studio.shelf.sample(wanted.recipe, pipeline, unit)
     try:
         out = sample.run(pipeline, epoch)
     except DataError as error:
@@ -153,9 +180,31 @@ def _sample(
     found = [_shown(studio, wanted, out, name, files, sample, pipeline) for name in pipeline.outputs]
     if wanted.source:
         for one in found:
-            origin = pipeline.origins[one["target"]]
-            one["source"] = source_of(studio, wanted, sample, origin, files)
-    return found, python_of(studio.source, pipeline, files, sample, unit, epoch)
+            one["source"] = source_of(studio, wanted, sample, pipeline.origins[one["target"]], files)
+    python = python_of(studio.source, pipeline, files, sample, unit, epoch)
+    return found, python, _shared(wanted, out.get("applied", ()))
+
+
+def _shared(wanted: WantedDraws, applied: Iterable[tuple[str, str, dict[str, Any]]]) -> list[str]:
+    """What is drawn once for a whole bag, in words."""
+    if not wanted.recipe.facts.tiles:
+        return []
+    drawn = {label: (name, in_words(params)) for label, name, params in applied}
+    return [
+        f"{drawn[step.site][0]}: {drawn[step.site][1]}"
+        for step in shared_steps(wanted.recipe.section(wanted.mode) or (), "tile")
+        if step.site in drawn
+    ]
+
+
+def shared_steps(steps: Iterable[Step], inherited: str) -> Iterator[Step]:
+    """The steps that draw once a bag; what a group says holds for those in it."""
+    for step in steps:
+        share = step.share or inherited
+        if step.steps:
+            yield from shared_steps(step.steps, share)
+        elif share == "bag":
+            yield step
 
 
 def _shown(
@@ -197,6 +246,11 @@ def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, fi
             rest, wanted.recipe, size, studio.pictures, shown=wanted.size, classes=classes_of(files)
         )
     return shown
+
+
+def whole(image: Any) -> NDArray[Any]:
+    """A picture decoded."""
+    return image if isinstance(image, np.ndarray) else np.asarray(image.array())
 
 
 def small(image: Any, size: int) -> Any:

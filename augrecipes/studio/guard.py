@@ -47,13 +47,13 @@ class Guard:
     """
 
     def __init__(self, app: Any, token: str, hosts: Iterable[str]) -> None:
-        self._app, self._token = app, token.encode()
+        self.app, self._token = app, token.encode()
         self._hosts = frozenset(host.encode() for host in hosts)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":  # no websockets
             await send({"type": "websocket.close", "code": 1008})
@@ -73,7 +73,7 @@ class Guard:
                 message = {**message, "headers": [*given, *HEADERS]}
             await send(message)
 
-        await self._app(scope, _Again(body, receive), passed)
+        await self.app(scope, _Again(body, receive), passed)
 
     def _check(self, scope: Any) -> None:
         headers = scope["headers"]

@@ -11,13 +11,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 _TABS = 256  # that are remembered
 _THREADS = 24
 _END = object()
 
-Piece = Callable[[], Any]
+Say = Callable[[Any], None]
+Piece = Callable[[Say], None]  # says what it has found, as often as it likes
+T = TypeVar("T")
+
+
+class EndedError(Exception):
+    """The turn has ended: what is being said is for nobody."""
 
 
 class WorkTurn:
@@ -81,12 +87,12 @@ class WorkThreads:
         self.lanes = max(lanes, 1)
         self._threads = ThreadPoolExecutor(_THREADS, "studio")
 
-    async def run(self, piece: Piece) -> Any:
-        """One piece of work; what it raises is raised."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, piece)
+    async def run(self, work: Callable[[], T]) -> T:
+        """Something done in a thread; what it raises is raised."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncIterator[Any]:
-        """What the pieces return, as they come; ends early, without waiting for what still runs, with the turn.
+        """What the pieces say, as it comes; ends early, without waiting for what still runs, with the turn.
 
         Args:
             turn: of the request; closing this iterator ends it.
@@ -96,11 +102,16 @@ class WorkThreads:
         loop, results = asyncio.get_running_loop(), asyncio.Queue[Any]()
         waiting, taking = iter(pieces), threading.Lock()
 
-        def tell(result: Any) -> None:
+        def put(result: Any) -> None:
             try:
                 loop.call_soon_threadsafe(results.put_nowait, result)
             except RuntimeError:  # the loop is closed: nobody listens
                 turn.end()
+
+        def say(result: Any) -> None:
+            if turn.ended:
+                raise EndedError
+            put(result)
 
         def work() -> None:
             try:
@@ -109,14 +120,16 @@ class WorkThreads:
                         piece = next(waiting, None)
                     if piece is None:
                         break
-                    tell(piece())
+                    piece(say)
+            except EndedError:
+                pass
             except BaseException as error:  # it is raised where it was waited for
-                tell(error)
+                put(error)
             finally:
-                tell(_END)
+                put(_END)
 
         count = lanes or self.lanes
-        turn.on_end(lambda: tell(_END))
+        turn.on_end(lambda: put(_END))
         for _ in range(count):
             self._threads.submit(work)
         try:

@@ -29,10 +29,11 @@ class Running:
         uvicorn, application = _server()
         self.studio = studio
         self._socket = _listening(port)
-        self.port: int = self._socket.getsockname()[1]
-        app = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
+        self.listening: tuple[str, int] = self._socket.getsockname()
+        self.port = self.listening[1]
+        self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
+            self.application, log_level="warning", access_log=False, server_header=False, date_header=False, ws="none",
             timeout_graceful_shutdown=1, limit_concurrency=256, h11_max_incomplete_event_size=64 << 10, http="h11",
             loop="asyncio",
         )  # fmt: skip

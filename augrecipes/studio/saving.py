@@ -47,6 +47,22 @@ def read(path: Path) -> OnDisk:
     return OnDisk(text.replace("\r\n", "\n"), sha256(data).hexdigest(), b"\r\n" in data)
 
 
+def sha_of(studio: Studio) -> str | None:
+    """What names the file's bytes now; None without a file that can be read. It is read where it has changed."""
+    if studio.file is None:
+        return None
+    try:
+        found = studio.file.stat()
+        stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        if studio.stamped is None or studio.stamped[0] != stamp:
+            studio.stamped = stamp, read(studio.file).sha
+    except OSError:
+        return GONE
+    except Refused:
+        return None
+    return studio.stamped[1]
+
+
 def recipe_of(studio: Studio) -> dict[str, Any]:
     """What the page starts with."""
     if studio.file is None:

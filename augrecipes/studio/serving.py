@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -20,10 +21,19 @@ from augrecipes.errors import AugrecipesError, RecipeError
 from augrecipes.studio import described, saving
 from augrecipes.studio.asked import Refused, RequestBody, refusal
 from augrecipes.studio.checking import checked
+from augrecipes.studio.comparing import compared
+from augrecipes.studio.costing import costed
 from augrecipes.studio.drawing import draws
+from augrecipes.studio.exchanging import ejected, imported
+from augrecipes.studio.extremes import extremes
 from augrecipes.studio.guard import TAB, Guard
 from augrecipes.studio.jobs import Piece, WorkThreads
+from augrecipes.studio.sliding import slid
+from augrecipes.studio.stages import stages
 from augrecipes.studio.studio import Studio
+from augrecipes.studio.verifying import verified
+
+_log = logging.getLogger("augrecipes")
 
 Answer = Callable[[RequestBody], Any]
 Pieces = Callable[[RequestBody], Iterable[Piece]]
@@ -62,15 +72,13 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
             pieces = await studio.crew.run(lambda: do(asked))
 
             async def lines() -> AsyncIterator[str]:
-                done = True
-                async for line in studio.crew.stream(turn, pieces, lanes):
-                    if isinstance(line, Refused):
-                        done = False
-                        yield _line(line.to_json())
-                        break
-                    yield _line(line)
-                done = done and not turn.superseded
-                yield _line({"done": done, "ms": 1e3 * (perf_counter() - start)})
+                try:
+                    async for line in studio.crew.stream(turn, pieces, lanes):
+                        yield _line(line)
+                except Exception as error:  # of the studio itself: it is told, and the server goes on
+                    _log.exception("%s failed", path)
+                    yield _line({"error": {"code": "internal", "message": repr(error), "cure": ""}})
+                yield _line({"done": not turn.superseded, "ms": 1e3 * (perf_counter() - start)})
 
             return StreamingResponse(lines(), media_type="application/x-ndjson")
 
@@ -87,7 +95,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
     async def alive(_: Request) -> Response:
         said = {"server": studio.server, "version": __version__, "read_only": studio.read_only}
-        return JSONResponse(said)
+        return JSONResponse({**said, "sha": await studio.checker.run(lambda: saving.sha_of(studio))})
 
     async def recipe(_: Request) -> Response:
         return JSONResponse(await studio.crew.run(lambda: saving.recipe_of(studio)))
@@ -124,9 +132,17 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         Route("/api/schema", _guarded(schema), methods=["GET"]),
         Route("/api/gallery", _guarded(gallery), methods=["GET"]),
         Route("/api/picture/{address}.png", _guarded(picture), methods=["GET"]),
-        answer("/api/source", lambda asked: _source(studio, asked.text())),
-        answer("/api/check", lambda asked: checked(studio.bench, asked.text()), studio.checker),
-        stream("/api/draws", lambda asked: draws(studio, asked)),
+        answer("/api/source", lambda body: _source(studio, body.text())),
+        answer("/api/check", lambda body: checked(studio.bench, body.text()), studio.checker),
+        answer("/api/slide", lambda body: slid(studio.bench, body), studio.checker),
+        answer("/api/extremes", lambda body: extremes(studio, body)),
+        answer("/api/compare", lambda body: compared(studio, body)),
+        answer("/api/cost", lambda body: costed(studio, body)),
+        answer("/api/import", lambda body: imported(studio.bench, body)),
+        answer("/api/eject", lambda body: ejected(studio.bench, body)),
+        stream("/api/draws", lambda body: draws(studio, body)),
+        stream("/api/stages", lambda body: stages(studio, body), 1),
+        stream("/api/verify", lambda body: verified(studio, body), 1),
         Route("/", _guarded(file_at("index.html", page)), methods=["GET"]),
         Route("/{name:path}", _guarded(file), methods=["GET"]),
     ]
@@ -147,9 +163,10 @@ def page_file(name: str) -> Path | None:
     root = Path(str(files("augrecipes.studio") / "page")).resolve()
     try:
         found = (root / name).resolve()
-    except (OSError, ValueError):
+        fine = found.is_relative_to(root) and found.is_file() and found.suffix in _TYPES
+    except (OSError, ValueError):  # too long a name, a null byte
         return None
-    return found if found.is_relative_to(root) and found.is_file() and found.suffix in _TYPES else None
+    return found if fine else None
 
 
 def _guarded(endpoint: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import os
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,9 +45,13 @@ class Shelf:
         """Whether the demo's pictures are shown."""
         return self.data is None
 
+    def given(self, recipe: Recipe, pipeline: Pipeline) -> tuple[Any, Any]:
+        """The data and the masks, or the demo's for this recipe."""
+        return self._demo.data_for(recipe, pipeline.targets) if self.demo else (self.data, self.masks)
+
     def files(self, recipe: Recipe, pipeline: Pipeline) -> Files:
         """What there is for a recipe. Raises DataError where that is nothing it can take."""
-        data, masks = self._demo.data_for(recipe, pipeline.targets) if self.demo else (self.data, self.masks)
+        data, masks = self.given(recipe, pipeline)
         return self._files.get(
             _listing_key(recipe, pipeline, data), lambda: open_data(recipe, pipeline.targets, data, masks)
         )
@@ -60,8 +66,21 @@ class Shelf:
         if not 0 <= unit < len(files):
             raise Refused(404, "index", f"there are {len(files)} samples; the last is number {len(files) - 1}")
         fast = pipeline.optimize == "fast" and pipeline.reads
+        self._inside(files, unit)
         key = (id(files), unit, fast)
         return self._samples.get(key, lambda: _read(files, unit, as_files=fast, reads=pipeline.reads))
+
+    def _inside(self, files: Files, unit: int) -> None:
+        """Refused for a file that a link in a folder of data leads out to."""
+        given = self.data.values() if isinstance(self.data, Mapping) else [self.data]
+        named = [one for some in given for one in (some if isinstance(some, list) else [some])]
+        roots = [Path(os.fsdecode(one)).resolve() for one in named if isinstance(one, str | os.PathLike)]
+        if not roots or not all(root.is_dir() for root in roots):
+            return  # a list of files names where they are
+        for path in files.listing.table.paths(unit).values():
+            if not any(Path(path).resolve().is_relative_to(root) for root in roots):
+                message = f"{path}: a link that leads out of the folder of data is not followed"
+                raise Refused(403, "outside", message, "give the folder that it leads to as --data")
 
     def close(self) -> None:
         """Remove what was drawn for the demo."""

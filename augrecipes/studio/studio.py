@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class Studio:
     crew: WorkThreads = field(default_factory=lambda: WorkThreads(min(cores(), 8)))
     checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
     pictures: Pictures = field(default_factory=Pictures)
+    measuring: threading.Lock = field(default_factory=threading.Lock)  # one at a time, or it measures the others
+    stamped: tuple[tuple[int, ...], str] | None = None  # of the file when its bytes were last named
     drawn: Kept[dict[str, Any]] = field(default_factory=lambda: Kept(8_000))
 
     def __post_init__(self) -> None:

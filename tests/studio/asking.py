@@ -103,3 +103,11 @@ class Page:
         assert found is not None
         how = cv2.COLOR_BGR2RGB if found.shape[2] == 3 else cv2.COLOR_BGRA2RGBA
         return np.asarray(cv2.cvtColor(found, how), np.uint8)
+
+
+def picture(number: int, height: int = 120, width: int = 160) -> Any:
+    """A smooth picture with some noise, H×W×3."""
+    random = np.random.default_rng(number)
+    y, x = np.mgrid[0:height, 0:width]
+    smooth = np.stack([np.sin(x / (9 + number)), np.cos(y / (7 + number)), np.sin((x + y) / 13)], axis=-1)
+    return np.clip(smooth * 90 + 128 + random.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)

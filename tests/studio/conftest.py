@@ -8,25 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from asking import Page
+from asking import Page, picture
 from browsing import Browse, Tab, chromium
 
 from augrecipes.studio.opening import opened
 from augrecipes.studio.running import Running
-
-
-def picture(number: int, height: int = 120, width: int = 160) -> Any:
-    """A smooth picture with some noise, H×W×3."""
-    random = np.random.default_rng(number)
-    y, x = np.mgrid[0:height, 0:width]
-    smooth = np.stack([np.sin(x / (9 + number)), np.cos(y / (7 + number)), np.sin((x + y) / 13)], axis=-1)
-    return np.clip(smooth * 90 + 128 + random.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
 
 
 @pytest.fixture

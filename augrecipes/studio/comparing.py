@@ -1,0 +1,112 @@
+"""Two recipes, or two settings of one, on the same sample and the same keys of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.diff import words
+from augrecipes.diff.recipes import diff
+from augrecipes.diff.samples import RecipeRun, run_sample
+from augrecipes.errors import DataError
+from augrecipes.preview.apart import amplified
+from augrecipes.preview.display import Picture, picture_of_output
+from augrecipes.recipe.model import Recipe
+from augrecipes.studio.asked import MOST_SIZE, RequestBody
+from augrecipes.studio.drawing import check_index, classes_of
+from augrecipes.studio.overlays import overlay_of
+from augrecipes.studio.studio import Studio
+from augrecipes.studio.switches import switched
+
+SIZE = 900
+
+
+class _ShelfReader:
+    """Reads for one side."""
+
+    def __init__(self, studio: Studio, recipe: Recipe, pipeline: Any) -> None:
+        self.studio, self.recipe, self.pipeline = studio, recipe, pipeline
+        self.files = studio.shelf.files(recipe, pipeline)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, k: int) -> Any:
+        """One sample."""
+        return self.studio.shelf.sample(self.recipe, self.pipeline, k)
+
+
+def compared(studio: Studio, body: RequestBody) -> dict[str, Any]:
+    """Both pictures, how far they are apart, and what `augrecipes diff` says.
+
+    `a` and `b` each have `text`, and may have `optimize`, `mode`, `seed`, `off` and `force`.
+
+    Raises:
+        AugrecipesError: a recipe is none, or the sample cannot be read.
+    """
+    index, epoch = body.integer("index"), body.integer("epoch")
+    size = body.integer("size", SIZE, 0, MOST_SIZE)
+    sides: list[RecipeRun] = []
+    recipes: list[Recipe] = []
+    for name in ("a", "b"):
+        side = body.inner(name)
+        recipe = switched(studio.bench.recipe(side.text()), side)
+        seed = side.integer("seed") if side.has("seed") else body.integer("seed")
+        pipeline = studio.bench.pipeline(recipe, side.mode(), side.optimize(), seed)
+        reader = _ShelfReader(studio, recipe, pipeline)
+        check_index(reader.files, index)
+        sides.append(RecipeRun(name.upper(), recipe, pipeline, reader))
+        recipes.append(recipe)
+    if sides[0].recipe.kind != sides[1].recipe.kind:
+        raise DataError(f"A is of kind {sides[0].recipe.kind} and B of kind {sides[1].recipe.kind}: nothing is both")
+    unit = sides[0].reader.files.listing.table.units_of(index)[0]  # type: ignore[attr-defined]
+    drawn = run_sample(sides, unit, epoch)
+    name = next(iter(sides[0].pipeline.outputs))
+    if name not in sides[1].pipeline.outputs:
+        raise DataError("A and B have no target in common, so there is nothing to compare")
+    pictures = [
+        picture_of_output(out[name], side.recipe.outputs.get(name, side.recipe.output))
+        for out, side in zip(drawn.outputs, sides, strict=True)
+    ]
+    found: dict[str, Any] = {
+        key: _shown(studio, side, picture, out, size)
+        for key, side, picture, out in zip(("a", "b"), sides, pictures, drawn.outputs, strict=True)
+    }
+    return {**found, **_apart(studio, pictures, size), "words": _words(recipes, sides), "target": name}
+
+
+def _shown(studio: Studio, side: RecipeRun, picture: Picture, out: Mapping[str, Any], size: int) -> dict[str, Any]:
+    shown = {**studio.pictures.put(picture, size), "optimize": side.pipeline.optimize, "overlay": {}}
+    if side.recipe.facts.annotated:
+        classes = classes_of(side.reader.files)  # type: ignore[attr-defined]
+        shown["overlay"] = overlay_of(out, side.recipe, picture.shape[:2], studio.pictures, shown=size, classes=classes)
+    return shown
+
+
+def _apart(studio: Studio, pictures: list[Picture], size: int) -> dict[str, Any]:
+    """The difference as a picture and in levels; nothing where the sizes differ."""
+    one, other = pictures
+    if one.shape != other.shape:
+        return {"difference": None, "largest": None, "mean": None, "times": None}
+    apart: NDArray[np.float32] = np.abs(one.astype(np.float32) - other.astype(np.float32)).max(axis=-1)
+    picture, times = amplified(apart)
+    shown = studio.pictures.put(picture, size)
+    return {"difference": shown, "largest": float(apart.max()), "mean": float(apart.mean()), "times": times}
+
+
+def _words(recipes: list[Recipe], sides: list[RecipeRun]) -> list[str]:
+    (a, b), (first, second) = recipes, sides
+    found = diff(a, b)
+    lines = [f"{one.key}: {words.of_change(one)}" for one in found.settings]
+    marks = {"added": "+", "removed": "−", "moved": "›", "changed": "~"}
+    for one in found.steps:
+        draws = " (other draws)" if one.draws == "changed" else ""
+        where = "eval " if one.mode == "eval" else ""
+        lines.append(f"{marks[one.what]} {where}{one.site}: {words.of_step(one)}{draws}")
+    lines += [f"to keep draws: {hint}" for hint in found.hints]
+    if first.pipeline.optimize != second.pipeline.optimize:
+        lines.append(f"optimize: {first.pipeline.optimize} → {second.pipeline.optimize}")
+    return lines or ["the same in effect"]

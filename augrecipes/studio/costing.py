@@ -1,0 +1,82 @@
+"""What a recipe costs on this machine: each step's time before and after the plan, and what the plan is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from augrecipes.compiler.compile import steps_of
+from augrecipes.compiler.explain import explain
+from augrecipes.compiler.plan.rules import rules_for
+from augrecipes.compiler.timing import measure
+from augrecipes.studio.asked import RequestBody
+from augrecipes.studio.drawing import WantedDraws, check_index, units_of, whole
+from augrecipes.studio.outline import steps_by_path
+from augrecipes.studio.studio import Studio, cores
+
+SECONDS = 0.4  # for the recipe as it is written, and for its plan
+
+
+def costed(studio: Studio, body: RequestBody) -> dict[str, Any]:
+    """Times in µs a sample, on one thread, on the sample that is shown; and what `augrecipes explain` says.
+
+    Raises:
+        AugrecipesError: the recipe cannot be compiled, or fails on the sample.
+    """
+    wanted = WantedDraws.of(studio, body)
+    index, recipe = body.integer("index"), wanted.recipe
+    optimize = wanted.optimize or recipe.optimize
+    pipeline = studio.bench.pipeline(recipe, wanted.mode, "none", wanted.seed)
+    files = studio.shelf.files(recipe, pipeline)
+    check_index(files, index)
+    sample = studio.shelf.sample(recipe, pipeline, units_of(wanted, files, index, 0)[0])
+    images: dict[str, Any] = {name: whole(image) for name, image in sample.images.items()}
+    sample = replace(sample, images=images)
+    with studio.measuring:
+        measured = measure(
+            recipe, sample.targets, mode=wanted.mode, optimize=optimize, seed=wanted.seed, seconds=SECONDS
+        )
+    explained = explain(recipe, wanted.mode, optimize, "uint8").with_times(measured, "")
+    section = "steps" if wanted.mode == "train" else "eval"
+    paths = {step.site: path for path, step in steps_by_path(recipe).items() if path.startswith(section)}
+    fired = {rule.rule for rule in explained.rules}
+    rules = [
+        {"name": rule.rule, "fired": True, "why": rule.equation, "before": rule.before, "after": rule.after,
+         "contract": rule.contract}
+        for rule in explained.rules
+    ]  # fmt: skip
+    rules += [
+        {"name": rule.name, "fired": False, "why": rule.equation, "before": "", "after": "", "contract": rule.contract}
+        for rule in rules_for(recipe, optimize)
+        if rule.name not in fired
+    ]
+    timing = explained.timing
+    assert timing is not None
+    spent = measured.after.whole
+    return {
+        "steps": [
+            {
+                "path": paths.get(step.site), "name": step.name, "label": step.site, "depth": step.depth,
+                "before_us": 1e3 * (step.ms or 0.0), "after_us": _after(step.site, measured.after.steps),
+            }
+            for step in explained.steps
+        ],
+        "plan": [{"name": step.label, "after_us": 1e3 * (step.ms or 0.0)} for step in explained.plan],
+        "sink_before_us": 1e6 * measured.before.sink, "sink_after_us": 1e6 * measured.after.sink,
+        "overhead_before_us": 1e6 * measured.before.overhead, "overhead_after_us": 1e6 * measured.after.overhead,
+        "total_before_us": 1e6 * measured.before.whole, "total_after_us": 1e6 * spent,
+        "ratio": measured.ratio, "spread": measured.spread, "samples": measured.samples, "rounds": measured.rounds,
+        "rules": rules,
+        "stayed": [{"path": paths.get(one.site), "name": one.site, "why": one.why} for one in explained.stayed],
+        "per_second": 1 / spent, "cores": cores(), "per_second_all": cores() / spent,
+        "native": explained.native, "kernels": explained.kernels, "optimize": explained.optimize,
+        "output": explained.output, "what": " · ".join(
+            f"{image.shape[1]}×{image.shape[0]} px" for image in sample.images.values()
+        ),
+        "mode": wanted.mode, "written": len(steps_of(recipe, wanted.mode)),
+    }  # fmt: skip
+
+
+def _after(site: str, steps: dict[str, float]) -> float | None:
+    """A step's time in the plan, where it runs there by itself; None where it has become part of something."""
+    return 1e6 * steps[site] if site in steps else None
