@@ -17,7 +17,7 @@ enum { SEEN = GRID * GRID };
 /* Levels, three rows of them for each row of the picture; and what is still to be done to them. */
 typedef struct {
     uint8_t *levels;
-    int64_t height, width, stride;
+    int64_t height, width, stride, top; /* top: its first row, in the result */
     double rows[COLOURS][4]; /* the matrix that is pending, where `pending`, */
     Matrix whole;            /* and that in whole numbers */
     int pending, measured;
@@ -58,7 +58,7 @@ static inline void take_levels(const Picture *p, int64_t y, int64_t x, int64_t c
 }
 
 /* Carry out what is pending, and then a turn of the hue or tables where they are given. */
-static void settle(Picture *p, const Shift *by, const uint8_t *tables) {
+static void settle(Picture *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
     uint8_t room[COLOURS][ACROSS];
     if (!p->pending && !by && !tables)
         return;
@@ -67,7 +67,7 @@ static void settle(Picture *p, const Shift *by, const uint8_t *tables) {
             int64_t count = MIN(ACROSS, p->width - x);
             take_levels(p, y, x, count, room);
             if (by)
-                turn(room, count, *by, 0, 0);
+                turn_from(room, x, p->top + y, count, *by, where);
             for (int c = 0; c < COLOURS && tables; c++)
                 for (int64_t i = 0; i < count; i++)
                     room[c][i] = tables[256 * c + room[c][i]];
@@ -95,7 +95,7 @@ static int may_clip(Picture *p) {
 
 static void settle_what_clips(Picture *p) {
     if (p->pending && may_clip(p))
-        settle(p, NULL, NULL);
+        settle(p, NULL, NULL, NULL);
 }
 
 /* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
@@ -209,19 +209,20 @@ static int add(Picture *p, const Operation *o) {
     const double *n = o->numbers;
     double fitted[12];
     Shift by = {(int32_t)n[0], 0, 0};
+    const Rounded where = {(int64_t)n[3], (int64_t)n[4], (int64_t)n[5], (int64_t)n[6]}; /* of HUE and HSV */
     switch (o->kind) {
     case MATRIX: return add_matrix(p, n);
     case CONTRAST: return add_contrast(p, n[0]);
     case HUE:
         if (n[1] != 0 && fit(p, by, fitted))
             return add_matrix(p, fitted);
-        settle(p, &by, NULL);
+        settle(p, &by, &where, NULL);
         return 1;
     case HSV:
         by.saturation = (int32_t)n[1], by.value = (int32_t)n[2];
-        settle(p, &by, NULL);
+        settle(p, &by, &where, NULL);
         return 1;
-    default: settle(p, NULL, o->table); return 1;
+    default: settle(p, NULL, NULL, o->table); return 1;
     }
 }
 

@@ -216,7 +216,7 @@ KERNEL(fused)(const Job *job) {
     Ahead ahead = job->ahead ? *job->ahead : (Ahead){0};
     int64_t lines_ahead = ahead.rows * (ahead.bytes / LINE + 1) / (job->height * ((job->width + BLOCK - 1) / BLOCK)) + 1;
     for (int64_t top = 0; top < job->height; top += rows) {
-        Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride};
+        Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
         for (int64_t y = top; y < top + rows; y++) {
             _Alignas(64) int32_t u[BLOCK], v[BLOCK];
             uint8_t *to = levels + (y - top) * job->channels * stride;

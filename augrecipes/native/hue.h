@@ -57,4 +57,20 @@ static inline void turn(uint8_t (*restrict room)[ACROSS], int64_t count, Shift b
     }
 }
 
+/* Where fractions are rounded: columns and rows, ends exclusive. */
+typedef struct {
+    int64_t left, top, right, bottom;
+} Rounded;
+
+/* The same of pixels from column `x` of row `y` on, without fusing. */
+static inline void turn_from(uint8_t (*room)[ACROSS], int64_t x, int64_t y, int64_t count, Shift by, const Rounded *where) {
+    int inside = y >= where->top && y < where->bottom;
+    int64_t from = inside ? MIN(MAX(where->left - x, 0), count) : count;
+    int64_t to = inside ? MIN(MAX(where->right - x, from), count) : count;
+    const int64_t ends[4] = {0, from, to, count};
+    for (int part = 0; part < 3; part++)
+        if (ends[part] < ends[part + 1])
+            turn((uint8_t(*)[ACROSS])(room[0] + ends[part]), ends[part + 1] - ends[part], by, part == 1, 0);
+}
+
 #endif

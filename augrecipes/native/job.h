@@ -20,6 +20,7 @@ enum { MOST_OPERATIONS = 24 };
    CONTRAST: away from the mean luma of the picture, by numbers[0]; fractions are dropped
    HUE:      turned by numbers[0] steps of two degrees, 0..179; numbers[1]: a matrix may stand for that where it fits
    HSV:      hue turned by numbers[0] steps, saturation and value shifted by numbers[1] and numbers[2]
+   Of both:  numbers[3] to numbers[6]: left, top, right and bottom of the part where fractions are rounded, not dropped
    TABLES:   levels exchanged: `table` is that of red, 256 bytes, and behind it those of green and blue */
 enum { MATRIX = 0, CONTRAST = 1, HUE = 2, HSV = 3, TABLES = 4 };
 

@@ -7,6 +7,8 @@
 
 #include "merged.h"
 
+enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with AVX2 */
+
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
 
 /* The picture as the next step sees it. */
@@ -44,38 +46,6 @@ static inline int64_t merge_warp(Run *run, const Warp *warp) {
     return DONE;
 }
 
-/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced. */
-static inline int64_t end_merging(Run *run, const double *a) {
-    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5]};
-    Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
-    Resized found;
-    if (!m->begun)
-        return DONE;
-    m->begun = 0;
-    if (!w->pending) {
-        run->view = w->moved;
-        return DONE;
-    }
-    if (goes_in_turn(&costs, w))
-        return REFUSED;
-    if (!resized_sooner(&costs, w, &found)) {
-        m->left = run->elsewhere = 1;
-        m->job.reduction = a[7] != 0 ? reduction(&w->matrix) : 1;
-        return a[6] != 0 && (run->plan->channels == 1 || run->plan->channels == 3) ? DONE : REFUSED;
-    }
-    run->elsewhere = a[7] != 0 && reduction(&w->matrix) > 1;
-    run->view = w->moved;
-    cut(&run->view, found.x_min, found.y_min, found.x_max, found.y_max);
-    int64_t answer = resize_upright(run, found.height, found.width, 1);
-    turn(&run->view, found.turn);
-    if (found.parts) {
-        cut(&run->view, found.part[0], found.part[1], found.part[2], found.part[3]);
-        turn(&run->view, found.part_turn);
-    }
-    return answer;
-}
-
 static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = 0, m->job.count = 0; }
 
 /* The picture that a job reads, by rows and columns; and the matrix to it. */
@@ -109,8 +79,15 @@ static inline Ahead ahead_of(const Run *run) {
     return ahead;
 }
 
-/* Write what is left, as the output asks; meanwhile ask for what the next one reads, if there is one. */
-static inline int64_t write_job(Run *run, const Run *next) {
+/* Where a job writes, and in which numbers: its fields of the same names. */
+typedef struct {
+    void *target;
+    int64_t type, down, across, apart;
+    const float *scale, *shift;
+} Place;
+
+/* Carry out the job that is left; meanwhile ask for what the next one reads, if there is one. */
+static inline int64_t carry_out_job(Run *run, const Run *next, Place to) {
     const Plan *p = run->plan;
     Merging *m = run->merging;
     Warped *w = m->chain + m->warps;
@@ -133,13 +110,69 @@ static inline int64_t write_job(Run *run, const Run *next) {
     memcpy(j->matrix, matrix.of, sizeof j->matrix);
     j->border = w->border, j->fill = w->fill;
     j->height = w->height, j->width = w->width;
-    j->target = run->sample->target, j->type = p->type;
-    j->down = p->down, j->across = p->across, j->apart = p->apart;
+    j->target = to.target, j->type = to.type, j->down = to.down, j->across = to.across, j->apart = to.apart;
     for (int c = 0; c < COLOURS; c++)
-        j->scale[c] = p->scale[c], j->shift[c] = p->shift[c];
+        j->scale[c] = to.scale[c], j->shift[c] = to.shift[c];
     j->scratch = p->scratch + run->used, j->room = p->room - run->used;
     answer = JOIN(fused, ISA)(j);
     return answer > 0 ? run->used + answer + 64 : answer;
+}
+
+/* Write what is left as the output asks. */
+static inline int64_t write_job(Run *run, const Run *next) {
+    const Plan *p = run->plan;
+    return carry_out_job(run, next, (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
+}
+
+/* Make what is left: levels, for the steps behind. */
+static inline int64_t make_job(Run *run) {
+    static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    int64_t channels = run->plan->channels, rows = w->height, columns = w->width, row = columns * channels;
+    if (!m->left)
+        return DONE;
+    uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
+    if (run->sample->target && !to)
+        return run->sample->answer;
+    int64_t answer = only_named(run) ? DONE : carry_out_job(run, 0, (Place){to, UINT8, row, channels, 1, ones, zeros});
+    run->view = whole_picture(to, rows, columns, row, channels);
+    begin_merging(m);
+    return answer;
+}
+
+/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced. */
+static inline int64_t end_merging(Run *run, const double *a) {
+    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    Resized found;
+    if (!m->begun)
+        return DONE;
+    m->begun = 0;
+    if (!w->pending) {
+        run->view = w->moved;
+        return DONE;
+    }
+    if (goes_in_turn(&costs, w))
+        return REFUSED;
+    if (!resized_sooner(&costs, w, &found)) {
+        m->left = run->elsewhere = 1;
+        m->job.reduction = a[7] != 0 ? reduction(&w->matrix) : 1;
+        if (run->plan->channels != 1 && run->plan->channels != COLOURS)
+            return REFUSED;
+        return a[6] != 0 ? DONE : make_job(run);
+    }
+    run->elsewhere = a[7] != 0 && reduction(&w->matrix) > 1;
+    run->view = w->moved;
+    cut(&run->view, found.x_min, found.y_min, found.x_max, found.y_max);
+    int64_t answer = resize_upright(run, found.height, found.width, 1);
+    turn(&run->view, found.turn);
+    if (found.parts) {
+        cut(&run->view, found.part[0], found.part[1], found.part[2], found.part[3]);
+        turn(&run->view, found.part_turn);
+    }
+    return answer;
 }
 
 static inline int64_t add_operation(Run *run, const Operation *operation) {
@@ -156,7 +189,13 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
                                .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};
         m->warps = 0, m->left = 1, j->reduction = 1;
     }
-    j->operations[j->count++] = *operation;
+    Operation *added = j->operations + j->count++;
+    *added = *operation;
+    if (added->kind == HUE || added->kind == HSV) { /* OpenCV rounds what is left of a row behind whole registers */
+        const Warped *w = m->chain + m->warps;
+        added->numbers[3] = (double)(w->width / BODY * BODY), added->numbers[4] = 0;
+        added->numbers[5] = (double)w->width, added->numbers[6] = (double)w->height;
+    }
     return DONE;
 }
 
@@ -182,6 +221,15 @@ static inline int64_t mix(Run *run, const double *drawn) {
     Operation made = {.kind = MATRIX};
     memcpy(made.numbers, drawn, sizeof made.numbers);
     return add_operation(run, &made);
+}
+
+/* drawn: what hue, saturation and value are shifted by; of the first whole steps, -1 where it has none. */
+static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
+    double saturation = MIN(MAX(trunc(drawn[1]), -255), 255), value = MIN(MAX(trunc(drawn[2]), -255), 255);
+    const Operation made = {.kind = HSV, .numbers = {steps, saturation, value}};
+    if (drawn[0] == 0 && drawn[1] == 0 && drawn[2] == 0)
+        return DONE;
+    return steps < 0 ? REFUSED : add_operation(run, &made);
 }
 
 /* drawn: brightness, contrast, saturation and hue, and the order in which they come. */

@@ -26,6 +26,8 @@ enum {
     GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
     ADJUSTS,          /* drawn: a factor of all levels, and what is added: among colours, as JITTERS is */
     MIXES,            /* drawn: three rows of four numbers: the same */
+    TINTS,            /* drawn: what hue, saturation and value are shifted by: the same */
+    MADE,             /* what is merged and coloured is made, for the steps behind it */
                       /* from 64 on: see tables.h and points.h */
 };
 
@@ -88,6 +90,10 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return adjust(run, drawn);
     if (step->effect == MIXES)
         return mix(run, drawn);
+    if (step->effect == TINTS)
+        return tint(run, drawn, turn_of(drawn[0]));
+    if (step->effect == MADE)
+        return make_job(run);
     if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
     if (run->merging->left)

@@ -171,11 +171,19 @@ class Picture:
             if fitted is not None:
                 self.matrix(fitted)
             else:
-                self.levels = turned(self.settled(), int(n[0]), 0, 0)
+                self.turn(int(n[0]), 0, 0, n[3:7])
         elif kind == HSV:
-            self.levels = turned(self.settled(), *map(int, n[:3]))
+            self.turn(int(n[0]), int(n[1]), int(n[2]), n[3:7])
         else:
             self.levels = np.stack([numbers[c][self.settled()[..., c]] for c in range(3)], axis=2)
+
+    def turn(self, hue: int, saturation: int, value: int, rounded: Any) -> None:
+        levels = self.settled()
+        self.levels = turned(levels, hue, saturation, value)
+        if rounded:
+            left, top, right, bottom = map(int, rounded)
+            part = levels[top:bottom, left:right]
+            self.levels[top:bottom, left:right] = turned(part, hue, saturation, value, np.rint)
 
     def matrix(self, rows: list[list[float]]) -> None:
         self.settle_what_clips()
@@ -237,8 +245,8 @@ def through(rows: list[list[float]], levels: np.ndarray) -> np.ndarray:
     return np.stack(made, axis=2).astype(np.uint8)
 
 
-def turned(levels: np.ndarray, hue: int, saturation: int, value: int) -> np.ndarray:
-    """Through hue, saturation and value, fractions dropped."""
+def turned(levels: np.ndarray, hue: int, saturation: int, value: int, whole: Any = np.floor) -> np.ndarray:
+    """Through hue, saturation and value, fractions dropped or rounded."""
     red, green, blue = (levels[..., c].astype(np.int32) for c in range(3))
     high = np.maximum(np.maximum(red, green), blue)
     wide = high - np.minimum(np.minimum(red, green), blue)
@@ -257,7 +265,7 @@ def turned(levels: np.ndarray, hue: int, saturation: int, value: int) -> np.ndar
     along = around - sector.astype(f32)
     one = f32(1)
     full, low, down, up = (
-        (v1 * by * f32(255)).astype(np.uint8)
+        whole(v1 * by * f32(255)).astype(np.uint8)
         for by in (np.ones_like(s1), one - s1, -s1 * along + one, -s1 * (one - along) + one)
     )
     choose = [

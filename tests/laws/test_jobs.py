@@ -86,10 +86,12 @@ def operation(random: np.random.Generator) -> tuple[int, Any]:
         return kind, rows.ravel().tolist()
     if kind == CONTRAST:
         return kind, [float(random.uniform(0.6, 1.5))]
+    corners = np.sort(random.integers(0, 80, (2, 2)), axis=0).ravel().tolist()
     if kind == HUE:
-        return kind, [float(random.integers(180)) if random.random() < 0.3 else float(random.choice([2, 178])), 1.0]
+        steps = float(random.integers(180)) if random.random() < 0.3 else float(random.choice([2, 178]))
+        return kind, [steps, 1.0, 0.0, *corners]
     if kind == HSV:
-        return kind, [float(random.integers(180)), *map(float, random.integers(-60, 60, 2))]
+        return kind, [float(random.integers(180)), *map(float, random.integers(-60, 60, 2)), *corners]
     return kind, random.integers(0, 256, (3, 256), np.uint8)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_exact_equals_none import build
 
 from augrecipes.compiler.kernels import jobs
+from augrecipes.compiler.kernels.colour_native import colours
 from augrecipes.compiler.plan import flow_of
 from augrecipes.compiler.plan.nodes import Fused
 from augrecipes.compiler.plan.rule import apply_rules
@@ -83,16 +84,30 @@ def test_levels_are_those_of_the_step(warp: Any, border: str, fill: Any, turns: 
     check(recipe, picture(seed, 1 if grey else 3), seed, 3)
 
 
-@given(seed=st.integers(0, 2**31))
-def test_hue_saturation_and_value_are_those_of_the_step(seed: int) -> None:
+def body() -> int:
+    """How many pixels of a row OpenCV takes at a time from HSV on this processor."""
+    native = colours()
+    return 0 if native is None else native.hsv_ways[0]
+
+
+@given(seed=st.integers(0, 2**31), turn=st.sampled_from([None, "Transpose", "HorizontalFlip", "VerticalFlip"]))
+def test_hue_saturation_and_value_are_those_of_the_step(seed: int, turn: str | None) -> None:
     """Of a picture that the warp leaves as it is: behind one that moves it a level may become several.
 
-    In what is left of a row behind whole registers OpenCV rounds, where it drops fractions before.
+    In what is left of a row behind whole registers of 32 pixels OpenCV rounds, where it drops fractions before.
     """
     still = ("Affine", {"scale": [1.0, 1.0]})
-    recipe = recipe_of(still, HSV)
-    assert kernels_of(recipe) == ["JoinedWarps", "JoinedColours"]
-    check(recipe, picture(seed, wide=64), seed, 2)
+    recipe = recipe_of(still, HSV, *([(turn, {})] if turn else []))
+    assert {"JoinedWarps", "JoinedColours"} <= set(kernels_of(recipe)) or turn
+    check(recipe, picture(seed, wide=1 if body() == jobs.BODY else 64), seed, 2)
+
+
+def test_the_law_sees_fractions_that_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_with_part", lambda numbers, part: numbers)
+    narrow = np.random.default_rng(0).integers(0, 256, (90, 25, 3), np.uint8)
+    if body() == jobs.BODY:
+        with pytest.raises(AssertionError):
+            check(recipe_of(("Affine", {"scale": [1.0, 1.0]}), HSV), narrow, 3, 2)
 
 
 @pytest.mark.parametrize(

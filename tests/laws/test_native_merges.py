@@ -43,6 +43,11 @@ MERGED: Pool = (
     ("RandomBrightnessContrast", {"brightness_limit": [-0.7, 0.4]}),
     ("ToGray", {}),
     ("ToSepia", {}),
+    ("HueSaturationValue", {}),
+    ("HueSaturationValue", {"hue_shift_limit": [-180, 180], "val_shift_limit": [0, 0]}),
+    ("CLAHE", {}),
+    ("CoarseDropout", {"fill": [4, 90, 200]}),
+    ("GaussNoise", {}),
     ("ColorJitter", {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [0.0, 2.0], "hue": 0.5}),
 )
 

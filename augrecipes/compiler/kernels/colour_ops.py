@@ -65,7 +65,8 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
         transforms: `ColourStep` steps, and groups of them.
 
     Attributes:
-        to_sink: leave uint8 pictures to be coloured by what writes the output, as a `ToMake`.
+        to_sink: leave uint8 pictures to be coloured by what writes the output, as a `ToMake`; otherwise the same kernel
+            colours them here.
     """
 
     def __init__(self, transforms: list[Any]) -> None:
@@ -78,7 +79,7 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
         image = data["image"]
         if isinstance(image, ToMake):
             return self._left_pending(image, data)
-        if self.to_sink and self._kernel is not None and _is_coloured(image):
+        if self._kernel is not None and _is_coloured(image):
             moved = image if isinstance(image, Moved) else Moved(image)
             moved = Moved(realised(moved.base), moved.symmetry)
             return self._left_pending(ToMake(Warped(moved), Shrinks(), self._scratch, self._kernel), data)
@@ -106,7 +107,7 @@ class ColourOps(A.BaseCompose):  # type: ignore[misc]
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
         del data[_PENDING]
-        data["image"] = picture
+        data["image"] = picture if self.to_sink else picture.array()
         return data
 
 

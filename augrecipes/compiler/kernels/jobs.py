@@ -40,6 +40,7 @@ _NO = (*(0.0,) * 9, 0)  # numbers of an operation that has but three, and no tab
 _RGB = 3
 _ONES, _ZEROS = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _STEPS = 180  # of a hue, round the circle
+BODY = 32  # pixels of a row that OpenCV takes from HSV to RGB at a time, with AVX2: in what is left it rounds
 
 
 class Kernel:
@@ -128,13 +129,16 @@ class ToMake:
     def turned(self, symmetry: Symmetry) -> None:
         """Turn it."""
         self.warped = self.warped.turned(symmetry)
+        shape = self.warped.shape[:2]
+        self._numbers = [_with_part(one, symmetry.after(one[4:8], *shape)) for one in self._numbers]
 
     def apply(self, operation: Operation) -> None:
         """Change its colours once more; at once where that is no part of a job."""
         numbers = numbers_of(operation) if self.shape[2] == _RGB else None
         if numbers is not None:
             self.operations.append(operation)
-            self._numbers.append(numbers)
+            height, width, _ = self.shape
+            self._numbers.append(_with_part(numbers, (width // BODY * BODY, 0, width, height)))
             return
         colours = PendingColours(self.array(), self._scratch)
         colours.apply(operation)
@@ -204,6 +208,11 @@ class ToMake:
             how = Sampling(LINEAR, w.border, w.fill, self._shrinks)
             return *read_part(base, matrix, height, width, how, self._scratch), 1
         return base, matrix, reduction(matrix) if self._shrinks.reduces and w.matrix is not None else 1
+
+
+def _with_part(numbers: tuple[Any, ...], part: tuple[int, int, int, int]) -> tuple[Any, ...]:
+    """The numbers of an operation; of one that goes through HSV with the part of the picture where that rounds."""
+    return (*numbers[:4], *part, *numbers[8:]) if numbers[0] in (_HUE, _HSV) else numbers
 
 
 _EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -143,7 +143,7 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
         scales: one that is not decoded yet is decoded smaller instead.
 
     Attributes:
-        to_sink: leave the last turns to the sink, as a `Moved`.
+        to_sink: leave the warp to what follows, as a `ToMake`, or the last turns, as a `Moved`.
     """
 
     def __init__(self, transforms: list[Any], *, reduces: bool = False, scales: bool = False) -> None:
@@ -161,9 +161,10 @@ class Warps(A.BaseCompose):  # type: ignore[misc]
             if self.check_each_transform:
                 data = self.check_data_post_transform(data)
         del data[_PENDING]
-        if self.to_sink and self._kernel is not None and jobs.takes(picture.image):
+        if self._kernel is not None and jobs.takes(picture.image):
             mask = None if picture.mask is None else picture.mask.realise(self._scratch[1], Shrinks())
-            data["image"] = jobs.ToMake(picture.image, picture.shrinks, self._scratch[0], self._kernel)
+            made = jobs.ToMake(picture.image, picture.shrinks, self._scratch[0], self._kernel)
+            data["image"] = made if self.to_sink else made.array()
             if mask is not None:
                 data["mask"] = mask.array()
             return data

@@ -8,11 +8,19 @@ from typing import Any
 from augrecipes.compiler.kernels.colour_native import Colours, colours
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.kernels.twins import quicker
-from augrecipes.compiler.native_plan.steps import JITTER, JITTERS, JITTERS_EXACTLY, NOTHING, NUMBERS, NativeStep
+from augrecipes.compiler.native_plan.steps import (
+    JITTER,
+    JITTERS,
+    JITTERS_EXACTLY,
+    NOTHING,
+    NUMBERS,
+    SHIFTS_HSV,
+    NativeStep,
+)
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
 _ORDER = 70
-_SHIFTS_HSV, _GREYS, _REORDERS, _EVENS_OUT = 72, 74, 75, 79
+_GREYS, _REORDERS, _EVENS_OUT = 74, 75, 79
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
 _LAB = tables()
@@ -39,7 +47,7 @@ def hue_saturation_value(step: Any) -> NativeStep | None:
     limits = (step.hue_shift_limit, step.sat_shift_limit, step.val_shift_limit)
     names = ("hue_shift", "sat_shift", "val_shift")
     return NativeStep(
-        NUMBERS, _SHIFTS_HSV, (3.0, *ranges(*limits)), lambda params: tuple(params[name] for name in names),
+        NUMBERS, SHIFTS_HSV, (3.0, *ranges(*limits)), lambda params: tuple(params[name] for name in names),
         native.hsv_ways, changes=True,
     )  # fmt: skip
 

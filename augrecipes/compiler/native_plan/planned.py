@@ -31,6 +31,7 @@ from augrecipes.compiler.native_plan.steps import (
     JITTERS_EXACTLY,
     KEEPS,
     LEFT,
+    MADE,
     MERGED_ENDS,
     MERGES,
     MIXES,
@@ -40,6 +41,8 @@ from augrecipes.compiler.native_plan.steps import (
     RESIZES,
     SCALES,
     SCALES_LEVELS,
+    SHIFTS_HSV,
+    TINTS,
     TURNS,
     WARPS,
     NativeStep,
@@ -57,7 +60,7 @@ Position = Callable[[int, int, int], None]  # of epoch, index and tile
 _ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
 _MOVED = {CUTS, TURNS, WARPS}
 _RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
-_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS}  # among colours
+_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: TINTS}  # among colours
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 _MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
@@ -135,9 +138,9 @@ def _keyed_steps(
             ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
             yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
         elif type(step) is ColourOps:
-            for one, keyed in _keyed_steps(step.transforms, made, files):
-                left = not step.to_sink and keyed.numbers.effect != GROUPS
-                yield one, replace(keyed, numbers=LEFT) if left else keyed
+            yield from _keyed_steps(step.transforms, made, files)
+            if not step.to_sink:
+                yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
         elif id(step) in made and is_gated(step):
             yield step, _keyed(step, made, _alone)
         elif id(step) in made and group_of(step) is not None:

@@ -31,8 +31,9 @@ def lower(steps: tuple[Node, ...]) -> tuple[list[Any], Sites]:
     made = [lower_step(step, sites) for step in steps]
     for place, kernel in enumerate(made):
         if isinstance(kernel, Warps | ColourOps):
-            # The sink takes a last turn along, and colours; so do colour steps before it.
-            kernel.to_sink = all(isinstance(later, ColourOps) for later in made[place + 1 :])
+            # The sink takes a last turn along, a warp and colours; so do colour steps.
+            later = made[place + 1 :]
+            kernel.to_sink = not later or (isinstance(later[0], ColourOps) and isinstance(kernel, Warps))
     return made, sites
 
 
