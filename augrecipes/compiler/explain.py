@@ -241,7 +241,7 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, samples and batches of pictures alone{left}"
+        return f"yes, samples of pictures and masks, and batches of pictures{left}"
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
 

@@ -33,7 +33,7 @@
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* Types of values, as kernels.py numbers them. */
-enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2 };
+enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3 };
 
 /* What a kernel answers to arguments that it does not take. */
 enum { DONE = 0, REFUSED = -1 };

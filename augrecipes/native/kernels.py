@@ -26,7 +26,8 @@ SWITCH = "AUGRECIPES_NATIVE"
 # Arguments of kernels: p a pointer, l a 64-bit whole number, i one of 32 bits, f and d floating point.
 _TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int32, "f": ctypes.c_float, "d": ctypes.c_double}
 # Types of values, as kernels.h numbers them.
-VALUES: dict[np.dtype[Any], int] = {np.dtype(np.uint8): 0, np.dtype(np.float32): 1, np.dtype(np.float16): 2}
+_DTYPES = (np.uint8, np.float32, np.float16, np.int64)
+VALUES: dict[np.dtype[Any], int] = {np.dtype(dtype): number for number, dtype in enumerate(_DTYPES)}
 _instead: list[Any] = []
 
 

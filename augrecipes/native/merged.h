@@ -18,10 +18,11 @@ typedef struct {
     double of[9]; /* rows; from a place in what comes out to one in what goes in */
 } Matrix;
 
-/* One step that resamples. `border`: as OpenCV numbers them; -1: it only ever repeats the edge. */
+/* One step that resamples. `border`: as OpenCV numbers them; -1: it only ever repeats the edge. `labels`: to the pixel
+   that is next. */
 typedef struct {
     Matrix matrix;
-    int64_t height, width, border, fill;
+    int64_t height, width, border, fill, labels;
 } Warp;
 
 /* A picture, and the geometry that is still to be applied to it: the fields of a Warped. */
@@ -216,10 +217,17 @@ static void turn_warped(Warped *w, int64_t how) {
     seen_through(w, &move, height, width);
 }
 
+/* Whether labels are resized once, and turned afterwards if at all: OpenCV takes the pixel to the left and above. */
+static int labels_alike(const Warped *w) {
+    return !w->earlier && w->last.border < 0 && w->moved.down[0] == 1 && w->moved.across[1] == 1;
+}
+
 /* The window of whole pixels that is only scaled, where there is no more to it. */
 static int upright_resize(const Warped *w, Resized *to) {
     const double *m = w->matrix.of;
     int transposes = m[0] == 0;
+    if (w->last.labels && !labels_alike(w))
+        return 0;
     if (m[6] != 0 || m[7] != 0 || !((m[1] == 0 && m[3] == 0) || (m[0] == 0 && m[4] == 0)) ||
         (w->neighbours && MIN(hypot(m[0], m[1]), hypot(m[3], m[4])) < 1))
         return 0;
@@ -306,15 +314,20 @@ static double cost_at_once(const Costs *c, const Warped *w) {
 
 static double cost_of(const Costs *c, const Warped *w);
 
-/* Of the last step on what the earlier ones have left. */
-static double cost_in_turn(const Costs *c, const Warped *w) {
-    View picture = whole_picture(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
-    Warped alone = first_warped(&picture, &w->last);
+/* The last step on what the earlier ones have left. */
+static Warped last_alone(const Warped *w, const View *picture) {
+    Warped alone = first_warped(picture, &w->last);
     int same = MIN(w->height, w->width) == MIN(w->last.height, w->last.width) &&
                MAX(w->height, w->width) == MAX(w->last.height, w->last.width);
     alone.matrix = alone.own = w->own;
     alone.height = w->height, alone.width = w->width;
     alone.neighbours |= !same;
+    return alone;
+}
+
+static double cost_in_turn(const Costs *c, const Warped *w) {
+    View picture = whole_picture(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
+    Warped alone = last_alone(w, &picture);
     return cost_of(c, w->earlier) + cost_at_once(c, &alone);
 }
 
@@ -334,6 +347,18 @@ static int resized_sooner(const Costs *c, const Warped *w, Resized *to) {
     if (upright_resize(w, to))
         return 1;
     return part_of_resize(w, to) && cost_of_resize(c, to) < cost_of_warp(c, w);
+}
+
+/* Resize what was found. */
+static int64_t resized_part(Run *run, const Resized *found, int64_t interpolation) {
+    cut(&run->view, found->x_min, found->y_min, found->x_max, found->y_max);
+    int64_t answer = resize_upright(run, found->height, found->width, interpolation);
+    turn(&run->view, found->turn);
+    if (found->parts) {
+        cut(&run->view, found->part[0], found->part[1], found->part[2], found->part[3]);
+        turn(&run->view, found->part_turn);
+    }
+    return answer;
 }
 
 /* By how much a picture is reduced before it is warped. */

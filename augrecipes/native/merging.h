@@ -5,7 +5,7 @@
 #ifndef AUGRECIPES_MERGING_H
 #define AUGRECIPES_MERGING_H
 
-#include "merged.h"
+#include "labels.h"
 
 enum { BODY = 32 }; /* pixels that OpenCV takes from HSV to RGB at a time, with AVX2 */
 
@@ -47,21 +47,6 @@ static inline int64_t merge_warp(Run *run, const Warp *warp) {
 }
 
 static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = 0, m->job.count = 0; }
-
-/* The picture that a job reads, by rows and columns; and the matrix to it. */
-static inline View upright_base(const Warped *w, Matrix *matrix) {
-    View base = w->moved;
-    int64_t x = base.x, y = base.y, turned = base.down[0] != 1 || base.across[1] != 1;
-    int64_t last_y = y + (base.rows - 1) * base.down[0] + (base.columns - 1) * base.across[0];
-    int64_t last_x = x + (base.rows - 1) * base.down[1] + (base.columns - 1) * base.across[1];
-    base.y = MIN(y, last_y), base.x = MIN(x, last_x);
-    const Matrix to_base = {{(double)base.across[1], (double)base.down[1], (double)(x - base.x), (double)base.across[0],
-                             (double)base.down[0], (double)(y - base.y), 0, 0, 1}};
-    *matrix = turned ? multiplied(&to_base, &w->matrix) : w->matrix;
-    base.rows = MAX(y, last_y) - base.y + 1, base.columns = MAX(x, last_x) - base.x + 1;
-    base.down[0] = base.across[1] = 1, base.down[1] = base.across[0] = 0;
-    return base;
-}
 
 /* What a run that is left reads; nothing where it is more than is kept at hand. */
 static inline Ahead ahead_of(const Run *run) {
@@ -141,7 +126,8 @@ static inline int64_t make_job(Run *run) {
     return answer;
 }
 
-/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced. */
+/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced; of
+   labels see there. */
 static inline int64_t end_merging(Run *run, const double *a) {
     const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5]};
     Merging *m = run->merging;
@@ -150,6 +136,8 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (!m->begun)
         return DONE;
     m->begun = 0;
+    if (run->plan->labels)
+        return labels_made(run, &costs, w, a + 6);
     if (!w->pending) {
         run->view = w->moved;
         return DONE;
@@ -165,14 +153,7 @@ static inline int64_t end_merging(Run *run, const double *a) {
     }
     run->elsewhere = a[7] != 0 && reduction(&w->matrix) > 1;
     run->view = w->moved;
-    cut(&run->view, found.x_min, found.y_min, found.x_max, found.y_max);
-    int64_t answer = resize_upright(run, found.height, found.width, 1);
-    turn(&run->view, found.turn);
-    if (found.parts) {
-        cut(&run->view, found.part[0], found.part[1], found.part[2], found.part[3]);
-        turn(&run->view, found.part_turn);
-    }
-    return answer;
+    return resized_part(run, &found, LINEAR);
 }
 
 static inline int64_t add_operation(Run *run, const Operation *operation) {

@@ -44,7 +44,7 @@ static int is_inside(const double *window, int64_t rows, int64_t columns) {
 static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
     int64_t rows, columns;
-    Warp warp = {.border = -1};
+    Warp warp = {.border = -1, .labels = run->plan->labels};
     int64_t answer = run->merging->begun ? DONE : settled_upright(run);
     if (answer != DONE)
         return answer;
@@ -141,6 +141,11 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     }
 }
 
+static inline void widen(const uint8_t *restrict from, int64_t across, int64_t count, int64_t *restrict to) {
+    for (int64_t x = 0; x < count; x++)
+        to[x] = from[x * across];
+}
+
 /* The result, into its place. */
 static int64_t finish(Run *run) {
     const Plan *p = run->plan;
@@ -159,6 +164,17 @@ static int64_t finish(Run *run) {
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
+    if (p->type == INT64) {
+        for (int64_t y = 0; y < s->height; y++) {
+            const uint8_t *from = (const uint8_t *)(intptr_t)place[0] + y * place[1];
+            int64_t *to = (int64_t *)s->target + y * p->down;
+            if (place[2] == 1)
+                widen(from, 1, s->width, to);
+            else
+                widen(from, place[2], s->width, to);
+        }
+        return DONE;
+    }
     int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels && place[2] == p->channels;
     for (int64_t c = 0; c < p->channels; c++)
         as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;

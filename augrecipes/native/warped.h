@@ -62,7 +62,7 @@ static inline int is_still(const About *m) {
 }
 
 /* Warp the picture by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
-   takes together; whether the matrix shears. */
+   takes together; whether the matrix shears; whether the next pixel is taken. */
 static inline int64_t warp_exactly(Run *run, const double *drawn, const double *a) {
     View *v = &run->view;
     double all = 0, x = (double)v->columns / 2, y = (double)v->rows / 2, back[9];
@@ -89,7 +89,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     if (!to)
         return answer == DONE ? run->sample->answer : answer;
     const uint8_t *from = placed(v, &step, &across);
-    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, 1, 0, back, 0, 0, 0, 0, 0, 0,
+    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, 0, back, 0, 0, 0, 0, 0, 0,
                              (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
     *v = whole_picture(to, height, width, row, v->channels);
     return answer;

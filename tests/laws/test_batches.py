@@ -383,12 +383,12 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("optimize", "steps", "said"),
     [
-        ("exact", [("HorizontalFlip", {})], "yes, samples and batches of pictures alone"),
+        ("exact", [("HorizontalFlip", {})], "yes, samples of pictures and masks, and batches of pictures"),
         ("exact", [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})], "no: Spatter#1 runs in Python"),
         (
             "exact",
             [("Spatter", {})],
-            "yes, samples and batches of pictures alone; those in which Spatter#1 acts run in Python",
+            "yes, samples of pictures and masks, and batches of pictures; those in which Spatter#1 acts run in Python",
         ),
         ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
     ],

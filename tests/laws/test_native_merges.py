@@ -59,22 +59,23 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
     return np.clip(slopes + rng.normal(0, 30, (height, width, channels)), 0, 255).astype(np.uint8)
 
 
-def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any) -> int:
+def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any, mask: np.ndarray | None = None) -> int:
     """How many samples the native plan carried out."""
     with using(kernels):
         pipeline, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
-        native = pipeline.native
+        native, on_masks = pipeline.native, pipeline.native_masks
     python.__dict__["native"] = "not here"
+    given = {"image": image} if mask is None else {"image": image, "mask": mask}
+    assert mask is None or not isinstance(native, NativePlan) or on_masks is not None
     count = 0
     for index in range(4):
-        wanted = outcome(python, index, {"image": image})
-        made = None
-        if isinstance(native, NativePlan):
-            made = native.sample(2, index, 0, image, np.empty)
+        wanted, made = outcome(python, index, given), pipeline._natively(2, index, 0, given, np.empty)
         if made is not None:
             count += 1
             assert isinstance(wanted, dict)
-            np.testing.assert_array_equal(made, wanted["image"])
+            for what in given:
+                assert made[what].dtype == wanted[what].dtype
+                np.testing.assert_array_equal(made[what], wanted[what])
     return count
 
 
@@ -96,6 +97,27 @@ def test_samples_are_those_that_python_merges(kernels: Library) -> None:
 
     law()
     assert kernels.isa == "base" or sum(carried_out)  # where resizes are quick
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_masks_are_those_that_python_merges(kernels: Library) -> None:
+    carried_out = []
+
+    @DEAR
+    @given(
+        recipes(MERGED, boxes=False, max_steps=5).filter(
+            lambda recipe: not any(step.is_group for step in recipe.steps)
+        ),
+        st.integers(0, 2**64 - 1),
+        st.booleans(),
+    )
+    def law(recipe: Recipe, seed: int, at_end: bool) -> None:
+        image = picture(seed)
+        mask = np.random.default_rng(seed).integers(0, 256, image.shape[:2], np.uint8)
+        carried_out.append(check(recipe, guarded(image, at_end), seed, kernels, guarded(mask, at_end)))
+
+    law()
+    assert kernels.isa == "base" or sum(carried_out)  # where warps are quick
 
 
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from test_exact_equals_none import build, outcome
 
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import NativeWarp
-from augrecipes.compiler.native_plan import planned
+from augrecipes.compiler.native_plan import keyed_steps, masks
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import NOTHING, NativeStep
 from augrecipes.native.kernels import Library, using
@@ -77,6 +77,24 @@ LEFT: Pool = (
     ("PixelDropout", {"dropout_prob": 0.3}),
     ("XYMasking", {"mask_x_length": 3, "mask_y_length": 2}),
 )
+ON_MASKS: Pool = (
+    ("PadIfNeeded", {"min_height": 43, "min_width": 30, "fill": [3, 200, 7], "fill_mask": 9}),
+    ("Pad", {"padding": 7, "fill_mask": 255.0}),
+    ("RandomCrop", {"height": 34, "width": 30, "pad_if_needed": True, "fill_mask": 4}),
+    ("CropAndPad", {"percent": [-0.2, 0.3], "fill_mask": 8}),
+    ("RandomScale", {"scale_limit": [-0.6, 0.4], "area_for_downscale": "image_mask"}),
+    ("Resize", {"height": 30, "width": 21, "mask_interpolation": cv2.INTER_LINEAR}),
+    ("LongestMaxSize", {"max_size": 45}),
+    ("CoarseDropout", {"fill_mask": 3, "hole_height_range": [0.1, 0.4], "hole_width_range": [0.1, 0.4]}),
+    ("CoarseDropout", {"hole_height_range": [0.1, 0.4], "hole_width_range": [0.1, 0.4]}),
+    ("RandomBrightnessContrast", {}),
+    ("GaussNoise", {}),
+)
+WARPED_MASKS: Pool = (
+    ("ShiftScaleRotate", {"fill_mask": 77}),
+    ("Affine", {"rotate": [-40, 40], "shear": [-20, 20], "fill_mask": 255, "border_mode": cv2.BORDER_CONSTANT}),
+    ("Rotate", {"mask_interpolation": cv2.INTER_LINEAR}),
+)
 NOT_HERE = ("resizes", "no native", "SomeOf is made")  # with OpenCV; kernels; of one that may run a step twice
 OUTPUTS = (
     Output(),
@@ -91,20 +109,42 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
     return rng.integers(0, 256, (*rng.integers(1, 70, 2), channels), np.uint8)
 
 
-def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any, but: tuple[str, ...] = NOT_HERE) -> None:
+def labels(seed: int, image: np.ndarray, dtype: Any = np.uint8) -> np.ndarray:
+    """A mask of a picture."""
+    return np.random.default_rng(seed + 1).integers(0, 256, image.shape[:2], np.uint8).astype(dtype)
+
+
+def check(
+    recipe: Recipe,
+    image: np.ndarray,
+    seed: int,
+    kernels: Any,
+    but: tuple[str, ...] = NOT_HERE,
+    mask: np.ndarray | None = None,
+) -> int:
+    """How many samples had a mask that the native plan carried out."""
     plain = build(recipe, "none", seed)
     with using(kernels):
         exact = build(recipe, "exact", seed)
-        native = exact.native
+        native, on_masks = exact.native, exact.native_masks
     assert isinstance(native, NativePlan) or any(why in native for why in but), native
+    given = {"image": image} if mask is None else {"image": image, "mask": mask}
+    assert mask is None or not isinstance(native, NativePlan) or on_masks is not None
+    count = 0
     for index in range(4):
-        a, b = outcome(plain, index, {"image": image}), outcome(exact, index, {"image": image})
+        a, b = outcome(plain, index, given), outcome(exact, index, given)
         if isinstance(a, dict):
             assert isinstance(b, dict)
-            assert a["image"].dtype == b["image"].dtype
-            np.testing.assert_array_equal(a["image"], b["image"])
+            for what in given:
+                assert a[what].dtype == b[what].dtype
+                assert b[what].flags.c_contiguous
+                np.testing.assert_array_equal(a[what], b[what])
         else:
             assert a == b
+        if mask is not None and on_masks is not None:
+            made = exact._natively(2, index, 0, given, np.empty)
+            count += made is not None
+    return count
 
 
 def warps(kernels: Library) -> bool:
@@ -129,6 +169,31 @@ def test_samples_are_those_of_the_steps(kernels: Library) -> None:
     law()
 
 
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_masks_are_those_of_the_steps(kernels: Library) -> None:
+    carried_out = []
+    pool = NATIVE + ON_MASKS * 2
+
+    @DEAR
+    @given(
+        recipes(pool + (WARPED + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
+        st.integers(0, 2**64 - 1),
+        st.sampled_from(OUTPUTS),
+        st.sampled_from((np.uint8, np.uint8, np.bool_)),
+        st.booleans(),
+    )
+    def law(recipe: Recipe, seed: int, output: Output, dtype: Any, at_end: bool) -> None:
+        image = picture(seed)
+        mask = guarded(labels(seed, image, dtype), at_end)
+        but = (*NOT_HERE, "runs in Python")
+        carried_out.append(
+            check(replace(recipe, output=output), guarded(image, at_end), seed, kernels, but=but, mask=mask)
+        )
+
+    law()
+    assert sum(carried_out)
+
+
 @DEAR
 @given(recipes(NATIVE[:8] + LEFT, boxes=False), st.integers(0, 2**64 - 1))
 def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(recipe: Recipe, seed: int) -> None:
@@ -136,7 +201,7 @@ def test_samples_in_which_a_step_acts_that_is_not_known_are_those_of_the_steps(r
 
 
 def test_steps_that_are_taken_to_do_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "LEFT", replace(planned.LEFT, draw=NOTHING))
+    monkeypatch.setattr(keyed_steps, "LEFT", replace(keyed_steps.LEFT, draw=NOTHING))
     with pytest.raises(AssertionError):
         check(recipe_of(("HorizontalFlip", {}), ("Spatter", {})), picture(3), 0, SETS[-1])
 
@@ -176,14 +241,46 @@ def test_a_planted_fault_is_found(kernels: Library, monkeypatch: pytest.MonkeyPa
         check(recipe_of(("HorizontalFlip", {"p": 1.0})), picture(3), 0, kernels)
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("HorizontalFlip", {"p": 1.0})],
+        [("Pad", {"padding": 7, "fill_mask": 200, "p": 1.0})],
+        [("Affine", {"rotate": 30, "p": 1.0}), ("RandomCrop", {"height": 9, "width": 9})],
+    ],
+    ids=lambda steps: steps[0][0],
+)
+def test_a_planted_fault_in_masks_is_found(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, image = NativePlan.sample, picture(3)
+
+    def spoilt(self: NativePlan, *args: Any) -> Any:
+        made = whole(self, *args)
+        if made is not None and made.shape[2] == 1:
+            made.reshape(-1)[-1] ^= 1
+        return made
+
+    recipe, mask = recipe_of(*steps), labels(3, image)
+    check(recipe, image, 0, SETS[-1], mask=mask)
+    monkeypatch.setattr(NativePlan, "sample", spoilt)
+    with pytest.raises(AssertionError):
+        check(recipe, image, 0, SETS[-1], mask=mask)
+
+
+def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masks, "_seen_by_mask", lambda step: step)  # as if it were a picture
+    pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
+    assert isinstance(pipeline.native, NativePlan)
+    assert pipeline.native_masks is None
+
+
 def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode: Callable[[Any], NativeStep | None] = planned.encode
+    encode: Callable[[Any], NativeStep | None] = keyed_steps.encode
 
     def another(step: Any) -> NativeStep | None:
         found = encode(step)
         return found and replace(found, arguments=(found.arguments[0] + 0.001, *found.arguments[1:]))
 
-    monkeypatch.setattr(planned, "encode", another)
+    monkeypatch.setattr(keyed_steps, "encode", another)
     assert "draws otherwise" in build(recipe_of(("RandomResizedCrop", {"size": [8, 8]})), "exact").native
 
 
@@ -199,12 +296,12 @@ def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
 
 
 def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode: Callable[[Any], NativeStep | None] = planned.encode
+    encode: Callable[[Any], NativeStep | None] = keyed_steps.encode
 
     def another(step: Any) -> NativeStep | None:
         found = encode(step)
         return found and replace(found, arguments=(found.arguments[0] + 0.1, *found.arguments[1:]))
 
-    monkeypatch.setattr(planned, "encode", another)
+    monkeypatch.setattr(keyed_steps, "encode", another)
     if isinstance(build(recipe_of(("Rotate", {})), "exact").native, NativePlan):
         pytest.fail("a rotation by another angle passed")

@@ -18,8 +18,9 @@ from test_native_plan import OUTPUTS, picture, recipe_of
 
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.native_plan import planned
+from augrecipes.compiler.native_plan import keyed_steps, planned
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
+from augrecipes.compiler.native_plan.keyed_steps import Walk
 from augrecipes.compiler.native_plan.steps import NativeStep, encode
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Optimize, Output, Recipe
@@ -139,7 +140,7 @@ def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) ->
 def placed(pipeline: Any) -> tuple[Any, KeyedStep]:
     """The only step of a pipeline, and what a plan knows of it."""
     made = {id(step): (label, shared) for step, label, shared in pipeline._sites}
-    ((step, keyed),) = planned._keyed_steps(pipeline.transforms, made, False)
+    ((step, keyed),) = Walk(made).keyed(pipeline.transforms)
     return step, keyed
 
 
@@ -196,10 +197,10 @@ def _another(step: Any) -> NativeStep | None:
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned, "encode", _another)
+    monkeypatch.setattr(keyed_steps, "encode", _another)
     recipe, image = recipe_of((name, {"p": 1.0})), picture(8)
     with using(SETS[-1]):
         assert "otherwise" in build(recipe, "exact").native
-    monkeypatch.setattr(planned, "_works_alike", lambda *_: True)
+    monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])

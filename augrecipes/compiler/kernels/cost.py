@@ -14,6 +14,7 @@ _WARPED, _READ = 2.6, 0.25
 _LABEL_RESIZED, _LABEL_WARPED = 0.4, 3.4
 _CALL = 3000.0
 CONSTANTS = _ROW, _COLUMN, _HALVED, _WARPED, _READ, _CALL
+OF_LABELS = 0.0, _LABEL_RESIZED, _LABEL_RESIZED, _LABEL_WARPED, 0.0, _CALL  # the same of labels
 _DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
 
 

@@ -21,7 +21,7 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q2q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
+_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
 _ROOM = struct.Struct("=2q")
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
 _NO_PICTURE = (0,) * 12
@@ -63,14 +63,24 @@ class NativePlan:
         sink: of the pipeline.
         seed: of the pipeline.
         most: pixels that a picture may have on its way.
+        labels: pictures are masks.
 
     Attributes:
         left: labels of steps that Python carries out: it makes every sample in which one of them acts.
     """
 
-    def __init__(self, kernels: Library, steps: Sequence[KeyedStep], sink: Sink, seed: int, most: int) -> None:
+    def __init__(
+        self,
+        kernels: Library,
+        steps: Sequence[KeyedStep],
+        sink: Sink,
+        seed: int,
+        most: int,
+        *,
+        labels: bool = False,
+    ) -> None:
         self._kernel, self._draws = kernels.kernel("plan", "ppl"), kernels.kernel("plan_draws", "pplp")
-        self._seed, self._most, self._sink = seed & MASK, most, sink
+        self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
@@ -192,7 +202,7 @@ class NativePlan:
     def _begin(self, epoch: int, channels: int, strides: Sequence[int]) -> None:
         native = self._sink.numbers(channels)
         _HEAD.pack_into(
-            self._plan, 0, self._seed, epoch, channels, self._most, VALUES[self._sink.dtype], *strides,
+            self._plan, 0, self._seed, epoch, channels, *self._limits, VALUES[self._sink.dtype], *strides,
             *native.four[0], *native.four[1], *self._scratch, self._at + _HEAD.size, self._count,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded
 
+_MASKS = (np.dtype(np.uint8), np.dtype(bool))
 Picture = np.ndarray | Decodable
 # Pixels as they lie, and the row and the column of the picture that they begin at.
 Pixels = tuple[np.ndarray, int, int]
@@ -25,6 +26,22 @@ def is_picture(picture: Any, *, files: bool) -> bool:
         and picture.dtype == np.uint8
         and _lies_well(picture)
     )
+
+
+def is_mask(mask: Any, picture: Picture) -> bool:
+    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture and whose pixels lie side by side."""
+    return (
+        type(mask) is np.ndarray
+        and mask.dtype in _MASKS
+        and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[2] == 1))
+        and mask.shape[:2] == picture.shape[:2]
+        and mask.strides[1] == 1
+    )
+
+
+def as_picture(mask: np.ndarray) -> np.ndarray:
+    """Such a mask as H×W×1 of uint8."""
+    return mask.view(np.uint8).reshape(*mask.shape[:2], 1)
 
 
 def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:

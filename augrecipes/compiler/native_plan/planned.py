@@ -2,75 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-import cv2
 import numpy as np
 
-from augrecipes.compat.steps import group_of, is_gated, is_plain, sampler_of
-from augrecipes.compiler.kernels import cost, resize_native
-from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
-from augrecipes.compiler.kernels.jobs import numbers_of
-from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
-from augrecipes.compiler.kernels.warps import Deferred, Warps
-from augrecipes.compiler.native_plan import groups, warps
+from augrecipes.compiler.native_plan import groups
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
-from augrecipes.compiler.native_plan.steps import (
-    ADJUSTS,
-    CUTS,
-    CUTS_AND_PADS,
-    CUTS_AND_RESIZES,
-    GROUPS,
-    IN_PYTHON,
-    JITTERS,
-    JITTERS_EXACTLY,
-    KEEPS,
-    LEFT,
-    MADE,
-    MERGED_ENDS,
-    MERGES,
-    MIXES,
-    NOTHING,
-    PADS,
-    PADS_AND_CUTS,
-    RESIZES,
-    SCALES,
-    SCALES_LEVELS,
-    SHIFTS_HSV,
-    TINTS,
-    TURNS,
-    WARPS,
-    NativeStep,
-    encode,
-)
+from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
+from augrecipes.compiler.native_plan.masks import MaskSink
+from augrecipes.compiler.native_plan.steps import GROUPS, IN_PYTHON, KEEPS, KEPT, MERGED_ENDS, MERGES, NativeStep
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.capabilities import claims
-from augrecipes.ops.colour_ops import Linear
 from augrecipes.recipe.model import Output
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
 _EPOCH = 3
 Position = Callable[[int, int, int], None]  # of epoch, index and tile
-_ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
-_MOVED = {CUTS, TURNS, WARPS}
-_RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
-_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: TINTS}  # among colours
 _TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 _MANY, _SIDE = 64, 512  # samples at which it is counted how many are left to Python, px
 _AS_IT_IS = Output(dtype="uint8", layout="hwc")
-_FULL = 255.0
 _NEARLY = 1 - 2.0**-53  # a probability below which every draw is
-
-
-class NotNativeError(Exception):
-    """Why a pipeline does not run as a native plan."""
 
 
 def native_plan(
@@ -102,10 +60,9 @@ def native_plan(
     output = sink.output
     if sink.dtype not in (np.uint8, np.float32) or (output.color not in ("rgb", "bgr") and output.where == "host"):
         raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
-    made = {id(step): (label, shared) for step, label, shared in sites}
-    few = _MOST if most is None else min(_MOST, most // _BYTES)
-    steps = []
-    for step, keyed in _keyed_steps(transforms, made, files):
+    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, files)
+    steps, few = [], _few(most)
+    for step, keyed in walk.keyed(transforms):
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         if step is not None and not _draws_alike(alone, step, keyed, position):
             raise NotNativeError(f"{keyed.label} draws otherwise here")
@@ -118,92 +75,43 @@ def native_plan(
     return plan
 
 
-def _keyed_steps(
-    transforms: Sequence[Any], made: Mapping[int, tuple[str, bool]], files: bool
-) -> Iterator[tuple[Any, KeyedStep]]:
-    """The steps of a pipeline, with their numbers; None and numbers for what is done between them."""
-    for step in transforms:
-        if type(step) is Joined:
-            for one in step.transforms:
-                yield one, _keyed(one, made, _alone)
-        elif type(step) is Deferred:
-            yield step.step, _keyed(step.step, made, _merged)
-        elif type(step) is ColourStep:
-            yield step.step, _keyed(step.step, made, _coloured)
-        elif type(step) is Warps:
-            children = [*_keyed_steps(step.transforms, made, files)]
-            if files and not _resizes_last([keyed for _, keyed in children]):
-                raise NotNativeError("what is decoded for several warps is chosen in Python")
-            yield from children
-            ends = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
-            yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
-        elif type(step) is ColourOps:
-            yield from _keyed_steps(step.transforms, made, files)
-            if not step.to_sink:
-                yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
-        elif id(step) in made and is_gated(step):
-            yield step, _keyed(step, made, _alone)
-        elif id(step) in made and group_of(step) is not None:
-            label, shared = made[id(step)]
-            units = [list(_keyed_steps([child], made, files)) for child in step.transforms]
-            if (group := groups.opened(step, label, units, shared=shared)) is None:
-                raise NotNativeError(f"{label} chooses in Python")
-            yield from group
-        else:
-            raise NotNativeError(f"{type(step).__name__} is made in Python")
+def mask_plan(
+    transforms: Sequence[Any],
+    sites: Sequence[tuple[Any, str, bool]],
+    seed: int,
+    position: Position,
+    most: int | None,
+    *,
+    wide: bool,
+) -> NativePlan:
+    """What happens to the masks of pictures that such a plan carries out, with the same draws; it takes H×W×1.
+
+    Args:
+        transforms: as of `native_plan`.
+        sites: the same.
+        seed: the same.
+        position: the same.
+        most: the same.
+        wide: results are int64, not uint8.
+
+    Raises:
+        NotNativeError: no such plan.
+    """
+    kernels = library()
+    if kernels is None:
+        raise NotNativeError("there are no native kernels")
+    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, labels=True)
+    steps = []
+    for step, keyed in walk.keyed(transforms):
+        if step is not None and not _works_alike(kernels, step, keyed, seed, position, labels=True):
+            raise NotNativeError(f"{keyed.label} changes masks otherwise here")
+        steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
+    return NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
 
 
-def _resizes_last(steps: Sequence[KeyedStep]) -> bool:
-    """Whether steps resample once and cut nothing afterwards: then what decoding costs decides nothing."""
-    if any(step.numbers.effect == GROUPS for step in steps):
-        return False
-    effects = [step.numbers.effect - MERGES for step in steps if step.numbers.draw != IN_PYTHON]
-    sampled = [at for at, effect in enumerate(effects) if effect not in (CUTS, TURNS)]
-    return len(sampled) <= 1 and CUTS not in effects[sampled[0] if sampled else 0 :]
-
-
-def _keyed(
-    step: Any, made: Mapping[int, tuple[str, bool]], as_numbers: Callable[[Any], NativeStep | None]
-) -> KeyedStep:
-    if id(step) not in made:
-        raise NotNativeError("its steps are looked at one by one")
-    label, shared = made[id(step)]
-    numbers = as_numbers(step) if is_plain(step) else None
-    if numbers is None and not is_gated(step):
-        raise NotNativeError(f"{label} runs in Python")
-    if numbers is not None and ((native := resize_native.here()) is None or not all(map(native.has, numbers.kernels))):
-        raise NotNativeError(f"{label} resizes with OpenCV")
-    return KeyedStep(label, shared, float(step.p), numbers or LEFT)
-
-
-def _alone(step: Any) -> NativeStep | None:
-    """A step that is carried out by itself."""
-    found = encode(step)
-    if found is not None and found.effect == WARPS:
-        return warps.exactly(step, found)
-    return found if found is not None and (found.changes or found.effect in _ALONE) else None
-
-
-def _merged(step: Any) -> NativeStep | None:
-    """A step of a run that is resampled once."""
-    found = encode(step)
-    if found is None:
-        return None
-    straight = found.effect in _RESAMPLED and set(found.does[2:]) == {cv2.INTER_LINEAR}
-    return replace(found, effect=MERGES + found.effect) if straight or found.effect in _MOVED else None
-
-
-def _coloured(step: Any) -> NativeStep | None:
-    """A step that changes colours behind such a run."""
-    record = claims(type(step).__name__)
-    if not record.random and record.colour_ops is not None:
-        operations = record.colour_ops(step, {}, _FULL) or []
-        numbers = [numbers_of(operation) for operation in operations]
-        same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
-        return NativeStep(NOTHING, MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
-    found = encode(step)
-    effect = None if found is None else _COLOURS.get(found.effect)
-    return None if found is None or effect is None else replace(found, effect=effect, does=(), changes=False)
+def _few(most: int | None) -> int:
+    """Pixels that so many bytes have room for."""
+    return _MOST if most is None else min(_MOST, most // _BYTES)
 
 
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
@@ -221,18 +129,23 @@ def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Positi
     return True
 
 
-def _works_alike(kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position) -> bool:
-    """Whether the kernel makes of some pictures what the step does, of what it draws at some keys."""
-    if keyed.p <= 0:
-        return True  # it never acts
+def _works_alike(
+    kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position, *, labels: bool = False
+) -> bool:
+    """Whether the kernel makes of some pictures, or masks, what the step does, of what it draws at some keys."""
+    if keyed.p <= 0 or keyed.numbers.effect in (KEEPS, GROUPS) or MERGES <= keyed.numbers.effect <= MERGED_ENDS:
+        return True  # it never acts, or nothing alone
     always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
-    plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST), sampler_of(step)
-    for image in _pictures():
+    plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels), sampler_of(step)
+    apply = partial(type(step).apply_to_mask, step) if labels else step.apply
+    for image in _masks() if labels else _pictures():
         for index, tile in _TRIED:
             position(_EPOCH, index, tile)
             step.should_apply()  # which may take the first draw
-            made = plan.sample(_EPOCH, index, tile, image, np.empty)
-            if made is not None and not np.array_equal(made, step.apply(image, **draw({"image": image}))):
+            made = plan.sample(_EPOCH, index, tile, image.reshape(*image.shape[:2], -1), np.empty)
+            if made is not None and labels:
+                made = made[..., 0]
+            if made is not None and not np.array_equal(made, apply(image, **draw({"image": image}))):
                 return False
     return True
 
@@ -243,6 +156,11 @@ def _pictures() -> tuple[np.ndarray, ...]:
     words = np.arange(3 * 37 * 43, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     scatter = (words >> np.uint64(56)).astype(np.uint8).reshape(37, 43, 3)
     return np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(8, 32, 3), scatter
+
+
+@cache
+def _masks() -> tuple[np.ndarray, ...]:
+    return tuple(np.ascontiguousarray(image[..., 0]) for image in _pictures())
 
 
 def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeStep) -> bool:

@@ -42,6 +42,7 @@ class NativeStep:
     changes: bool = False
 
 
+KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())
 LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())
 
 

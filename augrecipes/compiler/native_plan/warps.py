@@ -12,8 +12,10 @@ from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, WARPS, NativeStep
 from augrecipes.native.kernels import library
+from augrecipes.ops.warps import LINEAR, NEAREST
 
 _IN_PIXELS, _IN_PARTS = 1, 2
+_TO_NEXT = 4  # where numbers say that the next pixel is taken
 
 
 def rotate(step: Any) -> NativeStep | None:
@@ -41,9 +43,14 @@ def affine(step: Any) -> NativeStep | None:
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     constant = step.border_mode == cv2.BORDER_CONSTANT
     fill = border_of(step.fill) if constant else 0
-    if step.interpolation != cv2.INTER_LINEAR or fill < 0:
+    if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
-    return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill))
+    return NativeStep(draw, WARPS, arguments, _matrix, (step.border_mode, fill, 0, 0, step.interpolation == NEAREST))
+
+
+def interpolation_of(warp: NativeStep) -> int:
+    """How what it warps is sampled, as OpenCV numbers that."""
+    return NEAREST if warp.does[_TO_NEXT] else LINEAR
 
 
 def exactly(step: Any, found: NativeStep) -> NativeStep | None:
@@ -52,11 +59,12 @@ def exactly(step: Any, found: NativeStep) -> NativeStep | None:
     Its matrix has other last bits than albumentations' own, which no picture shows: see native/warped.h.
     """
     isa, native = (kernels.isa, warp_native.here()) if (kernels := library()) is not None else ("", None)
-    body = 0 if native is None else warp_native.body_of(isa, "affine", linear=True, native=native)
+    linear = interpolation_of(found) == LINEAR
+    body = 0 if native is None else warp_native.body_of(isa, "affine", linear=linear, native=native)
     if not body:
         return None
     shears = found.draw == AFFINE and any(found.arguments[10:14])
-    return replace(found, seen=lambda _: (), does=(*found.does, body, shears), changes=True)
+    return replace(found, seen=lambda _: (), does=(*found.does[:2], body, shears, not linear), changes=True)
 
 
 def _matrix(params: Mapping[str, Any]) -> tuple[float, ...]:

@@ -1,9 +1,9 @@
-"""Pictures alone, with nothing on them, through native plans: samples, and whole batches."""
+"""Pictures, and masks that lie on them, through native plans: samples, and whole batches of pictures."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
-from augrecipes.compiler.native_plan.pictures import is_picture
-from augrecipes.compiler.native_plan.planned import NotNativeError, native_plan
+from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.pictures import Picture, as_picture, is_mask, is_picture
+from augrecipes.compiler.native_plan.planned import mask_plan, native_plan
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.at_once import PictureBatch, run_batch
 from augrecipes.compiler.run.lower import Sites
@@ -20,6 +21,8 @@ from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline, key_part
 from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
+
+_MASK = frozenset({"mask"})
 
 
 class NativelyRun(Pipeline):
@@ -82,7 +85,8 @@ class NativelyRun(Pipeline):
         self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Any], places: Places
     ) -> list[int] | None:
         """The same of pictures that come as this pipeline's own plan takes them."""
-        if self._dress is None and isinstance(self.native, NativePlan) and all(map(self._is_taken, pictures)):
+        alone = self._dress is None and self.recipe.inputs.mask != "required"
+        if alone and isinstance(self.native, NativePlan) and all(map(self._is_taken, pictures)):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]
 
@@ -106,7 +110,8 @@ class NativelyRun(Pipeline):
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on."""
         super().run_through(transforms)
-        self.__dict__.pop("native", None)
+        for name in ("native", "native_masks"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def native(self) -> NativePlan | str:
@@ -116,8 +121,8 @@ class NativelyRun(Pipeline):
         if not (self.arrival == "uint8" or self.takes_files) or self.compiled.save_applied_params:
             return "what its steps draw is asked for" if self.compiled.save_applied_params else "pictures are no uint8"
         inputs = self.recipe.inputs
-        if "required" in (inputs.mask, *(of.presence for of in (inputs.boxes, inputs.keypoints) if of is not None)):
-            return "a sample is more than a picture"
+        if "required" in (of.presence for of in (inputs.boxes, inputs.keypoints) if of is not None):
+            return "a sample is more than a picture and a mask"
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
             return native_plan(
@@ -126,12 +131,49 @@ class NativelyRun(Pipeline):
         except NotNativeError as reason:
             return str(reason)
 
-    def _is_alone(self, targets: Mapping[str, Any]) -> bool:
-        """Whether a sample is a picture that native plans take, with nothing on it."""
-        return (
-            is_picture(targets.get("image"), files=self.takes_files) and self._dress is None
-            and not self._usual.intersection(targets.keys() - {"image"})
-        )  # fmt: skip
+    @cached_property
+    def native_masks(self) -> NativePlan | None:
+        """What carries out the masks of its samples without Python; None: nothing does."""
+        if isinstance(self.native, str) or self.recipe.inputs.mask == "absent":
+            return None
+        output, compiled = self.recipe.output, self.compiled
+        wide = output.dtype != "uint8" or output.where != "host"
+        try:
+            return mask_plan(
+                self.transforms, self._sites, compiled.seed, self.draws.position, self.recipe.max_bytes, wide=wide
+            )
+        except NotNativeError:
+            return None
+
+    def _natively(
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
+    ) -> dict[str, Any] | None:
+        """A sample of a picture, or of one and its mask, without Python between its steps; None: that is Python's."""
+        on_it = self._usual.intersection(targets) - {"image"}
+        if self._dress is not None or not on_it <= _MASK or not isinstance(self.native, NativePlan):
+            return None
+        image, done = targets.get("image"), dict(targets)
+        if not is_picture(image, files=self.takes_files):
+            return None
+        image = check_size(image, self.recipe.inputs)
+        if not on_it and self.recipe.inputs.mask == "required":
+            return None
+        if on_it and (made := self._mask(epoch, index, tile, targets["mask"], image)) is not None:
+            done["mask"] = made
+        elif on_it:
+            return None
+        done["image"] = self.native.sample(epoch, index, tile, image, allocate)
+        return None if done["image"] is None else done
+
+    def _mask(self, epoch: int, index: int, tile: int, mask: Any, image: Picture) -> np.ndarray | None:
+        """The mask of a sample; None: that is Python's."""
+        if self.native_masks is None or not is_mask(mask, image):
+            return None
+        made = self.native_masks.sample(epoch, index, tile, as_picture(mask), np.empty)
+        if made is None:
+            return None
+        labels = made.reshape(made.shape[:2])
+        return labels.astype(bool) if mask.dtype == bool and made.dtype == np.uint8 else labels
 
     def _is_taken(self, picture: Any) -> bool:
         """Whether a picture is one that native plans take, and what the recipe's inputs say."""

@@ -14,7 +14,6 @@ from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
@@ -26,7 +25,6 @@ from augrecipes.compiler.run.targets import (
     PICTURES,
     arrival_of,
     check_presence,
-    check_size,
     mask_in,
     mask_out,
     picture_in,
@@ -94,10 +92,8 @@ class ImagePipeline(NativelyRun):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any]:
         """One sample that comes as this pipeline's own plan takes it."""
-        if self._is_alone(targets) and isinstance(self.native, NativePlan):
-            image = check_size(targets["image"], self.recipe.inputs)
-            if (made := self.native.sample(epoch, index, tile, image, allocate)) is not None:
-                return {**targets, "image": made}
+        if (made := self._natively(epoch, index, tile, targets, allocate)) is not None:
+            return made
         data, finish = self._prepare(targets, allocate)
         self.position(epoch, index, tile)
         return finish(self._steps(data, None))

@@ -1,0 +1,168 @@
+"""The steps of a pipeline as those of a native plan: their keys, and as numbers what each does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from augrecipes.compat.steps import group_of, is_gated, is_plain
+from augrecipes.compiler.kernels import cost, resize_native
+from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
+from augrecipes.compiler.kernels.jobs import numbers_of
+from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compiler.kernels.warps import Deferred, Warps
+from augrecipes.compiler.native_plan import groups, masks, warps
+from augrecipes.compiler.native_plan.carrying_out import KeyedStep
+from augrecipes.compiler.native_plan.steps import (
+    ADJUSTS,
+    CUTS,
+    CUTS_AND_PADS,
+    CUTS_AND_RESIZES,
+    GROUPS,
+    IN_PYTHON,
+    JITTERS,
+    JITTERS_EXACTLY,
+    KEEPS,
+    LEFT,
+    MADE,
+    MERGED_ENDS,
+    MERGES,
+    MIXES,
+    NOTHING,
+    PADS,
+    PADS_AND_CUTS,
+    RESIZES,
+    SCALES,
+    SCALES_LEVELS,
+    SHIFTS_HSV,
+    TINTS,
+    TURNS,
+    WARPS,
+    NativeStep,
+    encode,
+)
+from augrecipes.ops.capabilities import claims
+from augrecipes.ops.colour_ops import Linear
+from augrecipes.ops.warps import LINEAR
+
+_ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
+_MOVED = {CUTS, TURNS}
+_RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
+_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: TINTS}  # among colours
+_FULL = 255.0
+# From a step, and how what it resamples is sampled, to its numbers; None: Python does that.
+AsNumbers = Callable[[Any, int], NativeStep | None]
+
+
+class NotNativeError(Exception):
+    """Why a pipeline does not run as a native plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A way through the steps of a pipeline.
+
+    Attributes:
+        made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
+        files: pictures come undecoded.
+        labels: numbers are those of what happens to a mask.
+    """
+
+    made: Mapping[int, tuple[str, bool]]
+    files: bool = False
+    labels: bool = False
+
+    def keyed(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
+        """The steps, with their numbers; None and numbers for what is done between them.
+
+        Raises:
+            NotNativeError: one of them is Python's, whether or not it acts.
+        """
+        for step in transforms:
+            if type(step) is Joined:
+                for one in step.transforms:
+                    yield one, self._one(one, _alone)
+            elif type(step) is Deferred:
+                yield step.step, self._one(step.step, _merged)
+            elif type(step) is ColourStep:
+                yield step.step, self._one(step.step, _coloured)
+            elif type(step) is Warps:
+                children = [*self.keyed(step.transforms)]
+                if self.files and not _resizes_last([keyed for _, keyed in children]):
+                    raise NotNativeError("what is decoded for several warps is chosen in Python")
+                yield from children
+                of_picture = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
+                ends = masks.ends() if self.labels else of_picture
+                yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
+            elif type(step) is ColourOps:
+                yield from self.keyed(step.transforms)
+                if not step.to_sink:
+                    yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
+            elif id(step) in self.made and is_gated(step):
+                yield step, self._one(step, _alone)
+            elif id(step) in self.made and group_of(step) is not None:
+                label, shared = self.made[id(step)]
+                units = [list(self.keyed([child])) for child in step.transforms]
+                if (group := groups.opened(step, label, units, shared=shared)) is None:
+                    raise NotNativeError(f"{label} chooses in Python")
+                yield from group
+            else:
+                raise NotNativeError(f"{type(step).__name__} is made in Python")
+
+    def _one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
+        if id(step) not in self.made:
+            raise NotNativeError("its steps are looked at one by one")
+        label, shared = self.made[id(step)]
+        numbers = None
+        if is_plain(step):
+            numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
+        if numbers is None and not is_gated(step):
+            raise NotNativeError(f"{label} runs in Python")
+        kernels, native = numbers.kernels if numbers else (), resize_native.here()
+        if native is None or not all(map(native.has, kernels)):
+            raise NotNativeError(f"{label} resizes with OpenCV")
+        return KeyedStep(label, shared, float(step.p), numbers or LEFT)
+
+
+def _resizes_last(steps: Sequence[KeyedStep]) -> bool:
+    """Whether steps resample once and cut nothing afterwards: then what decoding costs decides nothing."""
+    if any(step.numbers.effect == GROUPS for step in steps):
+        return False
+    effects = [step.numbers.effect - MERGES for step in steps if step.numbers.draw != IN_PYTHON]
+    sampled = [at for at, effect in enumerate(effects) if effect not in (CUTS, TURNS)]
+    return len(sampled) <= 1 and CUTS not in effects[sampled[0] if sampled else 0 :]
+
+
+def _alone(step: Any, _: int) -> NativeStep | None:
+    """A step that is carried out by itself."""
+    found = encode(step)
+    if found is not None and found.effect == WARPS:
+        return warps.exactly(step, found)
+    return found if found is not None and (found.changes or found.effect in _ALONE) else None
+
+
+def _merged(step: Any, interpolation: int) -> NativeStep | None:
+    """A step of a run that is resampled once."""
+    found = encode(step)
+    if found is None:
+        return None
+    merges = found.effect in _MOVED
+    if found.effect in _RESAMPLED:
+        merges = set(found.does[2:]) == {interpolation}
+    elif found.effect == WARPS:
+        merges = warps.interpolation_of(found) == interpolation
+    return replace(found, effect=MERGES + found.effect) if merges else None
+
+
+def _coloured(step: Any, _: int) -> NativeStep | None:
+    """A step that changes colours behind such a run."""
+    record = claims(type(step).__name__)
+    if not record.random and record.colour_ops is not None:
+        operations = record.colour_ops(step, {}, _FULL) or []
+        numbers = [numbers_of(operation) for operation in operations]
+        same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
+        return NativeStep(NOTHING, MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
+    found = encode(step)
+    effect = None if found is None else _COLOURS.get(found.effect)
+    return None if found is None or effect is None else replace(found, effect=effect, does=(), changes=False)
