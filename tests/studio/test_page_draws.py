@@ -119,7 +119,8 @@ def test_masks_boxes_and_points_are_drawn_and_switched(open_page: Any, browse: B
     )
     tab = browse(open_page(recipe, folder, masks=masks).running.address)
     tab.drawn(6)
-    inked = "() => [...document.querySelector('.cell canvas').getContext('2d').getImageData(0, 0, 999, 999).data].some(Boolean)"
+    pixels = "document.querySelector('.cell canvas').getContext('2d').getImageData(0, 0, 999, 999).data"
+    inked = f"() => [...{pixels}].some(Boolean)"
     tab.until(inked)
     tab.press("m")
     tab.until(f"() => !({inked})()")

@@ -1,5 +1,6 @@
 // The view A/B: two recipes or two settings on the same sample and draws, the difference as a picture and in words.
 
+import {chooser} from "./chooser.js"
 import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture} from "./picture.js"
@@ -17,6 +18,7 @@ let words = null
 let figures = null
 let trouble = null
 let mode = "wipe"
+let apart = null
 const pictures = {a: null, b: null, difference: null}
 
 export const view = {name: "compare", title: "A/B", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
@@ -46,8 +48,8 @@ function build(element) {
   words = make("div", {class: "said"})
   figures = make("div", {class: "figures"})
   fill(element,
-    make("div", {class: "bar"}, make("b", {class: "letter"}, "A"), make("span", {}, "the editor's recipe"), optimise("a"),
-      make("b", {class: "letter"}, "B"), select, optimise("b"),
+    make("div", {class: "bar"}, chooser(), make("span", {class: "side-of"}, make("b", {class: "letter"}, "A"), "the editor", optimise("a")),
+      make("span", {class: "side-of"}, make("b", {class: "letter"}, "B"), select, optimise("b")),
       make("button", {type: "button", title: "Keep the recipe as it is now, as B (p)", onclick: pin}, "Pin as B"),
       choice("How to compare", [["wipe", "Slide"], ["beside", "Side by side"]], mode, (chosen) => {
         mode = chosen
@@ -70,13 +72,14 @@ function options() {
 }
 
 function lay() {
+  apart = make("span", {}, "difference")
   const figure = (side, title) => make("figure", {}, side, make("figcaption", {}, title))
   if (mode === "wipe") {
     wipe.querySelector(".a").replaceChildren(pictures.a.element)
     wipe.querySelector(".b").replaceChildren(pictures.b.element)
-    fill(figures, figure(wipe, "A left of the handle, B right of it"), figure(pictures.difference.element, "difference"))
+    fill(figures, figure(wipe, "A left of the handle, B right of it"), figure(pictures.difference.element, apart))
   } else {
-    fill(figures, figure(pictures.a.element, "A"), figure(pictures.b.element, "B"), figure(pictures.difference.element, "difference"))
+    fill(figures, figure(pictures.a.element, "A"), figure(pictures.b.element, "B"), figure(pictures.difference.element, apart))
   }
   figures.dataset.mode = mode
 }
@@ -111,6 +114,7 @@ export function refresh() {
       pictures[side].element.hidden = !given
       if (given) pictures[side].show({...(typeof given === "string" ? {url: given, ...(answer.size ?? {})} : given), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
     }
+    fill(apart, answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference picture")
     const said = [answer.words ?? []].flat()
     const equal = answer.largest === 0
     fill(words,

@@ -1,5 +1,6 @@
 // The view of cost: how long each step takes here, before and after the plan, what the optimiser did, and a proof.
 
+import {chooser} from "./chooser.js"
 import {fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {ask, listen} from "./server.js"
@@ -25,7 +26,7 @@ function build(element) {
   trouble = make("p", {class: "trouble", role: "alert", hidden: true})
   place = make("div", {class: "costs"})
   proof = make("ul", {class: "proof"})
-  fill(element, make("div", {class: "bar"},
+  fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
     make("button", {type: "button", title: "Compare the optimised pipeline with the plain one on the shown data", onclick: verify}, "Verify on this data"),
     make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample.")),
@@ -43,44 +44,71 @@ export function refresh() {
   })
 }
 
+// Labels number steps of a class; the first of them may do without.
+const plain = (label) => label.replace(/#1(?!\d)/g, "")
+
 function draw(answer) {
-  const most = Math.max(1, ...answer.steps.flatMap((step) => [step.before_us ?? 0, step.after_us ?? 0]))
-  const bar = (us, kind) => make("span", {class: `cost-bar ${kind}`}, (() => {
-    const line = make("span")
-    line.style.width = `${us ? Math.max(0.5, (100 * us) / most) : 0}%`
-    return line
-  })())
-  const gain = answer.total_before_us && answer.total_after_us ? answer.total_before_us / answer.total_after_us : null
+  const before = [...answer.steps.map((step) => [step.name, step.before_us, step.depth ?? 0]), ["output", answer.sink_before_us, 0], ["around the steps", answer.overhead_before_us, 0]]
+  const after = [...(answer.plan ?? []).map((step) => [plain(step.name), step.after_us, 0]), ["output", answer.sink_after_us, 0], ["around the steps", answer.overhead_after_us, 0]]
+  const most = Math.max(1, ...[...before, ...after].map(([, us]) => us ?? 0))
+  const gain = answer.total_before_us / answer.total_after_us
+  const native = typeof answer.native === "string" ? answer.native : answer.native ? "yes: the whole sample in one call" : "no"
+  const [isNative, ...why] = native.split(/:\s*/)
   const figures = [
-    ["Plain", time(answer.total_before_us), "a sample, step by step"],
-    ["Optimised", time(answer.total_after_us), gain ? `${gain.toPrecision(2)} × as fast` : ""],
-    ["Throughput", answer.per_second ? Math.round(answer.per_second).toLocaleString() : "–", "samples a second, one worker"],
-    ["Native", typeof answer.native === "string" ? "" : answer.native ? "yes" : "no", typeof answer.native === "string" ? answer.native : "the whole sample in one call"],
+    ["Step by step", time(answer.total_before_us), "a sample"],
+    ["Optimised", time(answer.total_after_us), Number.isFinite(gain) ? `${gain.toPrecision(2)} times as fast` : ""],
+    ["Throughput", Math.round(answer.per_second ?? 0).toLocaleString(), `samples a second on one core${answer.cores > 1 ? `, ${Math.round(answer.per_second_all).toLocaleString()} on ${answer.cores}` : ""}`],
+    ["In one native call", isNative, why.join(": ")],
   ]
-  const rules = answer.rules ?? []
   fill(place,
     make("dl", {class: "totals"}, figures.map(([name, value, about]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, about))))),
-    make("table", {class: "times"},
-      make("caption", {}, "Time of each step"),
-      make("thead", {}, make("tr", {}, ["Step", "before", "after", "before the plan, and after it"].map((head) => make("th", {scope: "col"}, head)))),
-      make("tbody", {}, answer.steps.map((step) => make("tr", {}, make("th", {scope: "row"}, step.name), make("td", {}, time(step.before_us)), make("td", {}, step.after_us === null || step.after_us === undefined ? "–" : time(step.after_us)),
-        make("td", {class: "bars", "aria-hidden": "true"}, bar(step.before_us, "before"), bar(step.after_us, "after")))))),
-    rules.length ? make("section", {}, make("h3", {}, "What the optimiser did, and what it could not"), make("ul", {class: "rules"}, [...rules].sort((one, two) => two.fired - one.fired).map((rule) =>
-      make("li", {"data-fired": Boolean(rule.fired)}, icon(rule.fired ? "done" : "minus"), make("div", {}, make("b", {}, rule.name), make("span", {class: "hidden"}, rule.fired ? " fired: " : " did not fire: "), make("p", {}, rule.why ?? "")))))) : null)
+    make("div", {class: "twice"}, times("As it is written", before, most, "before"), times(`As it is planned${answer.optimize ? `, ${answer.optimize}` : ""}`, after, most, "after")),
+    reasons(answer))
+}
+
+// A table of times with a bar for each, all tables to one scale.
+function times(title, rows, most, kind) {
+  const bar = (us) => {
+    const line = make("span")
+    line.style.width = `${us ? Math.max(0.5, (100 * us) / most) : 0}%`
+    return make("span", {class: `cost-bar ${kind}`}, line)
+  }
+  const name = (words, depth) => {
+    const head = make("th", {scope: "row"}, words)
+    head.style.paddingLeft = `${depth * 14}px`
+    return head
+  }
+  return make("table", {class: "times"}, make("caption", {}, title),
+    make("tbody", {}, rows.filter(([, us]) => us !== undefined).map(([words, us, depth]) =>
+      make("tr", {}, name(words, depth), make("td", {}, us ? time(us) : "–"), make("td", {class: "bars", "aria-hidden": "true"}, bar(us))))))
+}
+
+// What fired, what stayed as it was written and why, and rules that had nothing to do.
+function reasons(answer) {
+  const rules = answer.rules ?? []
+  const line = (fired, name, ...words) => make("li", {"data-fired": String(fired)}, icon(fired ? "done" : "minus"), make("div", {}, make("b", {}, name), ...words.filter(Boolean).map((text) => make("p", {}, text))))
+  const fired = rules.filter((rule) => rule.fired)
+  const idle = rules.filter((rule) => !rule.fired)
+  const stayed = answer.stayed ?? []
+  const part = (title, lines) => (lines.length ? make("section", {}, make("h3", {}, title), make("ul", {class: "rules"}, lines)) : null)
+  return make("div", {class: "twice"},
+    make("div", {class: "costs"}, part("What the optimiser did", fired.map((rule) => line(true, rule.name, rule.before ? `on ${plain(rule.before)}` : "", rule.why)))),
+    make("div", {class: "costs"},
+      part("What stayed as it is written, and why", stayed.map((one) => line(false, plain(one.name), one.why))),
+      idle.length ? make("details", {}, make("summary", {}, `${idle.length} rules had nothing to do here`), make("ul", {class: "rules"}, idle.map((rule) => line(false, rule.name, rule.why)))) : null))
 }
 
 function verify() {
   fill(proof, make("li", {class: "quiet-words"}, "Comparing the optimised pipeline with the plain one…"))
   let any = false
-  proving.start((signal) => listen("api/verify", asked({}), (line) => {
+  proving.start((signal, progress) => listen("api/verify", {...asked(), optimize: settings.optimize || null}, (line) => {
+    if (line.progress) return void progress(...line.progress)
+    if (line.error && !line.name) throw new Error(line.error.message)
+    if (!line.name) return
     if (!any) fill(proof)
     any = true
-    if (line.error) throw new Error(line.error.message)
-    const passed = line.passed ?? (line.done ? !proof.querySelector('[data-passed="false"]') : null)
-    const words = [line.words ?? []].flat().join(", ")
-    if (line.name || words) {
-      proof.append(make("li", {"data-passed": String(passed)}, icon(passed === false ? "error" : "done"), make("div", {}, make("b", {}, line.done ? "Verified" : line.name), " ", words)))
-    }
-    if (line.done) say(passed === false ? "Verify found a difference" : "Verified")
+    const what = line.name === "verdict" ? (line.passed ? "Verified" : "Not verified") : line.name
+    proof.append(make("li", {"data-passed": String(line.passed)}, icon(line.passed ? "done" : "error"), make("div", {}, make("b", {}, what), ": ", line.words ?? "")))
+    if (line.name === "verdict") say(what)
   }, signal))
 }

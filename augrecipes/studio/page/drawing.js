@@ -2,7 +2,7 @@
 
 import {fill, make} from "./dom.js"
 import {Away, wasStopped} from "./server.js"
-import {say} from "./state.js"
+import {say, unsay} from "./state.js"
 
 const GRACE = 140 // milliseconds that a drawing may go on after a newer one is asked for: sliders would starve without
 
@@ -59,6 +59,7 @@ export class Drawing {
       clearTimeout(mine.late)
       this.place.hidden = true
       this.running = null
+      unsay("Drawing")
     }
     this.next()
   }

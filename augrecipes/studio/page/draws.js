@@ -196,7 +196,7 @@ function receive(line) {
   }
   fill(cell.frame, cell.pictures.map((picture) => picture.element), line.more > 0 ? make("span", {class: "rest"}, `and ${line.more} more`) : null)
   scene(strip, line)
-  const said = source.kind === "bags" ? [line.shared ?? []].flat().join(", ") : ""
+  const said = source.kind === "bags" ? [line.words ?? []].flat().join(", ") : ""
   if (said) {
     strip.words.hidden = false
     strip.said = {...strip.said, [line.epoch]: said}

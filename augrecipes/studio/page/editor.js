@@ -69,23 +69,18 @@ export const text = () => view.state.doc.toString()
 export const focus = () => view.focus()
 export const has = (element) => view.dom.contains(element)
 
-// The cursor as [line, column]: lines from 1, columns in characters from 0, as the server counts them.
+// The cursor as [line, column]: lines from 1, columns from 0 in units of UTF-16, as the server counts them.
 export function cursor() {
   const {head} = view.state.selection.main
   const line = view.state.doc.lineAt(head)
-  return [line.number, [...line.text.slice(0, head - line.from)].length]
+  return [line.number, head - line.from]
 }
 
 // A place of the server as one of the document.
 export function offset([number, column]) {
   const {doc} = view.state
   const line = doc.line(Math.min(Math.max(number, 1), doc.lines))
-  let at = 0
-  for (const character of line.text) {
-    if (column-- <= 0) break
-    at += character.length
-  }
-  return line.from + Math.min(at, line.length)
+  return line.from + Math.min(column, line.length)
 }
 
 // Replaces the text where it differs, so that cursor, folds and undo stay as they are around it.

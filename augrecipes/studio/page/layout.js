@@ -45,7 +45,6 @@ export function open(name) {
     find(`#tab-${one.name}`).tabIndex = on ? 0 : -1
     panelOf(one).hidden = !on
   }
-  find("#which-sample").hidden = !view.sample
   shownBefore(view, old)
 }
 

@@ -43,16 +43,14 @@ function look() {
 function controls() {
   const seed = counter("Seed", settings.seed, {}, (number) => change({seed: number}))
   const epoch = counter("Epoch", settings.epoch, {}, (number) => change({epoch: number, at: number}))
-  const sample = counter("Sample", settings.index, {}, (index) => change({index}))
   const optimise = make("select", {id: "optimise", "aria-label": "Optimiser", onchange: () => change({optimize: optimise.value})},
     [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]].map(([value, text]) => make("option", {value, selected: value === settings.optimize}, text)))
-  fill(find("#which"), seed, epoch, make("span", {id: "which-sample", hidden: true}, sample),
+  fill(find("#which"), seed, epoch,
     make("label", {class: "counter"}, make("span", {class: "caption"}, "Optimise"), optimise),
     make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Steps are switched off or forced for the pictures: show them as written", onclick: asWritten}))
   on("settings", (changed) => {
     seed.show(settings.seed)
     epoch.show(settings.epoch)
-    sample.show(settings.index)
     optimise.value = settings.optimize
     const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", index: "sample", at: "sample"}
     const hit = changed.map((name) => drawn[name]).filter(Boolean)
@@ -60,7 +58,6 @@ function controls() {
     for (const view of views) if (hit.includes(true) || hit.includes(view.name) || (hit.includes("sample") && view.sample)) view.old = true
     look()
   })
-  on("source", () => sample.limit(Math.max(0, source.count - 1)))
   on("switches", () => {
     const chip = find("#switched")
     chip.hidden = switched() === 0

@@ -80,7 +80,7 @@ function move(by, what) {
 export function refresh() {
   if (!now) return
   fill(head, `Sample ${now.index}, epoch ${now.epoch}`)
-  drawing.start((signal) => listen("api/draws", asked({indices: [now.index], epochs: [now.epoch], size: 0, source: source.kind === "pairs", tiles: 24}), receive, signal))
+  drawing.start((signal) => listen("api/draws", asked({indices: [now.index], epochs: [now.epoch], size: 0, source: source.kind === "pairs", tiles: 24}), receive, signal, " large"))
 }
 
 function receive(line) {

@@ -19,8 +19,9 @@ export class Away extends Error {}
 
 export const wasStopped = (error) => error?.name === "AbortError"
 
-async function send(method, path, body, signal, used = token()) {
-  const headers = {"X-Studio-Token": used, "X-Studio-Tab": tab()}
+// The newest question of a `lane` to a path ends the one before: the grid and the large sample have each their own.
+async function send(method, path, body, signal, lane = "", used = token()) {
+  const headers = {"X-Studio-Token": used, "X-Studio-Tab": tab() + lane}
   if (body !== undefined) headers["Content-Type"] = "application/json"
   let answer
   try {
@@ -36,7 +37,7 @@ async function send(method, path, body, signal, used = token()) {
   if (answer.ok) return answer
   const problem = await answer.json().catch(() => null)
   if ([401, 403].includes(answer.status) && problem?.error?.code === "token") {
-    if (token() !== used) return send(method, path, body, signal)
+    if (token() !== used) return send(method, path, body, signal, lane)
     announce("locked")
   }
   throw new Refused(answer.status, problem)
@@ -50,8 +51,8 @@ export async function picture(path, signal) {
 export const ask = async (method, path, body, signal) => (await send(method, path, body, signal)).json()
 
 // Calls `take` with each line of an answer as soon as it is there.
-export async function listen(path, body, take, signal) {
-  const answer = await send("POST", path, body, signal)
+export async function listen(path, body, take, signal, lane = "") {
+  const answer = await send("POST", path, body, signal, lane)
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ""
   for (;;) {

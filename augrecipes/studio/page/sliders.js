@@ -12,6 +12,7 @@ import {asked, on, recipe, schema, settings} from "./state.js"
 let path = null
 let rows = []
 let signature = ""
+let unfolded = false
 
 const before = (one, other) => one[0] < other[0] || (one[0] === other[0] && one[1] <= other[1])
 
@@ -51,7 +52,12 @@ function show(place) {
   fill(find("#step-name"), step.name)
   find("#step-name").title = known?.first_line ?? ""
   rows = names.map((name) => row(name, step, all[name] ?? {type: "any"}))
-  fill(find("#step-arguments"), rows.map((one) => one.element))
+  const [here, rest] = [true, false].map((is) => rows.filter((one) => one.written === is).map((one) => one.element))
+  const more = rest.length ? make("details", {open: !here.length || unfolded}, make("summary", {}, here.length ? `${rest.length} more, at their defaults` : "Arguments, at their defaults"), ...rest) : null
+  more?.addEventListener("toggle", () => {
+    if (here.length) unfolded = more.open
+  })
+  fill(find("#step-arguments"), here, more)
   fill(find("#extremes"))
   if (within && held) [...panel.querySelectorAll("input, select, button")].find((one) => one.getAttribute("aria-label") === held)?.focus()
 }
@@ -116,7 +122,7 @@ function row(name, step, known) {
   const undo = written && known.default !== undefined
     ? make("button", {type: "button", class: "bare default", "aria-label": `${name}: back to its default`, title: "Back to its default", onclick: () => slide(name, null)}, "×") : make("span")
   const element = make("div", {class: "row", "data-argument": name, "data-written": written}, label, control, undo)
-  return {element, update, holds: () => element.contains(document.activeElement)}
+  return {element, written, update, holds: () => element.contains(document.activeElement)}
 }
 
 let sending = false

@@ -2,11 +2,12 @@
 
 import {notice} from "./dialog.js"
 import {choice, fill, make} from "./dom.js"
+import {chooser} from "./chooser.js"
 import {Drawing} from "./drawing.js"
 import * as editor from "./editor.js"
 import {Picture} from "./picture.js"
 import {ask, listen} from "./server.js"
-import {asked, flip, on, recipe, settings, switched, switches} from "./state.js"
+import {asked, flip, on, recipe, say, settings, switched, switches} from "./state.js"
 
 let list = null
 let drawing = null
@@ -24,12 +25,12 @@ function build(element) {
     fill(trouble, error.message)
   }
   trouble = make("p", {class: "trouble", role: "alert", hidden: true})
-  list = make("ol", {class: "stages", "aria-label": "Steps, in turn"})
+  list = make("ol", {class: "stage-cards", "aria-label": "Steps, in turn"})
   reset = make("button", {type: "button", class: "quiet", hidden: true, onclick: () => flip((all) => {
     all.off.clear()
     all.force.clear()
   })}, "All steps as written")
-  fill(element, make("div", {class: "bar"}, make("span", {class: "quiet-words"}, "Switches hold for the pictures; the recipe changes when you write them into it."), reset),
+  fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches hold for the pictures; the recipe changes when you write them into it."), reset),
     progress, trouble, make("div", {class: "scroll"}, list))
   on("switches", () => {
     reset.hidden = switched() === 0
@@ -40,6 +41,7 @@ export function refresh() {
   if (recipe.good === null) return
   drawing.start(async (signal) => {
     let count = 0
+    const begun = performance.now()
     trouble.hidden = true
     await listen("api/stages", asked({index: settings.index, epoch: settings.at, size: 360}), (line) => {
       if (line.done) return
@@ -47,6 +49,7 @@ export function refresh() {
       receive(line, count++)
     }, signal)
     while (cards.length > count) cards.pop().element.remove()
+    say(`${count} stages in ${Math.round(performance.now() - begun)} ms`)
   })
 }
 
@@ -56,7 +59,7 @@ function receive(line, at) {
   card.element.dataset.off = off || line.on === false
   card.element.dataset.idle = line.applied === false
   fill(card.number, line.path === null ? "" : String(at))
-  fill(card.name, line.path === null ? "The picture as it is read" : line.name)
+  fill(card.name, line.path === null ? {source: "As it is read", output: "As it comes out"}[line.name] ?? line.name : line.name)
   const words = [line.words ?? []].flat().filter(Boolean)
   fill(card.words, off ? "switched off" : line.error ? line.error.message : words.length ? words.join(", ") : line.applied === false ? "did not act" : "")
   if (line.url) card.picture.show({...line, words: `after ${line.name}`})
@@ -91,7 +94,7 @@ function controls(card, line, off) {
 
 async function write(path, off, force) {
   try {
-    const answer = await ask("POST", "api/slide", off ? {text: recipe.text, path, off: true} : {text: recipe.text, path, p: force})
+    const answer = await ask("POST", "api/slide", off ? {text: recipe.text, path, off: true} : {text: recipe.text, path, argument: "p", value: force})
     flip((all) => {
       all.off.delete(path)
       all.force.delete(path)

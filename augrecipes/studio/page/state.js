@@ -56,3 +56,8 @@ export const asked = (extra = {}) => ({
 export function say(text) {
   document.getElementById("spoken").textContent = text
 }
+
+export function unsay(text) {
+  const line = document.getElementById("spoken")
+  if (line.textContent === text) line.textContent = ""
+}
