@@ -38,7 +38,7 @@ async function look() {
       announce("back")
     }
     known = answer.server
-    if (answer.sha !== undefined && answer.sha !== recipe.sha && answer.sha !== diskSeen) {
+    if (recipe.sha !== null && answer.sha !== undefined && answer.sha !== recipe.sha && answer.sha !== diskSeen) {
       diskSeen = answer.sha
       await file.changedOnDisk()
     }

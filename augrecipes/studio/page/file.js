@@ -21,7 +21,7 @@ export async function open(shared) {
   const answer = await ask("GET", "api/recipe")
   take(answer)
   editor.begin(answer.text)
-  heard(editor.text())
+  recipe.text = editor.text()
   if (shared !== null) {
     editor.put(shared)
     notice("This recipe came with the link. The file is as it was until you save.", {lasting: true})

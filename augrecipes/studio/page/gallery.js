@@ -22,6 +22,7 @@ export async function show() {
   }
   const preview = make("pre", {class: "preview", tabindex: 0, "aria-label": "The recipe"})
   let chosen = entries[0]
+  let used = false
   const list = make("div", {class: "entries", role: "listbox", tabindex: 0, "aria-label": "Recipes of the gallery"})
   const options = entries.map((entry, at) => make("div", {role: "option", id: `recipe-${at}`, onclick: () => pick(entry), ondblclick: () => {
     pick(entry)
@@ -39,7 +40,7 @@ export async function show() {
   const use = () => {
     editor.put(chosen.text)
     notice(`The editor holds ${chosen.name} of the gallery. Undo brings back what was there.`, {name: "gallery"})
-    editor.focus()
+    used = true
   }
   list.addEventListener("keydown", (event) => {
     const by = {ArrowDown: 1, ArrowUp: -1}[event.key]
@@ -51,7 +52,7 @@ export async function show() {
     event.preventDefault()
   })
   fill(list, options)
-  const opened = dialog("Gallery", make("div", {class: "gallery"}, list, preview), [["Use this recipe", use, "primary"]], {wide: true})
+  const opened = dialog("Gallery", make("div", {class: "gallery"}, list, preview), [["Use this recipe", use, "primary"]], {wide: true, closed: () => used && editor.focus()})
   pick(chosen)
   list.focus()
 }

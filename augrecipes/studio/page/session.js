@@ -69,7 +69,12 @@ export async function claimTab() {
       return lock === null ? undefined : new Promise(() => undefined)
     }).catch(() => resolve(true))
   })
-  if (!(await claim(name))) {
+  let mine = await claim(name)
+  for (let again = 0; again < 6 && !mine; again++) { // of a page that is loaded again the old one may still be going
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    mine = await claim(name)
+  }
+  if (!mine) {
     name = fresh()
     await claim(name)
   }
