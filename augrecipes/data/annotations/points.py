@@ -8,6 +8,9 @@ of an object's K keypoints it is; of corners it is the number of the polygon.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -113,7 +116,7 @@ def _rings(found: FoundObjects, order: Ints, rows: Rows) -> Ints:
     row = rows[owner[rings]]
     if found.priority is not None:
         return rings[np.lexsort((np.asarray(found.priority)[owner[rings]], row))]
-    return rings if (np.diff(row) >= 0).all() else rings[np.argsort(row, kind="stable")]
+    return rings if (row[1:] >= row[:-1]).all() else rings[np.argsort(row, kind="stable")]
 
 
 def _ragged(
@@ -158,7 +161,8 @@ def outlines_of(found: FoundObjects, order: Ints, rows: Rows, count: int) -> Out
         points=_points_of(found, rings),
         point_offsets=_ends(counts),
         blob=b"".join(entries),
-        blob_offsets=_ends([len(entry) for entry in entries] or np.zeros(len(rings), np.int64)),
+        # Zeros that nobody has written take no memory.
+        blob_offsets=_ends([len(entry) for entry in entries]) if entries else np.zeros(len(rings) + 1, np.int64),
         relative=found.relative,
     )
 
@@ -166,12 +170,14 @@ def outlines_of(found: FoundObjects, order: Ints, rows: Rows, count: int) -> Out
 def _points_of(found: FoundObjects, rings: Ints) -> npt.NDArray[np.float32]:
     """The corners (x, y) of areas, one after another."""
     points = np.frombuffer(found.ring_points, np.float32).reshape(-1, 2)
-    if len(rings) == len(found.ring_length) and (np.diff(rings) == 1).all():
+    if len(rings) == len(found.ring_length) and (rings[1:] > rings[:-1]).all():
         return points  # all of them as they were read: there may be many millions
     lengths = np.frombuffer(found.ring_length, np.int32).astype(np.int64)
     starts, counts = (np.cumsum(lengths) - lengths)[rings], lengths[rings]
     return points[np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
 
 
-def _ends(counts: object) -> Ints:
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64))]).astype(np.int64)
+def _ends(counts: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Ints:
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends

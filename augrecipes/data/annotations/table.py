@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +135,7 @@ class _Table:
         inputs = self.wanted.inputs
         if "boxes" in self.takes and inputs.boxes is not None:
             given["boxes"] = boxes.boxes_of(found, plain, objects.rows, sizes, len(keep), inputs.boxes.format, classes)
+        found.corners = array("d")  # of no more use, and much where there are a million
         if "keypoints" in self.takes and inputs.keypoints is not None and sizes is not None:
             given["keypoints"] = points.points_of(found, plain, objects.rows, keep, sizes, inputs.keypoints)
         if "mask" in self.takes:
