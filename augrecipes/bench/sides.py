@@ -18,7 +18,7 @@ from augrecipes.bench.stock_pair import StockPairPipeline
 from augrecipes.bench.stored import Stored, left_of, path_of, reads_store, refuse_stock
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
-from augrecipes.data.reading.listing import Data, StrPath, is_source, roots_and_files
+from augrecipes.data.reading.listing import Data, StrPath, as_given, is_source
 from augrecipes.data.reading.sample import Reader, open_data
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
@@ -104,14 +104,14 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
         if setting.masks is not None:
             raise DataError("masks are of files; a source gives each sample with its mask")
         return Samples(given, recipe, **common)
-    root, files = roots_and_files(recipe, given)
-    if files is None and isinstance(root, Mapping) != recipe.facts.scales:
+    data = as_given(recipe, given)
+    if data.files is None and isinstance(data.root, Mapping) != recipe.facts.scales:
         by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])
         wanted = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
         raise DataError(f"{recipe.name} is of kind {recipe.kind}: give {wanted}, or a CSV file")
     if recipe.facts.annotated:
         common["masks"] = setting.masks
-    return kinds.part(recipe.kind, "dataset").DATASET(root, recipe, files=files, **common)
+    return kinds.part(recipe.kind, "dataset").DATASET(data.root, recipe, files=data.files, **data.more, **common)
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:

@@ -53,6 +53,7 @@ def check_data(
       augrecipes check-data segmentation photos/ --masks masks/ --content
       augrecipes check-data detection boxes.csv
       augrecipes check-data detection instances.json
+      augrecipes check-data detection data.yaml split=val crowds=keep
       augrecipes check-data stained-tissue-bag slides/
       augrecipes check-data my.yaml my_data.py:train
       augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --content
@@ -112,8 +113,7 @@ def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
             what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
             raise typer.BadParameter(f"{what} goes with files, and {data.name} is a source in Python")
         return
-    annotated = recipe.facts.annotated and not isinstance(data, str) and not set(data) - {"files", "images"}
-    if not recipe.facts.scales and (names or not (annotated or isinstance(data, str))):
+    if not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
         what = "--names" if names else "TARGET=PATH"
         raise typer.BadParameter(f"{what} is for pairs, and recipe {recipe.name!r} is of kind {recipe.kind}")
     if not recipe.facts.annotated and masks is not None:

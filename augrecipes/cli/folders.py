@@ -1,12 +1,14 @@
 """The data that a command reads, as every command takes them: `DATA...`, or `--data` for each.
 
-A folder of images or of bags, an image, a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target; of
-annotations whose pictures lie elsewhere `files=PATH images=FOLDER`. Or a source in Python of the user's own,
-`FILE.py:NAME`, which is run because it is named.
+A folder of images or of bags, an image, a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
+Beside a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
+`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the pictures lie elsewhere. Or a source in Python of the
+user's own, `FILE.py:NAME`, which is run because it is named.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,13 +18,17 @@ import typer
 from augrecipes.user_code import is_named
 
 Folders = dict[str, str | list[str]]
+_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds")
 _RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
+_OF_ANNOTATIONS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
+_OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
 
 Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="DATA", help="A folder of images or of bags, an image, a CSV file, or annotations "
                    "(COCO, YOLO, VOC, labelme, CVAT); for pairs TARGET=PATH for each target; or FILE.py:NAME, a source "
-                   "in Python, which is run."),
+                   "in Python, which is run. With a CSV file or annotations also split=NAME columns=OURS=THEIRS "
+                   "box_classes=A,B crowds=keep images=FOLDER."),
 ]  # fmt: skip
 Data = Annotated[
     list[str] | None,
@@ -70,7 +76,7 @@ def apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_data(word: str) -> bool:
-    """Whether a word is data and no recipe: a folder, a picture, a list of files, or TARGET=PATH.
+    """Whether a word is data and no recipe: a folder, a picture, a list of files, annotations, or TARGET=PATH.
 
     >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR"), is_data("my.py:data")
     (True, False, False, True, True)
@@ -78,18 +84,28 @@ def is_data(word: str) -> bool:
     from augrecipes.recipe import gallery
 
     path = Path(word)
-    if not word or word in gallery.gallery_names() or path.suffix.lower() in (".yaml", ".yml"):
+    if not word or word in gallery.gallery_names():
         return False
+    if path.suffix.lower() in (".yaml", ".yml", ".json") and (path.is_file() or not _named(word)):
+        return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
     return _named(word) is not None or is_named(word)
 
 
+def _is_annotated(path: Path) -> bool:
+    """Whether a file that could be a recipe is annotations: of COCO or labelme, or a data.yaml."""
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    return bool(_OF_ANNOTATIONS.search(head)) and not _OF_RECIPES.search(head)
+
+
 def data_of(given: Sequence[str]) -> Any:
-    """What the words name: a path as it is, paths by target, or a source of the user's own.
+    """What the words name: a path as it is, paths by target, files and how they are read, or a source in Python.
 
     Args:
-        given: a single path, or `NAME=PATH` for each target; a target that is named again has several folders.
+        given: a single path, or `NAME=PATH` for each target; a target that is named again has several folders. Or a
+            file, and `NAME=VALUE` for what a Dataset takes with it.
 
     Raises:
         typer.BadParameter: several paths without targets, or an empty one.
@@ -98,6 +114,8 @@ def data_of(given: Sequence[str]) -> Any:
     ('photos', {'hr': 'HR', 'lr': 'LR/X4'})
     >>> data_of(["hr=DIV2K", "hr=Flickr2K"])
     {'hr': ['DIV2K', 'Flickr2K']}
+    >>> data_of(["pairs.csv", "columns=lr=lr_path", "split=val"])
+    {'files': 'pairs.csv', 'columns': {'lr': 'lr_path'}, 'split': 'val'}
     """
     named = [_named(text) for text in given]
     if len(given) == 1 and (named[0] is None or Path(given[0]).exists()):
@@ -108,6 +126,9 @@ def data_of(given: Sequence[str]) -> Any:
 
             return NamedSource(given[0])
         return given[0]
+    alone = [text for text, pair in zip(given, named, strict=True) if pair is None]
+    if len(alone) == 1 and all(pair is None or pair[0] in _BESIDE_FILES for pair in named):
+        named[given.index(alone[0])] = _FILES, alone[0]
     folders: dict[str, list[str]] = {}
     for text, pair in zip(given, named, strict=True):
         if pair is None:
@@ -118,7 +139,24 @@ def data_of(given: Sequence[str]) -> Any:
         if not pair[1]:
             raise typer.BadParameter(f"{text!r} names no folder", param_hint="DATA")
         folders.setdefault(pair[0], []).append(pair[1])
-    return {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
+    found: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
+    return found | _how(folders) if _FILES in folders else found
+
+
+def _how(named: dict[str, list[str]]) -> dict[str, Any]:
+    """Of what stands beside a file the lists and mappings."""
+    found: dict[str, Any] = {}
+    if "crowds" in named and named["crowds"] not in (["drop"], ["keep"]):
+        raise typer.BadParameter(f"crowds={named['crowds'][-1]} is not drop or keep", param_hint="DATA")
+    if "box_classes" in named:
+        found["box_classes"] = [name.strip() for names in named["box_classes"] for name in names.split(",")]
+    if "columns" in named:
+        pairs = [text.partition("=") for text in named["columns"]]
+        if not all(ours and theirs for ours, _, theirs in pairs):
+            message = f"{', '.join(named['columns'])!r} is not columns=OURS=THEIRS, such as columns=image=path"
+            raise typer.BadParameter(message, param_hint="DATA")
+        found["columns"] = {ours: theirs for ours, _, theirs in pairs}
+    return found
 
 
 def _named(text: str) -> tuple[str, str] | None:

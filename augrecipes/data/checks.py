@@ -48,7 +48,7 @@ def as_table(
     root: PathLike | Sequence[PathLike] | None,
     files: PathLike | None,
     masks: PathLike | Sequence[PathLike] | None,
-    split: str | None,
+    split: str | None = None,
     *,
     check: bool,
     cache: bool,
@@ -59,8 +59,6 @@ def as_table(
     crowds: Crowds = "drop",
 ) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
-    if crowds not in ("drop", "keep"):
-        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
     annotated = files is not None and is_annotated(files, dict(columns or {}))
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
     if files is None:
@@ -69,11 +67,32 @@ def as_table(
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
         return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+    wanted = annotation_options(
+        recipe, root, split=split, check=check, exif=exif, columns=columns, box_classes=box_classes, crowds=crowds
+    )
+    return table_of_annotations(files, wanted)
+
+
+def annotation_options(
+    recipe: Recipe,
+    root: Any,
+    *,
+    split: str | None = None,
+    check: bool,
+    exif: Exif = "apply",
+    columns: Mapping[str, str] | None = None,
+    box_classes: Sequence[str] | None = None,
+    crowds: Crowds = "drop",
+) -> AnnotationOptions:
+    """What is asked of annotations, from a dataset's arguments; ValueError for those that are none."""
+    if crowds not in ("drop", "keep"):
+        raise ValueError(f"crowds must be 'drop' or 'keep', got {crowds!r}")
+    if isinstance(box_classes, str):
+        raise ValueError(f"box_classes= is a list of names, got {box_classes!r}")
     if root is not None and not isinstance(root, str | bytes | os.PathLike):
         raise ValueError("root= with annotations is the one folder that their pictures lie in")
     names = None if box_classes is None else [str(name) for name in box_classes]
-    wanted = AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, dict(columns or {}), check)
-    return table_of_annotations(files, wanted)
+    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, dict(columns or {}), check)
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, DataListing, StrPath, roots_and_files, source_in
+from augrecipes.data.reading.listing import Data, DataListing, StrPath, as_given, source_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -32,7 +33,7 @@ def list_data(
         recipe: of any kind.
         targets: of a pair, those that are read.
         data: a folder or several, a CSV file, annotations, or one image; of a pair folders by target, or a CSV file; or
-            a source.
+            a mapping of files and how they are read (see `augrecipes.data.reading.listing.as_given`); or a source.
         mode: the section that reads it.
         masks: folders of masks, for images.
         split: of a CSV file.
@@ -54,10 +55,11 @@ def list_data(
         if masks is not None or split is not None:
             raise DataError(f"{table.name}: masks and splits are of files; a source gives each sample with its mask")
         return DataListing(table, decode)
-    if isinstance(data, Mapping):
-        roots_and_files(recipe, data)  # or there is no such mapping for the kind
+    given = as_given(recipe, data)
+    if split is not None:
+        given = replace(given, more={**given.more, "split": split})
     find = kinds.part(recipe.kind, "reader").find
     found: DataListing = find(
-        recipe, targets, data, mode=mode, masks=masks, split=split, strict=strict, headers=headers, decode=decode
+        recipe, targets, given, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
     )
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,11 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.sources.pair_roots import Roots
 
 StrPath = str | os.PathLike[str]
-Data = StrPath | Mapping[str, Roots] | Any  # of a pair by target; or a source, as `ar.Samples` takes it
+# Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
+Data = StrPath | Mapping[str, Roots] | Any
 
+FILES = "files"  # of a mapping that names files and how they are read, not folders by target
+OF_FILES = ("split", "columns", "box_classes", "crowds")  # the first two go with every CSV file
 _TABLES = (".csv", ".tsv")
 
 
@@ -64,30 +67,57 @@ def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
     return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in _TABLES else None
 
 
-def roots_and_files(recipe: Recipe, data: Data | Sequence[StrPath]) -> tuple[Any, Any]:
-    """The data as a Dataset takes them: `root`, and `files`.
+@dataclass(frozen=True)
+class Given:
+    """The data as a Dataset takes them.
+
+    Attributes:
+        root: folders, of a pair by target; with annotations the folder of their pictures; or None.
+        files: a CSV file or annotations, or None.
+        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes` and
+            `crowds`.
+    """
+
+    root: Any
+    files: Any = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> Given:
+    """The data as a Dataset takes them.
 
     Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
-    `augrecipes.data.annotations.find`). `{"files": ..., "images": ...}` names annotations and where their pictures lie.
+    `augrecipes.data.annotations.find`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
+    by `images` the folder of the pictures of annotations.
 
     Raises:
-        DataError: folders by target for a recipe that has none.
+        DataError: folders by target for a recipe that has none, or other names than these.
     """
-    if isinstance(data, Mapping) and not recipe.facts.scales:
-        if recipe.facts.annotated and "files" in data and not set(data) - {"files", "images"}:
-            return data.get("images"), data["files"]
-        names = ", ".join(f"{name}=" for name in data)
-        also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
-        raise DataError(
-            f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}"
-        )
+    if isinstance(data, Mapping):
+        return _by_name(recipe, data)
     csv = table_in(data)
     if csv is not None:
-        return None, csv
+        return Given(None, csv)
     takes_points = not {"boxes", "keypoints"}.isdisjoint(takes(recipe.inputs))
     if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
-        return None, data
-    return data, None
+        return Given(None, data)
+    return Given(data)
+
+
+def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> Given:
+    known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:2]
+    if FILES in data and FILES not in recipe.scales:
+        strange = [name for name in data if name not in (FILES, *known)]
+        if strange:
+            what = f"a recipe of kind {recipe.kind} takes {', '.join(f'{name}=' for name in known)} beside files="
+            raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
+        more = {name: value for name, value in data.items() if name in OF_FILES}
+        return Given(data.get("images"), data[FILES], more)
+    if recipe.facts.scales:
+        return Given(data)
+    names = ", ".join(f"{name}=" for name in data)
+    also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
+    raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")
 
 
 def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
@@ -95,6 +125,8 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
+    >>> words_of({"files": "a.csv", "columns": {"image": "path"}})
+    'files=a.csv columns=image=path'
     >>> words_of("a", "--data ")
     '--data a'
     """
@@ -102,4 +134,9 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
         return f"{before}{getattr(getattr(data, 'table', data), 'name', type(data).__name__)}"
     if not isinstance(data, Mapping):
         return " ".join(f"{before}{os.fsdecode(root)}" for root in as_list(data))
-    return " ".join(f"{before}{name}={os.fsdecode(root)}" for name, roots in data.items() for root in as_list(roots))
+    named = [(name, root) for name, roots in data.items() for root in _several(roots)]
+    return " ".join(f"{before}{name}={os.fsdecode(root)}" for name, root in named)
+
+
+def _several(given: Any) -> list[Any]:
+    return [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else as_list(given)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
+from augrecipes.data.reading.listing import as_given, words_of
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
@@ -17,7 +17,7 @@ from augrecipes.sources.pair_defects import Defect
 
 
 def check(
-    recipe: Recipe, mode: Mode, data: str, *, split: str | None, content: bool, advance: Parts, **_: Any
+    recipe: Recipe, mode: Mode, data: Any, *, split: str | None, content: bool, advance: Parts, **_: Any
 ) -> Checked:
     """Look at every tile that a recipe of kind bag would read; arguments as of images.
 
@@ -25,10 +25,13 @@ def check(
         DataError: there is nothing to look at.
     """
     rows: list[Problem] = []
-    if Path(data).suffix.lower() in (".csv", ".tsv"):
-        table = bags_of_csv(data, split, check=False, problems=rows)
+    given = as_given(recipe, data)
+    if given.files is not None:
+        more = {"split": split, **given.more}
+        table = bags_of_csv(given.files, more["split"], check=False, problems=rows, renamed=more.get("columns"))
     else:
         table = bags_of_folders([data], cache=False, problems=rows)
+    data = words_of(given.root if given.files is None else given.files)
     found = Audit([One(table.tiles[k]) for k in range(len(table.tiles))])
     found.defects += [Defect("row", (data,), f"{data}:{line}: {what}" if line else what) for line, what in sorted(rows)]
     headers = headers_of(found, advance)

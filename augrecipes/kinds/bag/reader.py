@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.listing import DataListing, table_in
+from augrecipes.data.reading.listing import DataListing, Given, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 
 TABLE = BagTable
 
 
-def find(
-    _recipe: Any, _targets: Any, data: Any, *, split: str | None, strict: bool, decode: dict[str, Any], **_: Any
-) -> DataListing:
+def find(_recipe: Any, _targets: Any, given: Given, *, strict: bool, decode: dict[str, Any], **_: Any) -> DataListing:
     """List bags: in folders, or as a CSV file has them."""
-    csv = table_in(data)
-    if csv is None:
-        return DataListing(bags_of_folders(as_list(data), cache=False), decode)
-    return DataListing(bags_of_csv(csv, split, check=strict), decode)
+    if given.files is None:
+        return DataListing(bags_of_folders(as_list(given.root), cache=False), decode)
+    table = bags_of_csv(given.files, given.more.get("split"), check=strict, renamed=given.more.get("columns"))
+    return DataListing(table, decode)
 
 
 def alone(_recipe: Any, _targets: Any, data: Any) -> dict[str, str]:

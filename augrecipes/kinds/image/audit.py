@@ -10,12 +10,12 @@ import numpy as np
 
 from augrecipes.data.annotations.faults import Faults
 from augrecipes.data.annotations.find import is_annotated
-from augrecipes.data.annotations.table import AnnotationOptions, noted_table
+from augrecipes.data.annotations.table import noted_table
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
-from augrecipes.data.checks import presence_of, source_of, untaken
-from augrecipes.data.reading.listing import roots_and_files
+from augrecipes.data.checks import annotation_options, presence_of, source_of, untaken
+from augrecipes.data.reading.listing import as_given
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
 from augrecipes.data.tables.mask_match import mask_files, match_masks
 from augrecipes.data.tables.pair_sizes import size_text
@@ -53,7 +53,7 @@ def check(
         mode: the section.
         data: a folder, an image, a CSV file, or annotations, and the folder of their pictures.
         masks: with a folder: a folder of masks.
-        split: of a CSV file, or of annotations.
+        split: of a CSV file, or of annotations; where `data` does not say it.
         content: decode every file; otherwise their headers and ends are read.
         advance: called with what is done, and how much of it.
 
@@ -62,11 +62,12 @@ def check(
     """
     if isinstance(data, str) and is_store(Path(data)):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
-    root, files = roots_and_files(recipe, data)
-    if files is not None and is_annotated(files):
-        found = _of_annotations(recipe, root, files, split)
+    given = as_given(recipe, data)
+    root, files, more = given.root, given.files, {"split": split, **given.more}
+    if files is not None and is_annotated(files, more.get("columns")):
+        found = _of_annotations(recipe, root, files, more)
     elif files is not None:
-        found = _of_csv(recipe, files, split)
+        found = _of_csv(recipe, files, more)
     elif Path(root).is_dir() or not Path(root).exists():
         found = _of_folder(recipe, root, masks)
     else:
@@ -118,10 +119,10 @@ def _classes(counts: Any) -> str:
     return f"{counted(len(counts), 'class')}, of {several}"
 
 
-def _of_csv(recipe: Recipe, data: str, split: str | None) -> Audit:
+def _of_csv(recipe: Recipe, data: str, more: Mapping[str, Any]) -> Audit:
     wrong: list[Problem] = []
-    every = read_rows(data, problems=wrong)
-    keep = choose_split(every, split)
+    every = read_rows(data, problems=wrong, renamed=more.get("columns"))
+    keep = choose_split(every, more["split"])
     rows = every.select(keep)
     columns_of(every, np.array(keep, np.int64), wrong)
     images = PathTable.from_paths(rows.columns["image"], root=Path(rows.path).parent)
@@ -143,10 +144,10 @@ def _of_csv(recipe: Recipe, data: str, split: str | None) -> Audit:
     return found
 
 
-def _of_annotations(recipe: Recipe, root: Any, files: str, split: str | None) -> Audit:
+def _of_annotations(recipe: Recipe, root: Any, files: str, more: Mapping[str, Any]) -> Audit:
     """Samples of annotations, with what is left of their boxes; what is wrong with records is a defect."""
     faults = Faults()
-    wanted = AnnotationOptions(recipe.inputs, root, split, check=False)
+    wanted = annotation_options(recipe, root, check=False, **more)
     table, notes = noted_table(files, wanted, faults)
     found = Audit([_one(table, i) for i in range(len(table))], notes=list(notes))
     for name in _POINTS:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataListing, roots_and_files
+from augrecipes.data.reading.listing import DataListing, Given
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -17,17 +17,22 @@ TABLE = ImageTable
 
 
 def find(
-    recipe: Recipe, _targets: Any, data: Any, *, masks: Any, split: str | None, strict: bool, decode: Any, **_: Any
+    recipe: Recipe, _targets: Any, given: Given, *, masks: Any, strict: bool, decode: Any, **_: Any
 ) -> DataListing:
     """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
-    root, files = roots_and_files(recipe, data)
+    root, files = given.root, given.files
     if files is None and isinstance(root, str | os.PathLike) and not Path(root).is_dir():
         if not Path(root).exists():
             raise DataError("no such file or folder", os.fsdecode(root))
         table = ImageTable(images=PathTable.from_paths([os.fsdecode(root)]))
     else:
         exif = decode.get("exif", "apply")
-        table = as_table(recipe, root, files, masks, split, check=strict, cache=False, layout="auto", exif=exif)
+        try:
+            table = as_table(
+                recipe, root, files, masks, check=strict, cache=False, layout="auto", exif=exif, **given.more
+            )
+        except ValueError as error:  # of words that do not go together, each right by itself
+            raise DataError(str(error)) from error
     check_targets(recipe, table)
     return DataListing(table, decode)
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from augrecipes.data.audit.found import Checked
+from augrecipes.data.reading.listing import as_given
 from augrecipes.data.tables.pair_find import find_scenes, targets_of, wanted_by
 from augrecipes.data.tables.pair_matches import compare_scenes
 from augrecipes.data.tables.pair_table import FoundScenes, checked
@@ -45,10 +46,11 @@ def check(
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
-    folders, csv = (None, data) if isinstance(data, str) else (data, None)
+    given = as_given(recipe, data)
+    csv, more = given.files, {"split": split, **given.more}
     if csv and names:
         raise DataError("--names goes with folders; a CSV file names every file", csv)
-    found = find_scenes(recipe, targets, folders, csv, names=names or None, split=split, cache=False)
+    found = find_scenes(recipe, targets, given.root, csv, names=names or None, cache=False, **more)
     wanted_ = wanted_by(recipe, mode, found.targets)
     found = checked(found, wanted_, "headers", lambda k, n: advance("reading headers", k, n))
     if content and len(found.targets) > 1:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.reading.listing import Data, DataListing, StrPath, table_in
+from augrecipes.data.reading.listing import Data, DataListing, Given
 from augrecipes.data.tables.pair_find import check_roots, find_scenes, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import PairTable, checked
@@ -20,20 +20,19 @@ TABLE = PairTable
 def find(
     recipe: Recipe,
     targets: Sequence[str],
-    data: Data | Sequence[StrPath],
+    given: Given,
     *,
     mode: Mode,
-    split: str | None,
     strict: bool,
     headers: bool,
     decode: dict[str, Any],
     **_: Any,
 ) -> DataListing:
     """List scenes: in folders by target, or as a CSV file has them."""
-    csv, roots = table_in(data), data if isinstance(data, Mapping) else None
+    csv, roots = given.files, given.root if isinstance(given.root, Mapping) else None
     if csv is None and roots is None:
         check_roots(recipe, targets, {})
-    found = find_scenes(recipe, tuple(targets), roots, csv, split=split, cache=False)
+    found = find_scenes(recipe, tuple(targets), roots, csv, cache=False, **given.more)
     if headers:
         found = checked(found, wanted_by(recipe, mode, found.targets, **decode), "headers")
     if found.defects and (strict or not found.scenes):

@@ -42,7 +42,8 @@ def claims(source: PathView) -> bool:
     except DataError:
         return False  # a list of images, for all that is known, whose reader says what is wrong
     renamed = {name: theirs.lower() for name, theirs in source.columns.items()}
-    if {*renamed} - {*_NAMES} or {*renamed.values()} - {field.strip().lower() for field in fields}:
+    known = {name for ours, others in _NAMES.items() for name in (ours, *others)}
+    if {*renamed} - known or {*renamed.values()} - {field.strip().lower() for field in fields}:
         return False
     return not _missing(_places(fields, renamed, ""))
 

@@ -1,0 +1,173 @@
+"""Law: what stands beside files on the command line is read as the arguments of a Dataset are, by every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import augrecipes as ar
+from augrecipes.cli.app import app
+from augrecipes.cli.folders import apart, data_of, is_data
+from augrecipes.data.reading import listing
+from augrecipes.data.reading.find import list_data
+from augrecipes.data.reading.listing import words_of
+from augrecipes.errors import DataError
+
+PAIR = (
+    "{version: 1, recipe: two, kind: pair, scales: {lr: 1, hr: 4}, steps: [RandomCrop: {height: 8, width: 8, at: lr}]}"
+)
+BAG = "{version: 1, recipe: bags, kind: bag, steps: [HorizontalFlip]}"
+
+
+@pytest.fixture
+def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """COCO, YOLO, CSV files with columns of other names, and their pictures in a folder that nobody looks into."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for folder in ("pictures", f"yolo/images/{split}", f"yolo/labels/{split}"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, side in (("a", 64), ("b", 64), ("a_s", 16), ("b_s", 16)):
+        cv2.imwrite(f"pictures/{name}.png", rng.integers(0, 256, (side, side, 3), np.uint8))
+    for name, split in (("a", "train"), ("b", "val")):
+        cv2.imwrite(f"yolo/images/{split}/{name}.png", rng.integers(0, 256, (64, 64, 3), np.uint8))
+        Path(f"yolo/labels/{split}/{name}.txt").write_text("0 0.5 0.5 0.25 0.25\n")
+    Path("yolo/data.yaml").write_text("path: .\ntrain: images/train\nval: images/val\nnames: [cat]\n")
+    boxes = [{"id": k, "image_id": 1, "category_id": k, "bbox": [4 * k, 8, 20, 20], "iscrowd": k - 1} for k in (1, 2)]
+    coco = {
+        "images": [
+            {"id": k, "file_name": f"{name}.png", "width": 64, "height": 64} for k, name in ((1, "a"), (2, "b"))
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": boxes,
+    }
+    Path("coco").mkdir()
+    Path("coco/boxes.json").write_text(json.dumps(coco))
+    Path("boxes.csv").write_text(
+        "pic,kind,l,t,r,b,part\npictures/a.png,cat,4,4,30,40,train\npictures/b.png,dog,9,9,50,40,val\n"
+    )
+    Path("pairs.csv").write_text(
+        "small,big,split\npictures/a_s.png,pictures/a.png,train\npictures/b_s.png,pictures/b.png,val\n"
+    )
+    Path("bags.csv").write_text("slide,tile,split\none,pictures/a.png,train\ntwo,pictures/b.png,val\n")
+    Path("two.yaml").write_text(PAIR)
+    Path("bags.yaml").write_text(BAG)
+    return tmp_path
+
+
+CSV = {"image": "pic", "label": "kind", "x_min": "l", "y_min": "t", "x_max": "r", "y_max": "b", "split": "part"}
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("detection", "coco/boxes.json", {"images": "pictures", "crowds": "keep"}),
+    ("detection", "coco/boxes.json", {"images": "pictures", "box_classes": ["dog", "cat"]}),
+    ("detection", "yolo/data.yaml", {"split": "val"}),
+    ("detection", "boxes.csv", {"columns": CSV, "split": "val", "box_classes": ["dog", "cat"]}),
+    ("two.yaml", "pairs.csv", {"columns": {"lr": "small", "hr": "big"}, "split": "val"}),
+    ("bags.yaml", "bags.csv", {"columns": {"bag": "slide", "image": "tile"}, "split": "train"}),
+]
+
+
+def words(file: str, more: dict[str, Any]) -> list[str]:
+    """The data as words of a command."""
+    return words_of({"files": file, **more}).removeprefix("files=").split()
+
+
+def dataset(recipe: str, file: str, more: dict[str, Any]) -> Any:
+    """The Dataset of the same arguments."""
+    loaded = ar.load(recipe)
+    root = {"root": more["images"]} if "images" in more else {}
+    arguments = {key: value for key, value in more.items() if key != "images"}
+    return getattr(ar, loaded.facts.dataset)(recipe=recipe, files=file, **root, **arguments)
+
+
+def same(recipe: str, file: str, more: dict[str, Any]) -> None:
+    """The words list what the Dataset lists."""
+    ds, loaded, given = dataset(recipe, file, more), ar.load(recipe), data_of(words(file, more))
+    assert given == {"files": file, **more}
+    table = list_data(loaded, ds.pipeline.targets, given).table
+    assert len(table) == len(ds)
+    assert table.digest() == ds.table.digest()
+    assert table.box_classes == ds.table.box_classes
+
+
+@pytest.mark.parametrize(("recipe", "file", "more"), CASES)
+def test_words_are_the_arguments_of_a_dataset(lists: Path, recipe: str, file: str, more: dict[str, Any]) -> None:
+    same(recipe, file, more)
+
+
+@pytest.mark.parametrize("forgotten", ["split", "columns", "box_classes", "crowds", "images"])
+def test_an_argument_that_is_forgotten_is_found(lists: Path, forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    true = listing.as_given
+
+    def forget(recipe: Any, data: Any) -> Any:
+        return true(recipe, {key: value for key, value in data.items() if key != forgotten})
+
+    monkeypatch.setattr("augrecipes.data.reading.find.as_given", forget)
+    with pytest.raises((AssertionError, DataError, ValueError)):
+        for case in CASES:
+            same(*case)
+
+
+@pytest.mark.parametrize(("recipe", "file", "more"), CASES)
+def test_every_command_takes_them(lists: Path, recipe: str, file: str, more: dict[str, Any]) -> None:
+    given = words(file, more)
+    by_option = [part for word in given for part in ("--data", word)]
+    commands = [
+        ["check-data", recipe, *given],
+        ["check-data", recipe, *by_option],
+        ["preview", recipe, *given, "--rows", "1", "-o", "sheet.png"],
+        ["verify", recipe, *given, "--samples", "1", "--dtype", "uint8"],
+        ["pack", recipe, *given, "-o", "store", "--workers", "0"],
+        ["diff", recipe, *given, "-o", "diff.png"],
+        ["bench", recipe, *given, "--seconds", "0.01", "--samples", "1", "--no-effects", "--json=bench.json"],
+    ]
+    for command in commands:
+        with pytest.raises(SystemExit) as left:
+            app(command)
+        assert left.value.code in (0, None), command
+    assert json.loads(Path("bench.json").read_text())["data"] == {"files": file, **more}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["crowds=maybe"], "crowds=maybe is not drop or keep"),
+        (["columns=image"], "'image' is not columns=OURS=THEIRS"),
+        (["split=val", "hr=pictures"], "not all of the data"),
+    ],
+)
+def test_words_that_make_no_sense(lists: Path, given: list[str], said: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as left:
+        app(["check-data", "detection", "coco/boxes.json", *given])
+    assert left.value.code == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("recipe", "name"), [("two.yaml", "crowds"), ("bags.yaml", "images"), ("detection", "masks")])
+def test_names_that_a_kind_does_not_have(lists: Path, recipe: str, name: str) -> None:
+    loaded = ar.load(recipe)
+    with pytest.raises(DataError, match=f"{name}=: a recipe of kind {loaded.kind} takes "):
+        list_data(loaded, ("image",), {"files": "pairs.csv", name: "x"})
+
+
+def test_words_that_do_not_go_together(lists: Path, capsys: Any) -> None:
+    Path("plain.csv").write_text("image,label\npictures/a.png,cat\n")
+    with pytest.raises(SystemExit) as left:
+        app(["preview", "folder-128", "plain.csv", "box_classes=cat"])
+    assert left.value.code == 2
+    assert "box_classes= goes with annotations" in " ".join(capsys.readouterr().err.split())
+
+
+def test_annotations_are_told_from_recipes(lists: Path) -> None:
+    """Both may be JSON or YAML; a recipe, and what is meant as one, stays one."""
+    Path("mine.json").write_text(json.dumps({"version": 1, "recipe": "mine", "steps": ["D4"]}))
+    Path("saved.json").write_text('{"transform": {"__class_fullname__": "Compose"}}')
+    Path("mine.yaml").write_text(ar.load("detection").to_yaml())
+    recipes = ["mine.json", "saved.json", "mine.yaml", "none.json", "detection"]
+    data = ["coco/boxes.json", "yolo/data.yaml", "split=val", "files=coco/boxes.json"]
+    assert apart([*recipes, *data]) == (recipes, data)
+    assert not is_data("two.yaml")
