@@ -117,17 +117,11 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
             left = MAX((int64_t)floor(low) - MARGIN - p->left, 0);
             right = MIN((int64_t)floor(high) + MARGIN + 2 - p->left, p->columns);
         }
-        /* what lies within the picture is read where it lies, what lies beyond on either side is laid out before */
-        int64_t within = MIN(MAX(-p->left, left), right);
-        int64_t ends[4] = {left, within, MIN(MAX((s->columns - p->x) / k - p->left, within), right), right};
-        for (int part = 0; part < 3; part++) {
-            const uint8_t *lines[8];
-            int64_t from = ends[part], count = ends[part + 1] - from;
-            for (int64_t i = 0; i < k && count > 0; i++)
-                lines[i] = line_of(s, p->y + (y + p->top) * k + i, p->x + (from + p->left) * k, count * k, room + i * wide);
-            if (count > 0)
-                reduce_row(lines, count, (int)k, s->channels, sums, scratch + y * p->step + from * s->channels);
-        }
+        const uint8_t *lines[8];
+        for (int64_t i = 0; i < k; i++)
+            lines[i] = line_of(s, p->y + (y + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k, room + i * wide);
+        uint8_t *to = scratch + y * p->step + left * s->channels;
+        reduce_row(lines, right - left, (int)k, s->channels, sums, to);
     }
     return made;
 }
