@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.files import read_image as read_image
     from augrecipes.sources.files import read_mask as read_mask
     from augrecipes.sources.store.verify import verify_store as verify_store
+    from augrecipes.studio.notebook import studio as studio
     from augrecipes.verify.run import verify as verify
 
 __version__ = "0.1.0"
@@ -103,6 +104,7 @@ _HOMES = {
     "read_mask": "sources.files:read_mask",
     "register": "ops.registry:register",
     "sample_grid": "preview.grid:sample_grid",
+    "studio": "studio.notebook:studio",
     "verify": "verify.run:verify",
     "verify_store": "sources.store.verify:verify_store",
 }

@@ -38,11 +38,15 @@ def studio(
     """
     if recipe is not None and is_data(recipe):
         raise typer.BadParameter(f"{recipe!r} is no recipe; give data as --data {recipe}", param_hint="RECIPE")
+    from augrecipes.machine import cache_folder
     from augrecipes.studio.opening import opened
-    from augrecipes.studio.running import Running
+    from augrecipes.studio.remembered import Remembered
+    from augrecipes.studio.running import taken_up
 
-    made = opened(recipe, data_of(data) if data else None, masks=masks, read_only=read_only)
-    running = Running(made, port)
+    given = data_of(data) if data else None
+    made = opened(recipe, given, masks=masks, read_only=read_only)
+    left = Remembered(cache_folder() / "studio", made.source, given, masks)
+    running = taken_up(made, port, left)
 
     def ready() -> None:
         say(running.address, wrap=False)
@@ -57,4 +61,5 @@ def studio(
     except KeyboardInterrupt:
         pass
     finally:
+        left.forget()
         made.close()

@@ -9,10 +9,11 @@ from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.plan.rules import rules_for
 from augrecipes.compiler.timing import measure
+from augrecipes.machine import cores
 from augrecipes.studio.asked import RequestBody
 from augrecipes.studio.drawing import WantedDraws, check_index, units_of, whole
 from augrecipes.studio.outline import steps_by_path
-from augrecipes.studio.studio import Studio, cores
+from augrecipes.studio.studio import Studio
 
 SECONDS = 0.4  # for the recipe as it is written, and for its plan
 

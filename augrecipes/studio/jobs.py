@@ -74,6 +74,11 @@ class WorkTurns:
             self._of.popitem(last=False)[1].end()
         return turn
 
+    @property
+    def running(self) -> list[WorkTurn]:
+        """The latest of each kind of each tab."""
+        return list(self._of.values())
+
     def end(self) -> None:
         """End all of them."""
         for turn in self._of.values():

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from augrecipes.errors import AugrecipesError
+from augrecipes.studio.remembered import Remembered
 from augrecipes.studio.studio import Studio
 
 HOST = "127.0.0.1"
@@ -71,6 +72,34 @@ class Running:
         self._socket.close()
 
 
+def taken_up(studio: Studio, port: int, left: Remembered) -> Running:
+    """A studio at the address of the one that was killed, where there was one for the same, and its port is free.
+
+    Args:
+        studio: that answers.
+        port: that is asked for; 0: that of the one before, or a free one.
+        left: what that one has left.
+
+    Raises:
+        AugrecipesError: as Running.
+    """
+    before = left.read()
+    running = None
+    if before is not None and port in (0, before[1]):
+        mine, studio.token = studio.token, before[0]
+        try:
+            running = Running(studio, before[1])
+        except PortTakenError:  # perhaps by that very one, which has not been killed
+            studio.token = mine
+    running = running or Running(studio, port)
+    left.write(studio.token, running.port)
+    return running
+
+
+class PortTakenError(AugrecipesError):
+    """Somebody listens there already."""
+
+
 def _server() -> tuple[Any, Any]:
     try:
         import uvicorn
@@ -91,5 +120,5 @@ def _listening(port: int) -> socket.socket:
         made.listen(128)
     except OSError as error:
         made.close()
-        raise AugrecipesError(f"port {port} of {HOST}: {error.strerror}; --port 0 takes a free one") from None
+        raise PortTakenError(f"port {port} of {HOST}: {error.strerror}; --port 0 takes a free one") from None
     return made

@@ -82,6 +82,11 @@ class Shelf:
                 message = f"{path}: a link that leads out of the folder of data is not followed"
                 raise Refused(403, "outside", message, "give the folder that it leads to as --data")
 
+    @property
+    def nbytes(self) -> int:
+        """Of the samples that are kept."""
+        return self._samples.total
+
     def close(self) -> None:
         """Remove what was drawn for the demo."""
         self._demo.close()

@@ -17,7 +17,7 @@ from augrecipes.studio.places import PageText
 from augrecipes.studio.text_edits import TextEdit, applied, changes_of, entry_added, entry_removed, same
 from augrecipes.studio.working import Workbench
 
-_GONE = object()
+GONE = object()
 _MOST_DEPTH = 4  # of a value: {x: [a, b]}
 
 
@@ -34,11 +34,11 @@ def slid(bench: Workbench, body: RequestBody) -> dict[str, Any]:
     text, path = body.text(), body.text("path")
     if body.has("off"):
         argument = "p"
-        value = 0 if body.flag("off") else body.value("p") if body.has("p") else _GONE
+        value = 0 if body.flag("off") else body.value("p") if body.has("p") else GONE
     else:
         argument = body.text("argument")
-        value = _GONE if body.flag("remove") or body.value("value") is None else body.value("value")
-    if value is not _GONE:
+        value = GONE if body.flag("remove") or body.value("value") is None else body.value("value")
+    if value is not GONE:
         value = _plain(value)
     edits = edits_for(bench, text, path, argument, value)
     new, page = applied(text, edits), PageText(text)
@@ -78,10 +78,10 @@ def edits_for(bench: Workbench, text: str, path: str, argument: str, value: Any)
 def _in_step(spans: Spans, step: WrittenStep, argument: str, value: Any) -> list[TextEdit]:
     mapping = step.arguments
     if mapping is not None and argument in mapping.entries:
-        if value is _GONE:
+        if value is GONE:
             return [entry_removed(spans, mapping, argument)]
         return changes_of(spans, mapping.entries[argument], value)
-    if value is _GONE:
+    if value is GONE:
         return []
     if mapping is not None:
         return [entry_added(spans, mapping, argument, value)]
@@ -107,15 +107,15 @@ def _in_variant(
     changes = top.entries.get("set")
     if isinstance(changes, MappingNode) and (changes.entries or spans.span(changes).flow):
         if address in changes.entries:
-            gone = value is _GONE
+            gone = value is GONE
             edits = (
                 [entry_removed(spans, changes, address)] if gone else changes_of(spans, changes.entries[address], value)
             )
-        elif value is _GONE:
+        elif value is GONE:
             raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
         else:
             edits = [entry_added(spans, changes, address, value)]
-    elif value is _GONE:
+    elif value is GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
     else:
         edits = [_set_added(spans, top, address, value)]
@@ -139,7 +139,7 @@ def _tried(bench: Workbench, before: Recipe, text: str, path: str, argument: str
     for other, step in steps_by_path(before).items():
         if other != path and not path.startswith(other) and after.get(other) != step:
             raise Refused(422, "layout", f"the change would reach {step.name} too", "change it by hand")
-    if value is not _GONE and not same(_values(after[path]).get(argument), value):
+    if value is not GONE and not same(_values(after[path]).get(argument), value):
         raise Refused(422, "layout", "this is written in a way that cannot be changed in place", "change it by hand")
 
 
@@ -195,7 +195,7 @@ def _assign(document: dict[str, Any], path: str, argument: str, value: Any) -> N
             ((_, place),) = place[int(word)].items()
         else:
             place = place[word]
-    if value is _GONE:
+    if value is GONE:
         place.pop(argument, None)
     else:
         place[argument] = value

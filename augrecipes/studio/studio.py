@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.reading.listing import Data
+from augrecipes.machine import cores
 from augrecipes.studio.jobs import WorkThreads, WorkTurns
 from augrecipes.studio.kept import Kept
 from augrecipes.studio.pictures import Pictures
 from augrecipes.studio.shelf import Shelf
 from augrecipes.studio.working import Workbench
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass

@@ -77,8 +77,8 @@ def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> Tex
     block = not isinstance(node, Scalar) and not spans.span(node).flow
     if not block and "\n" not in text[last.start : last.end]:
         end = _line_end(text, last.end)
-        return TextEdit(TextSpan(end, end), f"\n{' ' * indent}{entry}")
-    return TextEdit(TextSpan(first.start, first.start), f"{entry}\n{' ' * indent}")
+        return TextEdit(TextSpan(end, end), f"{_break(text)}{' ' * indent}{entry}")
+    return TextEdit(TextSpan(first.start, first.start), f"{entry}{_break(text)}{' ' * indent}")
 
 
 def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
@@ -95,7 +95,13 @@ def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
     start = text.rfind("\n", 0, entry.start) + 1
     if text[start : entry.start].strip():  # it stands behind a dash: the next one takes its place
         return TextEdit(TextSpan(entry.start, entry.end if following is None else following), "")
-    return TextEdit(TextSpan(start, min(_line_end(text, entry.end) + 1, len(text))), "")
+    after = text.find("\n", entry.end)
+    return TextEdit(TextSpan(start, len(text) if after < 0 else after + 1), "")
+
+
+def _break(text: str) -> str:
+    """How lines end."""
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _line_end(text: str, offset: int) -> int:

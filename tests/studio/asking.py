@@ -83,13 +83,13 @@ class Page:
         assert reply.status == 200, reply.body
         return reply.json
 
-    def post(self, path: str, **body: Any) -> Any:
+    def post(self, path: str, /, **body: Any) -> Any:
         """What a POST answers."""
         reply = self.ask("POST", path, body)
         assert reply.status == 200, reply.body
         return reply.json
 
-    def lines(self, path: str, **body: Any) -> list[Any]:
+    def lines(self, path: str, /, **body: Any) -> list[Any]:
         """The lines that a POST answers."""
         reply = self.ask("POST", path, body)
         assert reply.status == 200, reply.body

@@ -1,0 +1,250 @@
+"""Stages, extremes, two settings beside each other, cost, verify, import and eject; pairs, bags and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from asking import Page, picture
+
+import augrecipes as ar
+from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.studio.words import in_words
+
+TEXT = """\
+version: 1
+recipe: mine
+steps:
+  - RandomCrop: {height: 48, width: 64}
+  - Rotate: {limit: [20, 20], border_mode: reflect_101, p: 1.0}
+  - OneOf:
+      steps:
+        - GaussianBlur: {p: 1.0}
+        - RandomBrightnessContrast: {p: 1.0}
+  - HorizontalFlip: {p: 0.5}
+eval: derived
+"""
+
+
+def test_stages_are_those_of_the_pipeline(page: Page) -> None:
+    pipeline = ar.load(TEXT).compile(seed=4, optimize="none")
+    image = ar.read_image(page.files[1])
+    for epoch in range(4):
+        lines = page.lines("/api/stages", text=TEXT, index=1, epoch=epoch, seed=4, size=0)
+        assert [line.get("path") for line in lines] == [None, "steps.0", "steps.1", "steps.2", "steps.3", None, None]
+        traced = pipeline.stages(1, epoch)(image=image)
+        for line, (_, stage) in zip(lines[1:5], traced, strict=True):
+            assert np.array_equal(page.pixels(line["url"]), picture_of_input(stage))
+        out = pipeline.at(1, epoch)(image=image)["image"]
+        assert np.array_equal(page.pixels(lines[5]["url"]), picture_of_output(out, pipeline.recipe.output))
+        flipped = not np.array_equal(traced[3][1], traced[2][1])
+        assert lines[4]["applied"] is flipped
+        assert lines[4]["words"].startswith("did not act") is not flipped
+        assert "window 64×48 at (" in lines[1]["words"]
+        assert "angle" in lines[2]["words"]
+        assert "20°" in lines[2]["words"]
+        (ran,) = lines[3]["inner"]
+        assert ran["path"] in ("steps.2.steps.0", "steps.2.steps.1")
+        assert ran["name"] in lines[3]["words"]
+
+
+def test_switches_leave_other_draws(page: Page) -> None:
+    plain = page.lines("/api/stages", text=TEXT, index=1, seed=4)
+    off = page.lines("/api/stages", text=TEXT, index=1, seed=4, off=["steps.1", "steps.2"], force={"steps.3": 1})
+    assert [line["on"] for line in off[1:5]] == [True, False, False, True]
+    assert off[1] == plain[1]  # the crop draws what it drew
+    assert off[2]["words"] == "switched off"
+    assert off[4]["applied"] is True
+    assert page.lines("/api/stages", text=TEXT, index=1, seed=4, force={"steps.3": 0})[4]["applied"] is False
+    forced = [page.lines("/api/stages", text=TEXT, index=1, epoch=e, force={"steps.2.steps.1": 1})[3] for e in range(5)]
+    assert {line["inner"][0]["path"] for line in forced} == {"steps.2.steps.1"}
+    for body in ({"off": ["steps.9"]}, {"force": {"steps.0": 2}}, {"force": {"steps.0": True}}, {"off": "steps.0"}):
+        assert page.ask("POST", "/api/stages", {"text": TEXT, **body}).status in (400, 404)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)}, "brightness × 1.08, hue −0.012"),
+        ({"crop_coords": (30, 12, 254, 236)}, "window 224×224 at (30, 12)"),
+        ({"matrix": [*cv2.getRotationMatrix2D((0, 0), -17.3, 1.0).tolist(), [0, 0, 1]]}, "angle 17.3°"),
+        ({"rotate": 24.889, "scale": {"x": 0.8, "y": 0.8}, "matrix": np.eye(3)}, "angle 24.9°, scale × 0.8"),
+        ({"group_element": "r90"}, "turned by 90°"),
+        ({"holes": np.zeros((2, 4), int)}, "2 holes"),
+        ({"noise_map": np.zeros((4, 5, 3), np.float32)}, "noise map spread 0"),
+        ({"alpha": 1.2, "beta": -3.5}, "contrast × 1.2, brightness −3.5"),
+        ({"quality": 71, "image_type": ".jpg"}, "quality 71"),
+        ({"matrix": np.array([[1, 0, 0], [0, 1, 0], [0.001, 0, 1]])}, "corners moved"),
+        ({"seed": 3, "interpolation": 1, "fill": 0}, ""),
+    ],
+)
+def test_draws_in_words(params: dict[str, Any], words: str) -> None:
+    assert in_words(params) == words
+
+
+def test_extremes_lie_apart(page: Page) -> None:
+    found = page.post("/api/extremes", text=TEXT.replace("[20, 20]", "[0, 45]"), path="steps.1", index=1)
+    assert found["least"]["apart"] < found["most"]["apart"]
+    assert "45°" in found["most"]["words"]
+    assert page.pixels(found["least"]["url"]).shape == (48, 64, 3)
+    inner = page.post("/api/extremes", text=TEXT, path="steps.2.steps.1", index=1)
+    assert inner["least"]["apart"] <= inner["most"]["apart"]
+    assert page.ask("POST", "/api/extremes", {"text": TEXT, "path": "steps.2"}).status == 422
+    assert page.ask("POST", "/api/extremes", {"text": TEXT, "path": "steps.7"}).status == 404
+
+
+def test_two_settings_beside_each_other(page: Page) -> None:
+    other = TEXT.replace("[20, 20]", "[40, 40]")
+    found = page.post("/api/compare", a={"text": TEXT}, b={"text": other}, index=1, size=0)
+    a, b = (page.pixels(found[side]["url"]).astype(float) for side in "ab")
+    assert found["largest"] == np.abs(a - b).max() > 0
+    assert found["mean"] == pytest.approx(np.abs(a - b).max(axis=-1).mean())
+    assert any("limit: [20, 20] → [40, 40]" in line for line in found["words"])
+    assert page.pixels(found["difference"]["url"]).shape == a.shape
+    same = page.post("/api/compare", a={"text": TEXT}, b={"text": TEXT, "optimize": "none"}, index=1)
+    assert (same["largest"], same["words"]) == (0, ["optimize: exact → none"])
+    sizes = page.post("/api/compare", a={"text": TEXT}, b={"text": TEXT, "off": ["steps.0"]}, index=1)
+    assert (sizes["difference"], sizes["largest"]) == (None, None)
+    pair = ar.load("sr-x4").to_yaml()
+    assert page.ask("POST", "/api/compare", {"a": {"text": TEXT}, "b": {"text": pair}}).status == 422
+
+
+def test_cost_names_every_step_and_rule(page: Page) -> None:
+    found = page.post("/api/cost", text=TEXT, index=1, optimize="fast")
+    assert [step["path"] for step in found["steps"]] == [
+        "steps.0", "steps.1", "steps.2", "steps.2.steps.0", "steps.2.steps.1", "steps.3"
+    ]  # fmt: skip
+    assert all(step["before_us"] >= 0 for step in found["steps"])
+    assert found["total_before_us"] > 0
+    assert found["per_second"] == pytest.approx(1e6 / found["total_after_us"])
+    explained = ar.explain(ar.load(TEXT), optimize="fast", arrival="uint8")
+    assert {rule["name"] for rule in found["rules"] if rule["fired"]} == {rule.rule for rule in explained.rules}
+    assert {one["name"]: one["why"] for one in found["stayed"]} == {one.site: one.why for one in explained.stayed}
+
+
+def test_verify_says_how_far_it_is(page: Page) -> None:
+    lines = page.lines("/api/verify", text=TEXT, samples=3, optimize="fast")
+    assert [line["progress"] for line in lines if "progress" in line] == [[1, 3], [2, 3], [3, 3]]
+    verdict = next(line for line in lines if line.get("name") == "verdict")
+    wanted = ar.verify(ar.load(TEXT), page.files[0].parent, samples=3, dtypes=("uint8",))
+    assert verdict["passed"] is wanted.ok
+    assert len([line for line in lines if "limit" in line]) == len(wanted.figures)
+
+
+def test_import_and_eject(page: Page) -> None:
+    import json
+
+    import albumentations as A
+
+    saved = json.dumps(A.to_dict(A.Compose([A.HorizontalFlip(p=0.3), A.Rotate(limit=10)])))
+    found = page.post("/api/import", name="aug.json", text=saved)
+    assert [step.name for step in ar.load(found["text"]).steps] == ["HorizontalFlip", "Rotate"]
+    assert page.post("/api/import", name="mine.yaml", text=TEXT) == {
+        "text": TEXT, "notes": [], "changed": [], "left_out": []
+    }  # fmt: skip
+    assert page.ask("POST", "/api/import", {"name": "x.txt", "text": "hello"}).status == 422
+    code = page.post("/api/eject", text=TEXT, **{"as": "python"})
+    assert code["name"] == "mine.py"
+    scope: dict[str, Any] = {}
+    exec(compile(code["text"], "mine.py", "exec"), scope)
+    assert len(scope["train"].transforms) == 6  # and the output
+    assert "__version__" in json.loads(page.post("/api/eject", text=TEXT, **{"as": "json"})["text"])
+    assert ar.load(page.post("/api/eject", text=TEXT, **{"as": "yaml"})["text"]) == ar.load(TEXT)
+    assert page.ask("POST", "/api/eject", {"text": TEXT, "as": "exe"}).status == 400
+
+
+PAIR = """\
+version: 1
+recipe: sr
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 24, width: 24, at: lr}
+  - HorizontalFlip
+  - GaussNoise: {std_range: [0.01, 0.03], target: lr, p: 0.5}
+"""
+
+
+def test_pairs_with_their_windows(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for name, k in (("hr", 2), ("lr", 1)):
+        (tmp_path / name).mkdir()
+        for number in range(3):
+            assert cv2.imwrite(str(tmp_path / name / f"{number}.png"), picture(number, 60 * k, 80 * k))
+    page = open_page(None, {name: str(tmp_path / name) for name in ("hr", "lr")})
+    assert page.post("/api/source", text=PAIR)["kind"] == "pairs"
+    recipe = ar.load(PAIR)
+    pipeline: Any = recipe.compile(seed=2, save_applied_params=True)
+    images = {name: ar.read_image(tmp_path / name / "1.png") for name in ("hr", "lr")}
+    for line in page.lines("/api/draws", text=PAIR, indices=[1], epochs=[0, 1, 2], seed=2, source=True)[:-1]:
+        out = pipeline.at(1, line["epoch"])(**images)
+        for shown in line["pictures"]:
+            name = shown["target"]
+            assert np.array_equal(page.pixels(shown["url"]), picture_of_output(out[name], recipe.output))
+            assert shown["window"] == list(out["window"][name])
+            assert page.pixels(shown["source"]["url"]).shape == images[name].shape
+        assert {shown["target"] for shown in line["pictures"]} == {"hr", "lr"}
+        made: Any = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": PAIR})
+        assert all(np.array_equal(made[name], out[name]) for name in ("hr", "lr"))
+    stages = page.lines("/api/stages", text=PAIR, index=1, seed=2)
+    assert [one["target"] for one in stages[1]["pictures"]] == ["lr", "hr"]
+
+
+BAG = """\
+version: 1
+recipe: slides
+kind: bag
+bag: {max_tiles: 5}
+steps:
+  - HorizontalFlip
+  - StainJitter: {sigma: 0.05, share: bag, p: 1.0}
+"""
+
+
+def test_bags_with_what_they_share(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for bag in ("a", "b"):
+        (tmp_path / bag).mkdir()
+        for number in range(8):
+            assert cv2.imwrite(str(tmp_path / bag / f"{number}.png"), picture(number, 40, 40))
+    page = open_page(None, tmp_path)
+    recipe = ar.load(BAG)
+    pipeline = recipe.compile(seed=1)
+    for line in page.lines("/api/draws", text=BAG, indices=[0, 1], epochs=[0, 1], seed=1, tiles=4)[:-1]:
+        assert len(line["pictures"]) == 4
+        assert line["more"] == 4
+        assert [words.split(":")[0] for words in line["words"]] == ["StainJitter"]
+        for shown in line["pictures"]:
+            tile = ar.read_image(tmp_path / "ab"[line["index"]] / f"{shown['tile']}.png")
+            out = pipeline.at(line["index"], line["epoch"], shown["tile"])(image=tile)["image"]
+            assert np.array_equal(page.pixels(shown["url"]), picture_of_output(out, recipe.output))
+
+
+def test_masks_boxes_and_points_travel(open_page: Callable[..., Page], photos: Path, tmp_path: Path) -> None:
+    masks = tmp_path / "masks"
+    masks.mkdir()
+    for file in photos.iterdir():
+        mask = np.zeros((120, 160), np.uint8)
+        mask[20:60, 30:90] = 2
+        assert cv2.imwrite(str(masks / f"{file.stem}.png"), mask)
+    page = open_page(None, photos, masks=masks)
+    text = TEXT.replace("steps:\n  - RandomCrop", "inputs: {mask: required}\nsteps:\n  - RandomCrop", 1)
+    line = page.lines("/api/draws", text=text, indices=[1])[0]
+    overlay = page.pixels(line["pictures"][0]["overlay"]["mask"])
+    assert overlay.shape == (48, 64, 4)
+    image = ar.read_image(page.files[1])
+    mask = cv2.imread(str(masks / f"{page.files[1].stem}.png"), cv2.IMREAD_UNCHANGED)
+    out = ar.load(text).compile(seed=0).at(1)(image=image, mask=mask)
+    assert np.array_equal(overlay[..., 3] > 0, out["mask"] > 0)
+
+
+def test_two_hundred_samples(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for number in range(200):
+        assert cv2.imwrite(str(tmp_path / f"{number:03d}.jpg"), picture(number % 7, 64, 80))
+    page = open_page(None, tmp_path)
+    lines = page.lines("/api/draws", text=TEXT, indices=list(range(200)), size=48)
+    assert sorted(line["index"] for line in lines[:-1]) == list(range(200))
+    assert all(page.ask("GET", line["pictures"][0]["url"]).status == 200 for line in lines[:-1:20])
+    assert page.get("/api/source")["count"] == 200

@@ -1,0 +1,200 @@
+"""Work in turns: a newer edit ends an older drawing, slow steps hold nobody up, and what is kept stays bounded."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import albumentations as A
+import cv2
+import numpy as np
+import pytest
+from asking import Page, picture
+
+import augrecipes as ar
+from augrecipes.ops import registry
+from augrecipes.studio.jobs import WorkTurns
+from augrecipes.studio.kept import Kept
+from augrecipes.studio.pictures import Pictures
+
+QUICK = "version: 1\nrecipe: quick\nsteps: [HorizontalFlip]\neval: derived\n"
+SLOW = "version: 1\nrecipe: slow\nsteps: [StepThatWaits: {p: 1.0}]\neval: []\n"
+
+
+class Gate:
+    """Holds slow steps until they may go on, and counts those that began."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.began = 0
+
+    def wait(self) -> None:
+        self.began += 1
+        assert self.open.wait(60)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A class whose step waits at the gate."""
+    made = Gate()
+
+    class StepThatWaits(A.ImageOnlyTransform):
+        def apply(self, img: Any, **params: Any) -> Any:
+            made.wait()
+            return img
+
+    ar.register(StepThatWaits)
+    yield made
+    made.open.set()
+    registry._registered.pop("StepThatWaits", None)
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Waits for something that another thread brings about."""
+    for _ in range(2000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not come")
+
+
+def in_background(page: Page, path: str, **body: Any) -> tuple[threading.Thread, list[Any]]:
+    """A request whose lines arrive one by one."""
+    lines: list[Any] = []
+
+    def work() -> None:
+        with page.open("POST", path, body) as response:
+            lines.extend(json.loads(line) for line in response)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread, lines
+
+
+def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
+    thread, lines = in_background(page, "/api/draws", text=SLOW, indices=[0, 1, 2, 3], epochs=list(range(20)))
+    until(lambda: gate.began >= 1)
+    newer = page.lines("/api/draws", text=QUICK, indices=[0, 1])  # while the slow step still waits
+    assert [line.get("index") for line in sorted(newer[:-1], key=lambda line: line["index"])] == [0, 1]
+    thread.join(30)
+    assert not thread.is_alive()  # nor does the older request wait for its step
+    assert lines == [{"done": False, "ms": lines[0]["ms"]}]
+    began = gate.began
+    gate.open.set()
+    page.lines("/api/draws", text=QUICK, indices=[2])
+    assert gate.began == began <= page.studio.crew.lanes  # of the 80 draws no other was begun
+
+
+def test_planted_work_that_goes_on_is_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate.open.set()
+    monkeypatch.setattr(WorkTurns, "next", lambda self, tab, what: _Endless())
+    thread, _ = in_background(page, "/api/draws", text=SLOW, indices=[0, 1, 2, 3], epochs=list(range(5)))
+    until(lambda: gate.began >= 1)
+    page.lines("/api/draws", text=QUICK, indices=[0])
+    thread.join(30)
+    assert gate.began > page.studio.crew.lanes
+
+
+class _Endless:
+    ended = superseded = False
+
+    def end(self) -> None:
+        """Goes on."""
+
+    def on_end(self, do: Callable[[], None]) -> None:
+        """Never."""
+
+
+def test_closing_the_connection_ends_the_work(page: Page, gate: Gate) -> None:
+    with page.open("POST", "/api/draws", {"text": SLOW, "indices": [0, 1, 2, 3], "epochs": list(range(20))}):
+        until(lambda: gate.began >= 1)
+    until(lambda: all(turn.ended for turn in page.studio.turns.running))
+    began = gate.began
+    gate.open.set()
+    page.lines("/api/draws", text=QUICK)
+    assert gate.began == began <= page.studio.crew.lanes
+
+
+def test_two_tabs_do_not_end_each_other(page: Page, gate: Gate) -> None:
+    thread, lines = in_background(page, "/api/draws", text=SLOW, indices=[0, 1])
+    until(lambda: gate.began >= 1)
+    other = Page(page.running, page.files, tab="tab-2")
+    assert other.lines("/api/draws", text=QUICK)[-1]["done"] is True
+    assert page.post("/api/check", text=QUICK)["problems"] == []  # the same tab, another kind of work
+    assert page.lines("/api/stages", text=QUICK)[-1]["done"] is True
+    gate.open.set()
+    thread.join(30)
+    assert [line.get("index") for line in lines[:-1]].count(None) == 0
+    assert lines[-1]["done"] is True
+
+
+def test_lines_come_as_soon_as_they_are_there(page: Page, gate: Gate) -> None:
+    text = SLOW.replace("{p: 1.0}", "{p: 0.5}")
+    with page.open("POST", "/api/draws", {"text": text, "indices": [0, 1, 2, 3], "epochs": list(range(8))}) as response:
+        line = json.loads(response.readline())  # a sample that the slow step passes over
+        assert line["pictures"]
+        gate.open.set()
+        assert json.loads(response.read().splitlines()[-1])["done"] is True
+
+
+def test_a_step_that_fails_costs_its_sample_only(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for number, size in enumerate((40, 80, 40, 80)):
+        assert cv2.imwrite(str(tmp_path / f"{number}.png"), picture(number, size, size))
+    (tmp_path / "4.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    page = open_page(None, tmp_path)
+    text = "version: 1\nrecipe: x\nsteps: [RandomCrop: {height: 64, width: 64}]\neval: derived\n"
+    lines = {line["index"]: line for line in page.lines("/api/draws", text=text, indices=[0, 1, 2, 3, 4])[:-1]}
+    assert [bool(lines[k]["pictures"]) for k in range(5)] == [False, True, False, True, False]
+    assert "RandomCrop#1" in lines[0]["error"]["cure"]
+    assert "4.png" in lines[4]["error"]["message"]
+
+
+def test_pictures_that_are_kept_are_bounded() -> None:
+    pictures = Pictures(most_bytes=200_000)
+    random = np.random.default_rng(0)
+    urls = [pictures.put(random.integers(0, 255, (100, 100, 3), np.uint8))["url"] for _ in range(40)]
+    assert pictures.nbytes <= 200_000
+    assert [pictures.has(url) for url in urls].count(True) == pictures.nbytes // 30_000
+    assert pictures.has(urls[-1])
+    assert not pictures.has(urls[0])
+    same = np.zeros((10, 10, 3), np.uint8)
+    assert pictures.put(same)["url"] == pictures.put(same)["url"]
+    assert Pictures().put(same)["url"] != pictures.put(same)["url"]  # addresses cannot be guessed from pixels
+
+
+def test_things_that_are_kept_are_made_once_and_bounded() -> None:
+    kept: Kept[int] = Kept(100, size=lambda thing: thing)
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        time.sleep(0.01)
+        return number
+
+    threads = [threading.Thread(target=lambda: kept.get("x", lambda: make(30))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [30]
+    for number in range(31, 60):
+        kept.get(number, lambda number=number: make(number))
+        assert kept.total <= 100
+    with pytest.raises(ZeroDivisionError):
+        kept.get("y", lambda: 1 // 0)
+    assert kept.get("y", lambda: 1) == 1
+
+
+def test_large_pictures_are_kept_as_files(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    """Of a picture of 12 MP the plan decodes what it needs: decoded whole it would take 36 MB each time."""
+    assert cv2.imwrite(str(tmp_path / "large.jpg"), np.repeat(np.repeat(picture(1), 25, 0), 25, 1))
+    page = open_page(None, tmp_path)
+    text = "version: 1\nrecipe: x\noptimize: {}\nsteps:\n  - RandomCrop: {{height: 256, width: 256}}\neval: derived\n"
+    for optimize in ("exact", "fast"):
+        line = page.lines("/api/draws", text=text.format(optimize), epochs=list(range(4)), size=64, source=True)[0]
+        assert line["pictures"][0]["source"]["width"] == 4000
+    assert page.studio.shelf.nbytes < 12_000_000
