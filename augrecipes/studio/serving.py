@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from augrecipes import __version__
 from augrecipes.errors import AugrecipesError, RecipeError
 from augrecipes.studio import described, saving
 from augrecipes.studio.asked import Refused, RequestBody, refusal
@@ -94,7 +93,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         return page(request.path_params["name"])
 
     async def alive(_: Request) -> Response:
-        said = {"server": studio.server, "version": __version__, "read_only": studio.read_only}
+        said = {"server": studio.server, "version": studio.version, "read_only": studio.read_only}
         return JSONResponse({**said, "sha": await studio.checker.run(lambda: saving.sha_of(studio))})
 
     async def recipe(_: Request) -> Response:

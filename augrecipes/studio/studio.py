@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from augrecipes import __version__, machine
 from augrecipes.data.reading.listing import Data
-from augrecipes.machine import cores
 from augrecipes.studio.jobs import WorkThreads, WorkTurns
 from augrecipes.studio.kept import Kept
 from augrecipes.studio.pictures import Pictures
@@ -30,6 +30,7 @@ class Studio:
         read_only: nothing is written.
         token: what every request has to know.
         server: names this process.
+        version: of the package.
     """
 
     file: Path | None = None
@@ -39,8 +40,9 @@ class Studio:
     read_only: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     server: str = field(default_factory=lambda: secrets.token_hex(8))
+    version: str = __version__
     turns: WorkTurns = field(default_factory=WorkTurns)
-    crew: WorkThreads = field(default_factory=lambda: WorkThreads(min(cores(), 8)))
+    crew: WorkThreads = field(default_factory=lambda: WorkThreads(min(machine.cores(), 8)))
     checker: WorkThreads = field(default_factory=lambda: WorkThreads(1))
     pictures: Pictures = field(default_factory=Pictures)
     measuring: threading.Lock = field(default_factory=threading.Lock)  # one at a time, or it measures the others
