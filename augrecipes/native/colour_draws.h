@@ -19,6 +19,7 @@ enum {
     DRAWS_NOISE,               /* least and greatest deviation, the same of the mean; drawn: both, and a seed */
     DRAWS_OWN_NOISE,           /* the same; drawn: both in levels, and a key of 64 bits in two halves */
     DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's */
+    DRAWS_STAINS,              /* least and greatest factor, less 1, the same of shifts; drawn: three of each */
 };
 
 enum { MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
@@ -126,6 +127,10 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     }
     case DRAWS_HOLES:
         return draw_holes(d, a, to);
+    case DRAWS_STAINS:
+        for (int k = 0; k < 6; k++)
+            to[k] = k < 3 ? 1.0 + between(&d->stream, a[0], a[1]) : between(&d->stream, a[2], a[3]);
+        return 1;
     default:
         return 0;
     }

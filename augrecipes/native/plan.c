@@ -82,6 +82,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
 static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + EFFECT;
+    int64_t answer;
     if (step->effect == MERGED_ENDS)
         return end_merging(run, a);
     if (step->effect == JITTERS)
@@ -94,11 +95,13 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         return tint(run, drawn, turn_of(drawn[0]));
     if (step->effect == MADE)
         return make_job(run);
+    if (step->effect == STAINS && (answer = make_job(run)) != DONE) /* among colours, and no operation of a job */
+        return answer;
     if (MERGES <= step->effect && step->effect < MERGED_ENDS)
         return merge(run, step, drawn);
     if (run->merging->left)
         return REFUSED;
-    int64_t answer, rows = v->rows, columns = v->columns;
+    int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
     if (step->effect == PADS_AND_CUTS && (answer = pad(run, drawn + 4, (int64_t)a[0], fill)) != DONE)
         return answer;

@@ -15,6 +15,7 @@ enum {
     FILLS_HOLES,               /* drawn: how many, and their corners; a level of each channel */
     ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
+    STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
 };
 
 enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
@@ -30,6 +31,9 @@ EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t
                                     int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
+
+EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
+                                const float *, uint8_t *);
 
 /* What lies where an argument says. */
 static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
@@ -190,6 +194,16 @@ static inline int64_t even_out_contrast(Run *run, double clip, const double *a) 
     return JOIN(clahe, ISA)(levels, v->rows, v->columns, v->channels, down, across, clip, found_at(a[2]), room, size, to);
 }
 
+static inline int64_t jitter_stains(Run *run, const double *drawn, const double *a) {
+    int64_t count = run->view.rows * run->view.columns;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    return answer != DONE ? answer
+                          : JOIN(stain, ISA)(levels, count, drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], drawn[5],
+                                             found_at(a[0]), found_at(a[1]), to);
+}
+
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
@@ -222,6 +236,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return fill_holes(run, drawn, a);
     case EVENS_OUT:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
+    case STAINS:
+        return colours ? jitter_stains(run, drawn, a) : REFUSED;
     default:
         return REFUSED;
     }

@@ -151,6 +151,13 @@ CAPABILITIES = (
         channels=_RGB,
         grids="alike",
     ),
-    _colour("StainJitter", "pointwise", channels=_RGB, colour_ops=stained, twin="stain_jitter:TWIN"),
+    _colour(
+        "StainJitter",
+        "pointwise",
+        channels=_RGB,
+        colour_ops=stained,
+        twin="stain_jitter:TWIN",
+        native_joined="colours:stained",
+    ),
     _colour("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

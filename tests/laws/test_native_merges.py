@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from kernel_sets import KERNEL_SETS
 from random_recipes import Pool, recipes
 from test_exact_equals_none import build, outcome
 
+from augrecipes.compiler.native_plan import keyed_steps
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.steps import encode
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Recipe
 
@@ -45,6 +48,8 @@ MERGED: Pool = (
     ("ToSepia", {}),
     ("HueSaturationValue", {}),
     ("HueSaturationValue", {"hue_shift_limit": [-180, 180], "val_shift_limit": [0, 0]}),
+    ("StainJitter", {}),
+    ("StainJitter", {"sigma": 0.4, "bias": [0.0, 0.2]}),
     ("CLAHE", {}),
     ("CoarseDropout", {"fill": [4, 90, 200]}),
     ("GaussNoise", {}),
@@ -133,3 +138,32 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of(("Rotate", {"p": 1.0}), ("RandomResizedCrop", {"size": [30, 30]}))
     with pytest.raises(AssertionError):
         check(recipe, picture(3), 0, SETS[-1])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("StainJitter", {})],
+        [("Rotate", {}), ("HueSaturationValue", {}), ("StainJitter", {})],
+        [("Rotate", {}), ("RandomResizedCrop", {"size": [30, 30]}), ("CoarseDropout", {})],
+        [("ColorJitter", {}), ("RandomBrightnessContrast", {}), ("GaussNoise", {}), ("ToGray", {})],
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_plans_make_them(steps: Any) -> None:
+    """Not Python behind a refusal."""
+    from test_native_plan import recipe_of
+
+    recipe = recipe_of(*((name, {**args, "p": 1.0}) for name, args in steps))
+    assert check(recipe, picture(4), 1, SETS[-1]) == 4
+
+
+def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_native_plan import recipe_of
+
+    def another(step: Any, **how: bool) -> Any:
+        found = encode(step, **how)
+        return found and replace(found, arguments=(found.arguments[0] - 0.1, *found.arguments[1:]))
+
+    monkeypatch.setattr(keyed_steps, "encode", another)
+    assert "draws otherwise" in build(recipe_of(("StainJitter", {})), "fast").native

@@ -70,9 +70,9 @@ def test_what_is_out_of_range_is_refused(by: Stain) -> None:
     image = np.zeros((5, 9, 3), np.uint8)
     for kernels in KERNELS:
         kernel, out = stain_native._kernel(kernels), np.full_like(image, 7)
-        numbers = (*by.factors, *by.shifts, *stain_native._CONSTANTS)
+        numbers = (*by.factors, *by.shifts, *stain_native.CONSTANTS)
         assert kernel(image.ctypes.data, 45, *numbers, out.ctypes.data) < 0
-        assert kernel(image.ctypes.data, -1, *(1.0,) * 6, *stain_native._CONSTANTS, out.ctypes.data) < 0
+        assert kernel(image.ctypes.data, -1, *(1.0,) * 6, *stain_native.CONSTANTS, out.ctypes.data) < 0
         assert (out == 7).all()
 
 

@@ -29,7 +29,7 @@ def jittered(image: np.ndarray, by: Stain, out: np.ndarray, scratch: Scratch) ->
     kernel = _kernel(library())
     if kernel is not None and takes(image):
         drawn = (*by.factors, *by.shifts)
-        if kernel(image.ctypes.data, image.size // 3, *drawn, *_CONSTANTS, out.ctypes.data) == 0:
+        if kernel(image.ctypes.data, image.size // 3, *drawn, *CONSTANTS, out.ctypes.data) == 0:
             return out
     shape, floats = image.shape, np.dtype(np.float32)
     room = scratch.array("logs", shape, floats), scratch.array("densities", shape, floats)
@@ -50,4 +50,4 @@ def _basis() -> np.ndarray:
 
 
 _BASIS = _basis()
-_CONSTANTS = _BASIS.ctypes.data, LOG.ctypes.data
+CONSTANTS = _BASIS.ctypes.data, LOG.ctypes.data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from augrecipes.compiler.kernels import stain_native
 from augrecipes.compiler.kernels.colour_native import Colours, colours
 from augrecipes.compiler.kernels.lab import tables
 from augrecipes.compiler.kernels.twins import quicker
@@ -15,11 +16,12 @@ from augrecipes.compiler.native_plan.steps import (
     NOTHING,
     NUMBERS,
     SHIFTS_HSV,
+    STAINS,
     NativeStep,
 )
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_ORDER = 70
+_ORDER, _STAINS_DRAWN = 70, 75
 _GREYS, _REORDERS, _EVENS_OUT = 74, 75, 79
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
@@ -62,6 +64,15 @@ def jittered(step: Any) -> NativeStep:
 
 def _jitter(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (*(params[name] for name in _AMOUNTS), *params["order"])
+
+
+def stained(step: Any) -> NativeStep | None:
+    """Stains jittered as `fast` does."""
+    where = tuple(map(float, stain_native.CONSTANTS))
+    return NativeStep(
+        _STAINS_DRAWN, STAINS, ranges(step.sigma, step.bias),
+        lambda params: (*params["factors"], *params["shifts"]), where,
+    )  # fmt: skip
 
 
 def greyed(step: Any) -> NativeStep | None:

@@ -163,6 +163,8 @@ def _coloured(step: Any, _: int) -> NativeStep | None:
         numbers = [numbers_of(operation) for operation in operations]
         same = len(numbers) == 1 and numbers[0] is not None and isinstance(operations[0], Linear)
         return NativeStep(NOTHING, MIXES, numbers[0][1:13], lambda _: ()) if same and numbers[0] else None
+    if record.native_joined:
+        return encode(step, joined=True)
     found = encode(step)
     effect = None if found is None else _COLOURS.get(found.effect)
     return None if found is None or effect is None else replace(found, effect=effect, does=(), changes=False)

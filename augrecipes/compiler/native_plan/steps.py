@@ -15,7 +15,7 @@ TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES, BY_WEIGHT, SOME = range(10,
 CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
 MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, TINTS, MADE = 16, *range(31, 38)
 # From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
-NUMBERS, SCALES_LEVELS, SHIFTS_HSV, JITTERS_EXACTLY = 64, 64, 72, 73
+NUMBERS, SCALES_LEVELS, SHIFTS_HSV, JITTERS_EXACTLY, STAINS = 64, 64, 72, 73, 80
 IN_PYTHON = -1  # what no kernel draws: samples in which the step acts are left to Python
 
 
@@ -46,9 +46,10 @@ KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())
 LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())
 
 
-def encode(step: Any) -> NativeStep | None:
-    """A transform as numbers; None where native plans do not know it, or not with these arguments."""
-    module, _, name = claims(type(step).__name__).native.partition(":")
+def encode(step: Any, *, joined: bool = False) -> NativeStep | None:
+    """A transform as numbers, joined with others or alone; None where native plans do not know it, or not like this."""
+    record = claims(type(step).__name__)
+    module, _, name = (record.native_joined if joined else record.native).partition(":")
     if not module:
         return None
     encoder: Callable[[Any], NativeStep | None] = getattr(import_module(f"{__package__}.{module}"), name)
