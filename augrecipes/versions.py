@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -26,6 +27,11 @@ _warned: set[tuple[int, str]] = set()
 
 def versions() -> dict[str, str]:
     """The versions of the libraries that decide pixels."""
+    return dict(_versions())
+
+
+@cache  # reading what is installed takes milliseconds, and every saved state says it
+def _versions() -> dict[str, str]:
     found = {"albumentations": installed_version(), "numpy": np.__version__, "opencv": cv2.__version__}
     return {**found, "simplejpeg": version("simplejpeg")}
 

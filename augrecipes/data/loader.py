@@ -11,7 +11,14 @@ from torch.utils.data import DataLoader
 from augrecipes.compat.torch import with_batch_sampler
 from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
-from augrecipes.data.loading.arguments import choose_collate, choose_pinned, choose_weights, length, start_method
+from augrecipes.data.loading.arguments import (
+    choose_collate,
+    choose_pinned,
+    choose_samples,
+    choose_weights,
+    length,
+    start_method,
+)
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
@@ -21,7 +28,7 @@ from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.ranks import Ranks
 from augrecipes.data.loading.sampled import SampledSchedule, check_sampler
 from augrecipes.data.loading.sampler import BatchSchedule, orders
-from augrecipes.data.loading.state import fingerprint, restore, save
+from augrecipes.data.loading.state import Dealt, dealt_by, fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
 
@@ -49,10 +56,11 @@ class Loader(DataLoader[Any]):
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
         drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
-        rank: which shard this process reads; sample k of the epoch belongs to rank k % world_size. Unless it is said,
-            it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are set
-            up after the loader; a line in the log says so.
-        world_size: number of shards; together they hold every sample of the epoch.
+        rank: which share this process reads. Ranks take batches in turns, so that batch k of an epoch is the same
+            whatever their number; the last round, where it is not whole, is shared out in equal pieces. Unless it is
+            said, it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are
+            set up after the loader; a line in the log says so.
+        world_size: number of shares; together they hold every sample of the epoch.
         even: every rank has equally many samples and batches: where samples do not go round, up to world_size - 1
             more, with draws of their own, are added from the epoch's beginning (`index` tells: it is len(dataset) or
             more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
@@ -63,8 +71,10 @@ class Loader(DataLoader[Any]):
             random generators that seed and epoch decide, and its `set_epoch` is called. Positions that come again have
             draws of their own. Ranks share out what it says, unless it knows ranks itself (a DistributedSampler).
         batch_sampler: the same of batches, lists of positions: by buckets, of several tasks.
-        weights: one number a sample: draw with replacement, in proportion. `"balanced"` weighs every class alike.
-            A dataset's own weight column is `ds.weights`; it is used when it is given here.
+        weights: one number a sample: draw in proportion. `"balanced"` weighs every class alike. A dataset's own weight
+            column is `ds.weights`; it is used when it is given here.
+        replacement: False draws by weights without replacement: an epoch has every sample of positive weight once, the
+            heavy ones early, or as many as samples_per_epoch says.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
         in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one.
@@ -116,6 +126,7 @@ class Loader(DataLoader[Any]):
         sampler: Any = None,
         batch_sampler: Any = None,
         weights: Any = None,
+        replacement: bool = True,
         samples_per_epoch: int | None = None,
         in_order: bool = True,
         pin_memory: bool | Literal["auto"] = "auto",
@@ -130,13 +141,15 @@ class Loader(DataLoader[Any]):
         **torch_options: Any,
     ) -> None:
         self._ranks = Ranks(rank, world_size)
+        chosen = choose_weights(weights, dataset)
         plan = BatchSchedule(
             n=length(dataset),
             batch_size=count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
-            weights=choose_weights(weights, dataset),
-            samples=None if samples_per_epoch is None else count("samples_per_epoch", samples_per_epoch, 1),
+            weights=chosen,
+            replacement=bool(replacement),
+            samples=choose_samples(samples_per_epoch, chosen, replacement),
             drop_last=bool(drop_last),
             rank=self._ranks.share.rank,
             world_size=self._ranks.share.world_size,
@@ -200,6 +213,7 @@ class Loader(DataLoader[Any]):
             collate_fn=merge,
             **options,
         )
+        self._in_order = bool(in_order)
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
         with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
 
@@ -229,8 +243,8 @@ class Loader(DataLoader[Any]):
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         self._look()
         start = self._place.start
-        wanted = orders(self._plan, start.epoch, start.done, start.ahead)
-        return Pass(self._ledger, self._readers.read(wanted, start.epoch), start)
+        wanted = orders(self._plan, start.epoch, start.read, start.ahead)
+        return Pass(self._ledger, self._readers.read(wanted, start.epoch), start, self._plan.step)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
@@ -241,8 +255,7 @@ class Loader(DataLoader[Any]):
 
     def _look(self) -> None:
         """Follow ranks and epochs that were said since the loader last looked."""
-        midway = self._place.start.done > 0 or bool(self._place.start.ahead)
-        if (share := self._ranks.look(midway=midway)) is not None:
+        if (share := self._ranks.look(midway=bool(self._place.start.ahead))) is not None:
             self._plan = replace(self._plan, rank=share.rank, world_size=share.world_size)
             self._sampler.plan = self._readers.plan = self._plan
         self._place.look()
@@ -256,21 +269,28 @@ class Loader(DataLoader[Any]):
     # -- states -------------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader stands: epoch, batches handed out (prefetched ones do not count), and what it belongs to.
+        """Where the loader stands: epoch, samples handed out (prefetched ones do not count), and what it belongs to.
 
-        Plain numbers and text, for `torch.save` or JSON.
+        Plain numbers and text, for `torch.save` or JSON. Ranks go in step: any rank's state serves all, and as many
+        ranks as there are when it is loaded. But with `in_order=False` and several ranks each state is its own rank's.
         """
         self._look()
-        return save(self._place.progress, fingerprint(self._plan, self.dataset))
+        return save(self._place.progress, self._plan, self._dealt, fingerprint(self._plan, self.dataset))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next pass go on where `state` was taken; batches before it are not read again.
+        """Let the next pass go on where `state` was taken; samples before it are not read again.
+
+        What is left of the epoch is shared out among the ranks that there are now, in batches of this loader's size.
 
         Raises:
-            LoaderError: the state was taken from a loader of other samples, order or batches; names what differs.
+            LoaderError: the state was taken from a loader of other samples, or another order; names what differs.
         """
         self._look()
-        self._place.move(restore(state, fingerprint(self._plan, self.dataset), self._plan.batches))
+        self._place.move(restore(state, self._plan, self._dealt, fingerprint(self._plan, self.dataset)))
+
+    @property
+    def _dealt(self) -> Dealt:
+        return dealt_by(self._plan, in_step=self._in_order or self.num_workers <= 1)
 
 
 # As functions are written: a loader is made of a dataset.

@@ -56,7 +56,7 @@ def test_what_overtook_is_not_handed_out_again(ds: FirstIsSlow) -> None:
     taken = {int(batch["index"]): batch["image"] for batch in (next(passing) for _ in range(3))}
     assert 0 not in taken
     state = json.loads(json.dumps(made.state_dict()))
-    assert (state["batches"], state["ahead"]) == (0, sorted(taken))
+    assert (state["read"], state["ahead"]) == (0, sorted(taken))
     ds.go.set()
     del passing
     resumed = opened(ds, in_order=True)

@@ -161,7 +161,7 @@ def test_measuring_leaves_no_trace() -> None:
         ds.set_epoch(3)
         made = loader(ds, 4, shuffle=True, num_workers="auto")
         assert (made.skipped, made.epoch, ds.epoch) == ([], 3, 3)
-        assert made.state_dict()["batches"] == 0
+        assert made.state_dict()["read"] == 0
     assert _states() == before
 
 

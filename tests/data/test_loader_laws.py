@@ -159,7 +159,7 @@ class TestResume:
         passing = iter(first)
         head = [v for _ in range(taken) for v in next(passing)["image"].flatten().tolist()]
         state = first.state_dict()
-        assert (state["epoch"], state["batches"]) == (0, taken)
+        assert (state["epoch"], state["read"]) == (0, min(3 * taken, N))
         resumed = loader(Counting(N), **{**options, "num_workers": 1})
         resumed.load_state_dict(state)
         assert resumed.state_dict() == state
@@ -167,19 +167,19 @@ class TestResume:
 
     def test_skipped_batches_are_not_read(self) -> None:
         made = loader(Counting(N, broken=frozenset(range(9))), batch_size=3)
-        state = loader(Counting(N), batch_size=3).state_dict() | {"batches": 3}
+        state = loader(Counting(N), batch_size=3).state_dict() | {"read": 9}
         made.load_state_dict(state)
         assert indices(made) == list(range(9, N))
 
     def test_batches_that_overtook_are_not_repeated(self) -> None:
         made = loader(Counting(N), batch_size=3, shuffle=True)
-        made.load_state_dict(made.state_dict() | {"batches": 2, "ahead": [4, 7]})
+        made.load_state_dict(made.state_dict() | {"read": 6, "ahead": [12, 21]})
         first = indices(loader(Counting(N), batch_size=3, shuffle=True))
         assert indices(made) == first[6:12] + first[15:21]
 
     def test_set_epoch_to_the_same_epoch_keeps_the_place(self) -> None:
         made = loader(Counting(N), batch_size=3)
-        made.load_state_dict(made.state_dict() | {"epoch": 2, "batches": 3})
+        made.load_state_dict(made.state_dict() | {"epoch": 2, "read": 9})
         for epoch in (2, 3):
             made.set_epoch(epoch)
             assert len(values(made)) == (N - 9 if epoch == 2 else N)
@@ -188,10 +188,10 @@ class TestResume:
         ("other", "names"),
         [
             ({"seed": 1}, ["seed"]),
-            ({"batch_size": 4, "shuffle": True}, ["batch_size", "shuffle"]),
-            ({"rank": 0, "world_size": 2}, ["world_size"]),
+            ({"batch_size": 4, "shuffle": True}, ["shuffle"]),
             ({"even": False}, ["even"]),
             ({"weights": [1.0] * N}, ["weights"]),
+            ({"weights": [1.0] * N, "replacement": False}, ["weights", "replacement"]),
             ({"samples_per_epoch": 9, "drop_last": True}, ["samples_per_epoch", "drop_last"]),
         ],
     )
@@ -213,7 +213,7 @@ class TestResume:
         with pytest.raises(LoaderError, match="not a state"):
             loader(Counting(N)).load_state_dict(state)
         good = loader(Counting(N)).state_dict()
-        for damage in ({"batches": 99}, {"epoch": -1}, {"version": 2}):
+        for damage in ({"read": 99}, {"epoch": -1}, {"version": 1}, {"world_size": 0}, {"rank": 1}):
             with pytest.raises(LoaderError):
                 loader(Counting(N)).load_state_dict(good | damage)
 
@@ -345,7 +345,7 @@ class TestErrors:
             next(passing)
         assert list(passing) == []
         state = made.state_dict()
-        assert (state["epoch"], state["batches"]) == (0, 1)
+        assert (state["epoch"], state["read"]) == (0, 2)
         ds.broken = frozenset()
         made.load_state_dict(state)
         assert indices(made) == [2, 3, 4, 5]
@@ -363,6 +363,7 @@ class TestErrors:
             ({"samples_per_epoch": 0}, ValueError, "samples_per_epoch"),
             ({"collate": "stack"}, ValueError, "'default', 'list', 'pad'"),
             ({"weights": "even"}, ValueError, "'balanced'"),
+            ({"replacement": False}, ValueError, "give weights"),
             ({"num_workers": -1}, ValueError, "negative"),
         ],
     )

@@ -44,7 +44,7 @@ def state() -> dict[str, Any]:
     taken = made()
     passing = iter(taken)
     next(passing), next(passing)
-    return taken.state_dict() | {"ahead": [4]}
+    return taken.state_dict() | {"ahead": [12]}
 
 
 def damaged(whole: dict[str, Any], rng: random.Random) -> Any:
@@ -82,8 +82,8 @@ def test_a_damaged_state_is_a_loader_error() -> None:
 
 
 def test_a_loader_that_trusts_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def trusting(state: Any, marks: Any, batches: int) -> EpochProgress:
-        return EpochProgress(state["epoch"], state["batches"], frozenset(state.get("ahead", ())))
+    def trusting(state: Any, *_: Any) -> EpochProgress:
+        return EpochProgress(state["epoch"], state["read"], frozenset(state.get("ahead", ())))
 
     monkeypatch.setattr(loader_module, "restore", trusting)
     with pytest.raises((AssertionError, TypeError, KeyError, ValueError)):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from torch.multiprocessing.spawn import spawn
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
-from augrecipes.data.batches.order import epoch_order
+from augrecipes.data.batches.order import dealt, epoch_order
 from augrecipes.data.loader import loader
 from augrecipes.data.loading import outside, ranks, sampler
 from augrecipes.data.loading.sampler import BatchSchedule, orders
@@ -38,13 +38,19 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
-    """The law: ranks have equal lengths, and read what one process alone reads, and fewer than a round more."""
+    """The law: ranks have equal lengths, and read what one process alone reads, and fewer than a round more.
+
+    And batches of whole rounds are those that one process alone reads.
+    """
     ranked = [BatchSchedule(rank=rank, world_size=world_size, **plan) for rank in range(world_size)]
     read = [[order.indices for order in orders(one, epoch)] for one in ranked]
     assert [len(batches) for batches in read] == [one.batches for one in ranked]
     shares = [np.concatenate([np.empty(0, np.int64), *batches]) for batches in read]
-    kept = {key: plan[key] for key in ("shuffle", "weights", "samples")}
+    kept = {key: plan[key] for key in ("shuffle", "weights", "replacement", "samples")}
     whole = epoch_order(plan["n"], epoch, **kept)
+    rounds = len(whole) // (world_size * plan["batch_size"])
+    in_turns = [batches[k].tolist() for k in range(rounds) for batches in read]
+    assert in_turns == whole[: rounds * world_size * plan["batch_size"]].reshape(-1, plan["batch_size"]).tolist()
     together = np.concatenate(shares)
     assert len(set(together.tolist())) == len(together)  # nobody draws alike
     if plan["drop_last"]:
@@ -66,7 +72,7 @@ def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
 
 
 plans = {
-    "world_size": st.integers(1, 9),
+    "world_size": st.integers(1, 9) | st.integers(10, 64),
     "n": st.integers(1, 30),
     "batch_size": st.integers(1, 5),
     "shuffle": st.booleans(),
@@ -74,6 +80,7 @@ plans = {
     "drop_last": st.booleans(),
     "even": st.booleans(),
     "weighted": st.booleans(),
+    "replacement": st.booleans(),
     "epoch": st.integers(0, 3),
 }
 
@@ -86,22 +93,27 @@ def test_ranks_share_an_epoch_out(n: int, weighted: bool, **plan: Any) -> None:
 def test_the_law_sees_ranks_of_several_lengths_and_lost_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     plan: dict[str, Any] = {
         "n": N,
-        "batch_size": 2,
+        "batch_size": 5,
         "shuffle": True,
         "weights": None,
+        "replacement": True,
         "samples": None,
         "drop_last": False,
     }
     check_shares(3, even=True, **plan)
-    faults: list[Callable[..., Any]] = [
-        lambda order, *_, **__: order,
-        lambda order, world_size, *_, **__: order[: len(order) // world_size * world_size],
-        lambda order, world_size, *_, **__: np.resize(order, -(-len(order) // world_size) * world_size),
+    faults: list[tuple[str, Callable[..., Any]]] = [
+        ("evened", lambda order, *_: order),
+        ("evened", lambda order, world_size, *_: order[: len(order) // world_size * world_size]),
+        ("evened", lambda order, world_size, *_: np.resize(order, -(-len(order) // world_size) * world_size)),
+        ("dealt", lambda order, rank, world_size, size, drop: np.split(order[rank::world_size], [5])),
+        ("dealt", lambda order, rank, world_size, size, drop: dealt(order, 0, world_size, size, drop=drop)),
+        ("dealt", lambda order, rank, world_size, size, drop: dealt(order, rank, world_size, size, drop=True)),
     ]
-    for fault in faults:
-        monkeypatch.setattr(sampler, "evened", fault)
-        with pytest.raises(AssertionError):
-            check_shares(3, even=True, **plan)
+    for name, fault in faults:
+        with monkeypatch.context() as planted:
+            planted.setattr(sampler, name, fault)
+            with pytest.raises(AssertionError):
+                check_shares(3, even=True, **plan)
 
 
 @pytest.mark.parametrize("options", [{}, {"even": False}, {"drop_last": True}])
@@ -131,7 +143,7 @@ def test_torchrun_is_heard_and_said_in_one_line(
     monkeypatch.setenv("RANK", "1")
     made = loader(Counting(N), 4)
     assert indices(made) == indices(loader(Counting(N), 4, rank=1, world_size=2)) != everything
-    assert (indices(made), len(made)) == ([*range(1, N, 2), N], 3)
+    assert (indices(made), len(made)) == ([*range(4, 8), *range(12, 16), *range(20, N), N], 3)
     assert [m for m in caplog.messages if "rank" in m] == [
         "the loader reads the share of rank 1 of 2 (RANK and WORLD_SIZE of the environment say so); "
         "rank=0, world_size=1 reads everything"
@@ -140,17 +152,19 @@ def test_torchrun_is_heard_and_said_in_one_line(
 
 
 def test_ranks_that_are_set_up_after_the_loader_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, loaded = loader(Counting(N), 4, shuffle=True), loader(Counting(N), 4, shuffle=True)
+    made, loaded, overtaken = (loader(Counting(N), 4, shuffle=True) for _ in range(3))
     before = values(made)
-    loaded.load_state_dict(loaded.state_dict() | {"batches": 2})
+    loaded.load_state_dict(loaded.state_dict() | {"read": 8})
+    overtaken.load_state_dict(overtaken.state_dict() | {"read": 8, "ahead": [16]})
     monkeypatch.setattr(ranks, "found", lambda: ranks.Share(1, 2, "a test says so"))
     other = loader(Counting(N), 4, shuffle=True, rank=1, world_size=2)
     other.set_epoch(1)
     assert len(made) == len(other) == len(list(made.sampler)) // 4
     assert values(made) == values(other) != before
     assert made.state_dict() == other.state_dict()
+    assert values(loaded) == values(loader(Counting(N), 4, shuffle=True, rank=1, world_size=2))[4:]
     with pytest.raises(LoaderError, match=r"set torch\.distributed up first"):
-        values(loaded)
+        values(overtaken)
     # Processes that part again do not change what is read.
     monkeypatch.setattr(ranks, "found", lambda: ranks.Share(0, 1))
     assert values(made) == values(other)

@@ -51,7 +51,7 @@ def test_the_choice_depends_on_seed_epoch_and_index_alone() -> None:
         made = loader(skipping(), **{"batch_size": 4, "shuffle": True, **options})
         assert values(made) + values(made) == reference
     made = loader(skipping(), batch_size=4, shuffle=True)
-    made.load_state_dict(first.state_dict() | {"epoch": 0, "batches": 2})
+    made.load_state_dict(first.state_dict() | {"epoch": 0, "read": 8})
     assert values(made) == reference[8:17]
 
 

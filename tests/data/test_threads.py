@@ -197,7 +197,7 @@ def test_what_overtook_is_in_the_state() -> None:
     passing = iter(made)
     taken = [int(next(passing)["index"]) for _ in range(3)]
     state = made.state_dict()
-    assert state["batches"] == 0
+    assert state["read"] == 0
     assert state["ahead"] == sorted(taken)
     ds.go.set()
     del passing

@@ -6,6 +6,7 @@ Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may cha
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from augrecipes.seeds import MASK, mix
 
 Indices = npt.NDArray[np.int64]
-_SHUFFLE, _WEIGHTS = 1, 2  # keeps the two kinds of draws of one (seed, epoch) apart
+_SHUFFLE, _WEIGHTS, _ONCE = 1, 2, 4  # keep the kinds of draws of one (seed, epoch) apart; 3 is that of `sampled`
 
 
 def epoch_order(
@@ -24,6 +25,7 @@ def epoch_order(
     seed: int = 0,
     shuffle: bool = False,
     weights: npt.NDArray[np.float64] | None = None,
+    replacement: bool = True,
     samples: int | None = None,
 ) -> Indices:
     """The virtual indices of one epoch, for all ranks together.
@@ -33,7 +35,9 @@ def epoch_order(
         epoch: which epoch.
         seed: any integer.
         shuffle: a new permutation for every epoch (and for every pass over the data within one).
-        weights: n non-negative numbers: draw with replacement, in proportion to them.
+        weights: n non-negative numbers: draw in proportion to them.
+        replacement: draw with replacement; else each pass over the data has every sample of positive weight once, the
+            next always in proportion to the weights of those that are left.
         samples: length of the epoch; None is n. More than n goes over the data again, less takes the first ones.
 
     >>> epoch_order(3, epoch=0, samples=5)
@@ -42,6 +46,12 @@ def epoch_order(
     [0, 1, 2, 3, 4]
     """
     count = n if samples is None else samples
+    if weights is not None and not replacement:
+        found = np.flatnonzero(weights)
+        passes = -(-count // len(found))
+        waits = _waits(_uniform(passes * len(found), seed, epoch, _ONCE).reshape(passes, -1), weights[found])
+        rows = found[np.argsort(waits, axis=1, kind="stable")]
+        return (rows + np.arange(passes)[:, None] * n).ravel()[:count].astype(np.int64, copy=False)
     if weights is not None:
         cumulative = np.cumsum(weights)
         points = _uniform(count, seed, epoch, _WEIGHTS) * cumulative[-1]
@@ -74,30 +84,46 @@ def number_repeats(positions: Indices, n: int) -> Indices:
     return positions + repeats * n
 
 
-def evened(order: Indices, world_size: int, n: int, *, drop: bool = False) -> Indices:
-    """An epoch of n samples that `world_size` ranks can share out evenly: samples are added from its beginning.
+def evened(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
+    """An epoch of n samples, of which what follows the first `read` can be shared out evenly among `world_size` ranks.
 
-    They are repeats, with draws of their own. With `drop` the last few indices are left out instead.
+    Up to world_size - 1 samples are added, from the epoch's beginning: repeats, with draws of their own.
 
-    >>> evened(np.array([2, 0, 1]), 2, 3), evened(np.array([2, 0, 1]), 2, 3, drop=True)
-    (array([2, 0, 1, 5]), array([2, 0]))
+    >>> evened(np.array([2, 0, 1]), 2, 3), evened(np.array([2, 0, 1]), 2, 3, read=1)
+    (array([2, 0, 1, 5]), array([2, 0, 1]))
     """
-    if drop:
-        return order[: len(order) // world_size * world_size]
-    missing = -len(order) % world_size
+    missing = (read - len(order)) % world_size if len(order) else 0
     if not missing:
         return order
-    # Those that are there already keep their numbers: `number_repeats` counts as `epoch_order` does.
-    return number_repeats(np.concatenate((order, np.resize(order, missing))) % n, n)
+    added = np.resize(order, missing) % n
+    return np.concatenate((order, number_repeats(added, n) + np.bincount(order % n, minlength=n)[added] * n))
 
 
-def shard(order: Indices, rank: int, world_size: int) -> Indices:
-    """Every `world_size`-th index from `rank` on: all ranks together hold each index once.
+def dealt(order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False) -> list[Indices]:
+    """The batches of one rank, where `world_size` of them take turns: batch by batch, as one alone would read them.
 
-    >>> shard(np.arange(5), 0, 2), shard(np.arange(5), 1, 2)
-    (array([0, 2, 4]), array([1, 3]))
+    So batch k of an order is the same however many ranks there are. Only what is left behind the last whole round, less
+    than a batch for each, is shared out in pieces that are as long as each other, or one sample longer; or `drop` it.
+
+    >>> [dealt(np.arange(10), rank, 2, 3) for rank in range(2)]
+    [[array([0, 1, 2]), array([6, 7])], [array([3, 4, 5]), array([8, 9])]]
     """
-    return order[rank::world_size]
+    whole = len(order) // (world_size * batch_size) * world_size
+    batches = list(order[: whole * batch_size].reshape(whole, batch_size)[rank::world_size])
+    if not drop:
+        rest = order[whole * batch_size :]
+        piece = rest[part(len(rest), rank, world_size)]
+        batches += [piece] if len(piece) else []
+    return batches
+
+
+def part(count: int, rank: int, world_size: int) -> slice:
+    """Where one rank's piece of `count` samples lies.
+
+    >>> [part(5, rank, 3) for rank in range(3)]
+    [slice(0, 1, None), slice(1, 3, None), slice(3, 5, None)]
+    """
+    return slice(rank * count // world_size, (rank + 1) * count // world_size)
 
 
 def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
@@ -111,6 +137,27 @@ def check_weights(weights: Any, n: int) -> npt.NDArray[np.float64]:
     if not array.sum() > 0:
         raise ValueError("weights must not all be zero")
     return array
+
+
+def _waits(points: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The logarithm of how long each sample waits until it is drawn, where it is drawn at a rate of its weight.
+
+    Whoever waits least is drawn in proportion to the weights, and so is the next among those that are left.
+    """
+    return _log(np.maximum(-_log(1.0 - points), 2.0**-54)) - _log(weights)
+
+
+def _log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The natural logarithm, with the same bits on every processor, as ranks must agree; numpy's own may differ."""
+    mantissa, exponent = np.frexp(x)
+    low = mantissa < np.sqrt(0.5)
+    mantissa, exponent = np.where(low, 2 * mantissa, mantissa), exponent - low
+    ratio = (mantissa - 1) / (mantissa + 1)
+    square, series = ratio * ratio, np.zeros_like(ratio)
+    for odd in range(23, 0, -2):
+        series = series * square + 1 / odd
+    found: npt.NDArray[np.float64] = 2 * ratio * series + exponent * math.log(2.0)
+    return found
 
 
 def _uniform(count: int, *key: int) -> npt.NDArray[np.float64]:

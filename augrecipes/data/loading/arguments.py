@@ -13,6 +13,7 @@ import torch
 from augrecipes.data.batches.collate import RAGGED_KEYS, collate_for
 from augrecipes.data.batches.epoch import leaves
 from augrecipes.data.batches.order import check_weights
+from augrecipes.data.checks import count
 
 _log = logging.getLogger("augrecipes")
 
@@ -41,6 +42,15 @@ def choose_weights(weights: Any, dataset: Any) -> npt.NDArray[np.float64] | None
         _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
         weights = 1.0 / counts[inverse]
     return check_weights(weights, len(dataset))
+
+
+def choose_samples(samples: Any, weights: npt.NDArray[np.float64] | None, replacement: Any) -> int | None:
+    """Samples in an epoch, from what was given as `samples_per_epoch=`; None: as many as the dataset has."""
+    if not replacement and weights is None:
+        raise ValueError("replacement=False says how weights draw: give weights, or leave it out")
+    if samples is None:
+        return None if replacement or weights is None else int(np.count_nonzero(weights))
+    return count("samples_per_epoch", samples, 1)
 
 
 def choose_collate(choice: Any, dataset: Any) -> Callable[[list[Any]], Any]:

@@ -19,7 +19,7 @@ from torch.utils.data import BatchSampler, DistributedSampler
 
 from augrecipes.data.batches.epoch import clocks, tell_epoch
 from augrecipes.data.loading.place import LoaderPosition
-from augrecipes.data.loading.sampler import BatchSchedule
+from augrecipes.data.loading.sampler import BatchSchedule, orders
 
 
 class LoaderSampler(DistributedSampler[Any]):
@@ -66,8 +66,8 @@ class LoaderSampler(DistributedSampler[Any]):
         start, plan = self._place.start, self.whole(drop_last)
         self._tell()
         self._place.begun(start)
-        found = enumerate(plan.split(start.epoch))
-        return ((batch % plan.n).tolist() for k, batch in found if k >= start.done and k not in start.ahead)
+        wanted = orders(plan, start.epoch, start.read, start.ahead)
+        return ((order.indices % plan.n).tolist() for order in wanted)
 
     def whole(self, drop_last: bool) -> BatchSchedule:
         """The plan of those who read by this: of all ranks where somebody else divides."""

@@ -56,8 +56,8 @@ class Ledger:
 class Pass(Iterator[Any]):
     """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error."""
 
-    def __init__(self, ledger: Ledger, inner: Deliveries, start: EpochProgress) -> None:
-        self._ledger, self._progress = ledger, start
+    def __init__(self, ledger: Ledger, inner: Deliveries, start: EpochProgress, step: int) -> None:
+        self._ledger, self._progress, self._step = ledger, start, step
         self._inner: Deliveries | None = inner
         self._begun = False
 
@@ -83,7 +83,7 @@ class Pass(Iterator[Any]):
         except BaseException:
             self._stop()
             raise
-        before, self._progress = self._progress, self._progress.with_batch(delivery.number)
+        before, self._progress = self._progress, self._progress.with_batch(delivery.number, self._step)
         self._ledger.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 

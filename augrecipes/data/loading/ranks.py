@@ -51,15 +51,15 @@ class Ranks:
         """The share, where it is another one than before: once this process knows of others, that is settled.
 
         Raises:
-            LoaderError: it is told of others `midway`, when part of an epoch was said to be done.
+            LoaderError: it is told of others `midway`, when batches here and there in an epoch were said to be done.
         """
         if self._settled or (share := found()).world_size == 1:
             return None
         which = f"rank {share.rank} of {share.world_size} ({share.says})"
         if midway:
             raise LoaderError(
-                f"this is {which}, and was alone when a state was loaded: set torch.distributed up first, or give "
-                "rank= and world_size="
+                f"this is {which}, and was alone when a state of batches that came as they were ready (in_order=False) "
+                "was loaded: set torch.distributed up first, or give rank= and world_size="
             )
         self.share, self._settled = share, True
         _log.info("the loader reads the share of %s; rank=0, world_size=1 reads everything", which)

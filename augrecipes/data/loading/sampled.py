@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from augrecipes.data.batches.order import Indices, evened, number_repeats, shard
+from augrecipes.data.batches.order import Indices, number_repeats
 from augrecipes.data.checks import as_index
 from augrecipes.data.keys import position_of
 from augrecipes.data.loading.sampler import BatchSchedule
@@ -46,53 +46,59 @@ class SampledSchedule(BatchSchedule):
         """Whether the sampler knows ranks, and gives those of this one."""
         return any(hasattr(each, "num_replicas") or hasattr(each, "num_processes") for each in samplers_in(self.given))
 
-    def split(self, epoch: int) -> list[Indices]:
-        """The batches of this rank, each the virtual indices of its samples."""
-        with decided_by(mix(self.seed, epoch, _SAMPLER)):
-            for each in samplers_in(self.given):
-                if callable(set_epoch := getattr(each, "set_epoch", None)):
-                    set_epoch(epoch)
-            drawn: list[Any] = list(self.given)
+    @property
+    def total(self) -> int:
+        """Where an epoch ends: how many samples the sampler says, or batches where it says those."""
+        return len(self.given)
+
+    @property
+    def step(self) -> int:
+        """How far the place moves on with each batch: so many samples, or batches."""
+        return (1 if self.divided else self.world_size) * (self.batch_size if self.batch_sampler is None else 1)
+
+    def whole(self, epoch: int) -> Indices:
+        """The virtual indices of an epoch, for all ranks together unless the sampler has divided it."""
+        return number_repeats(self._positions(self._drawn(epoch)), self.n)
+
+    def split(self, epoch: int, read: int = 0) -> list[Indices]:
+        """The batches of this rank behind the first `read` samples, or batches, of all."""
         if self.batch_sampler is None:
-            order = number_repeats(self._positions(drawn), self.n)
-            if not self.divided:
-                if self.drop_last or self.even:
-                    order = evened(order, self.world_size, self.n, drop=self.drop_last)
-                order = shard(order, self.rank, self.world_size)
-            batches = [order[k : k + self.batch_size] for k in range(0, len(order), self.batch_size)]
-            return batches[: len(order) // self.batch_size] if self.drop_last else batches
-        if not self.divided and self.world_size > 1 and self.even:
-            drawn += [drawn[k % len(drawn)] for k in range(-len(drawn) % self.world_size)] if drawn else []
+            return super(SampledSchedule, self._undivided()).split(epoch, read)
+        drawn = self._drawn(epoch)
+        if not self.divided and self.even and drawn:
+            drawn += [drawn[k % len(drawn)] for k in range((read - len(drawn)) % self.world_size)]
         ends = np.cumsum([len(batch) for batch in drawn])
         whole = number_repeats(self._positions([i for batch in drawn for i in batch]), self.n)
-        batches = np.split(whole, ends[:-1]) if drawn else []
+        batches = np.split(whole, ends[:-1])[read:] if drawn else []
         return batches if self.divided else batches[self.rank :: self.world_size]
-
-    def order(self, epoch: int) -> Indices:
-        """The virtual indices of this rank's share of `epoch`."""
-        return np.concatenate([np.empty(0, np.int64), *self.split(epoch)])
 
     @property
     def samples_of_rank(self) -> int:
         """How many samples an epoch gives this rank; of a sampler of batches as many as full ones have."""
         if self.batch_sampler is not None:
             return self.batches * self.batch_size
-        return self._share(len(self.sampler))
+        return super(SampledSchedule, self._undivided()).samples_of_rank
 
     @property
     def batches(self) -> int:
         """How many batches an epoch gives this rank."""
-        if self.batch_sampler is not None:
-            return self._share(len(self.batch_sampler))
-        whole, rest = divmod(self.samples_of_rank, self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
-
-    def _share(self, total: int) -> int:
+        if self.batch_sampler is None:
+            return super(SampledSchedule, self._undivided()).batches
         if self.divided:
-            return total
-        if self.drop_last:
-            return total // self.world_size
-        return max(0, -(-(total - (0 if self.even else self.rank)) // self.world_size))
+            return self.total
+        return max(0, -(-(self.total - (0 if self.even else self.rank)) // self.world_size))
+
+    def _undivided(self) -> SampledSchedule:
+        """Itself, or as if alone where the sampler gives nothing but what this rank reads."""
+        return replace(self, rank=0, world_size=1) if self.divided else self
+
+    def _drawn(self, epoch: int) -> list[Any]:
+        """What the sampler says in this epoch."""
+        with decided_by(mix(self.seed, epoch, _SAMPLER)):
+            for each in samplers_in(self.given):
+                if callable(set_epoch := getattr(each, "set_epoch", None)):
+                    set_epoch(epoch)
+            return list(self.given)
 
     def _positions(self, drawn: list[Any]) -> Indices:
         return np.array([position_of(as_index(index), self.n) for index in drawn], np.int64)

@@ -1,0 +1,248 @@
+"""A run that is stopped and goes on with more ranks or fewer, at any place, reads every sample of the epoch once."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pytest
+from counting import Counting
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, WeightedRandomSampler
+
+from augrecipes.data.batches import order
+from augrecipes.data.loader import loader
+from augrecipes.data.loading import sampler, state
+from augrecipes.data.loading.sampled import SampledSchedule
+from augrecipes.data.loading.sampler import BatchSchedule
+from augrecipes.errors import LoaderError
+
+N = 61
+WEIGHTS = [0.0, *np.arange(1.0, N)]
+
+ORDERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "plain": dict,
+    "shuffled": lambda: {"shuffle": True},
+    "dropped": lambda: {"shuffle": True, "drop_last": True},
+    "uneven": lambda: {"shuffle": True, "even": False},
+    "longer": lambda: {"shuffle": True, "samples_per_epoch": 2 * N + 5},
+    "weighted": lambda: {"weights": WEIGHTS},
+    "weighted, without replacement": lambda: {"weights": WEIGHTS, "replacement": False},
+    "a sampler": lambda: {"sampler": RandomSampler(range(N))},
+    "a weighted sampler": lambda: {"sampler": WeightedRandomSampler(WEIGHTS, N - 1, replacement=False)},
+    "a sampler of batches": lambda: {"batch_sampler": BatchSampler(RandomSampler(range(N)), 3, False)},
+}
+Batch = list[tuple[int, int]]
+
+
+def opened(name: str, batch_size: int, rank: int, world_size: int, **options: Any) -> Any:
+    chosen = {**ORDERS[name](), "rank": rank, "world_size": world_size, **options}
+    return loader(Counting(N), **chosen, **({} if "batch_sampler" in chosen else {"batch_size": batch_size}))
+
+
+def read(batches: Any) -> list[Batch]:
+    """Index and value of every sample."""
+    return [list(zip(b["index"].tolist(), b["image"].flatten().tolist(), strict=True)) for b in batches]
+
+
+def check_epoch(name: str, steps: list[list[Batch]], whole: Batch, most: int) -> None:
+    """What ranks read, step by step and rank by rank, is what one alone reads, but for what was added or dropped."""
+    together = [one for step in steps for batch in step for one in batch]
+    assert len(set(together)) == len(together)
+    if name == "dropped":
+        assert together == whole[: len(together)]
+        assert len(whole) - len(together) < most
+        return
+    assert together[: len(whole)] == whole
+    added = len(together) - len(whole)
+    assert added == 0 if name == "uneven" else added < most
+
+
+def law(name: str, parts: list[tuple[int, int, int]], saver: int = 0) -> None:
+    """The law of a run of several parts, and of the epoch that follows.
+
+    Args:
+        name: of an order.
+        parts: number of ranks, their batch size, and after how many steps they are stopped; the last is not.
+        saver: whose state is kept.
+    """
+    alone = opened(name, 1, 0, 1)
+    whole, following = ([one for batch in read(alone) for one in batch] for _ in range(2))
+    kept: Any = alone.state_dict() | {"epoch": 0, "read": 0}
+    done: list[list[Batch]] = []
+    full: set[int] = set()
+    for number, (world_size, batch_size, stopped) in enumerate(parts, 1):
+        ranks = [opened(name, batch_size, rank, world_size) for rank in range(world_size)]
+        assert name == "uneven" or len({*map(len, ranks)}) == 1
+        for one in ranks:
+            one.load_state_dict(json.loads(json.dumps(kept)))
+        passes, taken = [iter(one) for one in ranks], 0
+        while number == len(parts) or taken < stopped:
+            step = read(batch for passing in passes for batch in [next(passing, None)] if batch)
+            if not step:
+                break
+            if "batches" not in name:
+                assert not done or {*map(len, done[-1])} == full  # but for the very last
+                assert name == "uneven" or len({*map(len, step)}) == 1
+            done.append(step)
+            taken, full = taken + 1, {batch_size}
+        states = [one.state_dict() for one in ranks]
+        assert name == "uneven" or states.count(states[0]) == world_size
+        kept = states[saver % world_size]
+        if kept["epoch"]:
+            break
+    most = max(w * (3 if "batches" in name else b if name == "dropped" else 1) for w, b, _ in parts)
+    check_epoch(name, done, whole, most)
+    steps = [[b for b in step if b] for step in zip_longest(*map(read, ranks), fillvalue=[])]
+    check_epoch(name, steps, following, most)
+
+
+part = st.tuples(st.integers(1, 5) | st.integers(6, 64), st.integers(1, 7), st.integers(0, 9))
+
+
+@settings(max_examples=40)  # each opens up to 250 loaders
+@given(st.sampled_from(sorted(ORDERS)), st.lists(part, min_size=1, max_size=4), st.integers(0, 63))
+def test_a_run_goes_on_with_other_ranks(name: str, parts: list[tuple[int, int, int]], saver: int) -> None:
+    law(name, parts, saver)
+
+
+SOME_RANKS = (1, 2, 3, 4, 7, 8, 16, 33, 48, 64)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(ORDERS))
+def test_from_one_number_of_ranks_to_another(name: str) -> None:
+    for before in SOME_RANKS:
+        for after in SOME_RANKS:
+            law(name, [(before, 2, (before + after) % 5), (after, 1 + after % 3, 0)], after)
+
+
+RUN = [(2, 3, 4), (3, 3, 2), (1, 4, 2), (4, 2, 0)]
+
+
+@pytest.mark.parametrize("name", sorted(ORDERS))
+def test_every_order(name: str) -> None:
+    law(name, RUN, 1)
+
+
+class TestPlantedFaults:
+    def caught(self, *names: str) -> None:
+        for name in names:
+            with pytest.raises((AssertionError, LoaderError)):
+                law(name, RUN, 1)
+
+    def test_a_place_that_counts_one_ranks_samples(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(BatchSchedule, "step", property(lambda self: self.batch_size))
+        monkeypatch.setattr(SampledSchedule, "step", property(lambda self: 1))
+        self.caught(*ORDERS)
+
+    def test_samples_added_as_if_nothing_was_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sampler, "evened", lambda order_, world_size, n, read: order.evened(order_, world_size, n))
+        with pytest.raises(AssertionError):  # three ranks, of what two have left
+            law("shuffled", [(2, 5, 1), (3, 3, 0)])
+
+    def test_samples_in_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def strided(given: Any, rank: int, world_size: int, size: int, *, drop: bool) -> Any:
+            mine = given[rank::world_size]
+            return [mine[k : k + size] for k in range(0, len(mine) // size * size if drop else len(mine), size)]
+
+        monkeypatch.setattr(sampler, "dealt", strided)
+        self.caught("shuffled", "dropped", "weighted", "a sampler")
+
+    def test_a_place_that_is_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        split = BatchSchedule.split
+        monkeypatch.setattr(BatchSchedule, "split", lambda self, epoch, read=0: split(self, epoch))
+        self.caught("plain", "weighted, without replacement", "a weighted sampler")
+
+    def test_draws_that_know_the_rank(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = BatchSchedule.whole
+
+        def own(self: Any, epoch: int) -> Any:
+            return whole(self, epoch + 7 * self.rank)
+
+        monkeypatch.setattr(BatchSchedule, "whole", own)
+        self.caught("shuffled", "weighted", "weighted, without replacement")
+
+
+# -- what no other rank can go on with --------------------------------------------------------------------------------
+
+
+def handed(made: Any, numbers: list[int]) -> Any:
+    """The state of a loader that was handed these batches, as they came."""
+    progress = state.EpochProgress()
+    for number in numbers:
+        progress = progress.with_batch(number * made._plan.step, made._plan.step)
+    made._place.move(progress)
+    return made.state_dict()
+
+
+def overtaking(rank: int, world_size: int, **options: Any) -> Any:
+    return opened(
+        "shuffled", 2, rank, world_size, **{"in_order": False, "backend": "threads", "num_workers": 2, **options}
+    )
+
+
+def test_ranks_whose_batches_overtake_keep_states_of_their_own() -> None:
+    saved = handed(overtaking(0, 2), [0, 2, 3])
+    assert (saved["read"], saved["ahead"], saved["rank"]) == (4, [8, 12], 0)
+    own = overtaking(0, 2)
+    own.load_state_dict(saved)
+    expected = read(opened("shuffled", 2, 0, 2))
+    assert sorted(read(own)) == sorted([expected[1], *expected[4:]])
+    # Nor would it help that this one is not ahead: the other may be.
+    for each in (saved, handed(overtaking(0, 2), [0, 1, 2])):
+        for other in (overtaking(1, 2), overtaking(0, 1), opened("shuffled", 2, 0, 3)):
+            with pytest.raises(LoaderError, match=r"rank 0 of 2 ranks with batch_size 2, .*in_order=False"):
+                other.load_state_dict(each)
+
+
+def test_between_epochs_all_ranks_stand_alike() -> None:
+    saved = handed(overtaking(0, 2), []) | {"epoch": 3}
+    other = opened("shuffled", 2, 2, 3)
+    other.load_state_dict(saved)
+    again = opened("shuffled", 2, 2, 3)
+    again.set_epoch(3)
+    assert read(other) == read(again)
+
+
+@pytest.mark.parametrize("options", [{"backend": "batches", "num_workers": 0}, {"num_workers": 1}, {"in_order": True}])
+def test_where_nothing_overtakes_every_rank_may_have_it(options: dict[str, Any]) -> None:
+    assert overtaking(1, 2, **options).state_dict()["rank"] is None
+
+
+def test_batches_ahead_of_a_loader_alone_stay_with_its_batch_size() -> None:
+    saved = handed(overtaking(0, 1), [0, 2])
+    for size, world_size in ((3, 1), (2, 2)):
+        with pytest.raises(LoaderError, match="in_order=False"):
+            opened("shuffled", size, 0, world_size).load_state_dict(saved)
+
+
+def test_a_sampler_that_divides_keeps_its_ranks() -> None:
+    def divided(rank: int, ranks: int) -> Any:
+        given: Any = DistributedSampler(range(N), num_replicas=ranks, rank=rank)
+        return loader(Counting(N), 4, sampler=given, rank=rank, world_size=ranks)
+
+    whole, first = divided(1, 2), divided(0, 2)
+    expected, passing = read(whole), iter(first)
+    next(passing), next(passing)
+    second = divided(1, 2)
+    second.load_state_dict(first.state_dict())
+    assert read(second) == expected[2:]
+    with pytest.raises(LoaderError, match="world_size: saved 2, here 3"):
+        divided(1, 3).load_state_dict(first.state_dict())
+
+
+def test_the_log_says_who_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "augrecipes")
+    saved = opened("shuffled", 4, 1, 3).state_dict()
+    opened("shuffled", 4, 2, 3).load_state_dict(saved)
+    assert not caplog.messages
+    opened("shuffled", 8, 0, 1).load_state_dict(saved)
+    assert caplog.messages == [
+        "the loader goes on where a state of 3 ranks with batch_size 4 stopped, with 1 rank with batch_size 8"
+    ]

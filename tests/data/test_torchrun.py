@@ -1,0 +1,87 @@
+"""Real processes under torchrun: they go on where others stopped, and none waits for one that has died."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch.distributed
+from rank_program import N
+
+from augrecipes.data.batches.order import epoch_order
+
+HERE = Path(__file__).parent
+PROGRAM = HERE / "rank_program.py"
+PATIENCE_SECONDS = 300
+pytestmark = [
+    pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without it"),
+    pytest.mark.skipif(sys.platform != "linux", reason="asks /proc, and forks"),
+]
+
+
+def environment(**more: object) -> dict[str, str]:
+    path = os.pathsep.join([str(HERE.parents[1]), str(HERE)])
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "OMP_NUM_THREADS": "1",
+        **{name: str(value) for name, value in more.items()},
+    }
+
+
+def torchrun(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", str(PROGRAM)]
+    command += map(str, arguments)
+    return subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+
+
+def runs(process: int) -> bool:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"  # dead, and nobody has asked how it ended
+
+
+def test_three_ranks_stop_and_two_go_on(tmp_path: Path) -> None:
+    together: list[int] = []
+    for ranks, steps in ((3, 2), (2, 0)):
+        done = torchrun(ranks, "read", tmp_path, steps)
+        assert not done.returncode, done.stderr
+        told = [json.loads((tmp_path / f"{rank}-of-{ranks}.json").read_text()) for rank in range(ranks)]
+        assert len({length for length, _ in told}) == 1
+        batches = [taken for _, taken in told]
+        together += [i for step in zip(*batches, strict=True) for batch in step for i in batch]
+    weights = torch.arange(N, dtype=torch.float64).numpy()
+    whole = epoch_order(N, 0, seed=2, weights=weights, replacement=False, samples=N - 1).tolist()
+    assert together == whole
+    assert json.loads((tmp_path / "state.json").read_text())["epoch"] == 1
+
+
+def test_a_rank_that_dies_is_an_error_for_the_others(tmp_path: Path) -> None:
+    """Here without torchrun, which would end them before they hear of it."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    said = {"WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+    command = [sys.executable, str(PROGRAM), "train", str(tmp_path)]
+    ranks = [subprocess.Popen(command, env=environment(RANK=rank, **said), stderr=subprocess.PIPE) for rank in range(2)]
+    told = [rank.communicate(timeout=PATIENCE_SECONDS)[1].decode() for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [1, -signal.SIGKILL]
+    assert "RuntimeError" in told[0]
+    assert json.loads((tmp_path / "heard.json").read_text()) == 2
+    # The dead one's worker has ended, too.
+    (worker,) = json.loads((tmp_path / "workers.json").read_text())
+    until = time.monotonic() + PATIENCE_SECONDS
+    while runs(worker):
+        assert time.monotonic() < until
+        time.sleep(0.05)
