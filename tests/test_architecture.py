@@ -23,9 +23,9 @@ LONGEST = 320
 
 # A part may import those on its right, never those on its left.
 LAYERS = (
-    "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
+    "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
-    "machine", "atomic", "progress", "seeds", "user_code", "kinds", "flow", "errors",
+    "machine", "atomic", "progress", "display", "seeds", "user_code", "kinds", "flow", "errors",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
@@ -38,8 +38,15 @@ INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")
 INSIDE_COMPILER = ("compile", "run", "native_plan", "plan", "kernels")
 # Files are read through these parts alone.
 READERS = frozenset({"bench", "data", "pack", "preview", "verify"})
-# Doors from the language up: Recipe.compile, Recipe.device_stage, Recipe.to_albumentations, Recipe.transform.
-DOORS = frozenset(("recipe/model.py", room) for room in ("compiler", "data", "device", "bring"))
+# Doors from the language up: Recipe.compile, .device_stage, .to_albumentations, .transform, .show; and what notebooks
+# ask of any object, and of datasets.
+DOORS = frozenset(
+    {
+        *(("recipe/model.py", room) for room in ("compiler", "data", "device", "bring", "notebook")),
+        ("display.py", "notebook"),
+        ("data/looked_at.py", "notebook"),
+    }
+)
 # Methods of Recipe that users call, and that work further up: the only circles of calls.
 CIRCLES = frozenset(
     {
@@ -49,6 +56,11 @@ CIRCLES = frozenset(
         ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
         ("augrecipes.recipe.model", "augrecipes.bring.plain"),  # Recipe.to_albumentations
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml
+        ("augrecipes.recipe.model", "augrecipes.notebook.show"),  # Recipe.show
+        ("augrecipes.recipe.model", "augrecipes.preview.shown"),  # what Recipe.show returns
+        ("augrecipes.data.looked_at", "augrecipes.notebook.show"),  # SampleDataset.show
+        ("augrecipes.data.looked_at", "augrecipes.preview.shown"),  # what SampleDataset.show returns
+        ("augrecipes.display", "augrecipes.notebook.pages"),  # _repr_html_
     }
 )
 # Who may import what is heavy, or what must have a single place: paths that must begin so.

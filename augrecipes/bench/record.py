@@ -23,7 +23,8 @@ from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.training import Training
 from augrecipes.bench.workers import Gaps
-from augrecipes.errors import BenchError
+from augrecipes.display import Displayed
+from augrecipes.errors import BenchError, counted
 
 SCHEMA_VERSION = 1
 
@@ -142,7 +143,7 @@ class RecipeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(Displayed):
     """A comparison.
 
     Attributes:
@@ -182,6 +183,10 @@ class Bench:
     sweep: Sweep | None = None
     training: tuple[Training, ...] = ()
     busy: str = ""
+
+    def __repr__(self) -> str:
+        sides = ", ".join(f"{side.name} {side.ms:.3g} ms" for side in self.sides)
+        return f"<Bench of {counted(self.samples, 'sample')}, {counted(self.rounds, 'round')}: {sides}>"
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

@@ -28,7 +28,7 @@ def gain(recipe: Recipe, image: np.ndarray, seconds: float = 1.0) -> dict[str, f
     Raises:
         AugrecipesError: the recipe cannot be compiled, or a step fails on the picture.
     """
-    given = _targets(recipe, image)
+    given = targets_on(recipe, image)
     sides = {"plain": _plain(recipe, given)}
     for setting in _SETTINGS:
         sides[setting] = _ours(recipe.compile(optimize=setting), given)
@@ -78,8 +78,8 @@ def _objects(transforms: Sequence[Any]) -> Iterator[Any]:
         yield from _objects(getattr(each, "transforms", ()))
 
 
-def _targets(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
-    """The picture, and beside it what the recipe's inputs are about."""
+def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
+    """A picture, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
     given: dict[str, Any] = {"image": image}
     if recipe.inputs.mask == "required" or any(_needs_mask(step.name) for step in recipe.walk()):

@@ -34,6 +34,11 @@ def render(found: Difference, width: int | None = None) -> str:
     <BLANKLINE>
     they differ: 1 setting; 3 steps are the same
     """
+    return f"{_painted(tables.render(report_of(found), width))}\n\n{_verdict(found)}"
+
+
+def report_of(found: Difference) -> dict[str, Any]:
+    """A difference as facts and lists, which `tables` shows."""
     report: dict[str, Any] = {"A": _side(found.a), "B": _side(found.b)}
     if found.settings:
         report["settings"] = [{"setting": one.key, "what differs": words.of_change(one)} for one in found.settings]
@@ -45,7 +50,7 @@ def render(found: Difference, width: int | None = None) -> str:
         if lines:
             more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
             report[key] = [*lines[:_LISTED], *more]
-    return f"{_painted(tables.render(report, width))}\n\n{_verdict(found)}"
+    return report
 
 
 def _side(side: ComparedRecipe) -> str:

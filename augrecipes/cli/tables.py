@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from augrecipes.cli.terminal import paint
@@ -53,13 +53,18 @@ def render(report: Mapping[str, Any], width: int | None = None) -> str:
     if facts.get("optimize") == "fast":
         facts["optimize"] = "fast (keeps the contracts below; augrecipes verify measures how far)"
     parts = ["\n".join(filled(f"{key}: ", text(value), width) for key, value in facts.items())] if facts else []
+    return "\n\n".join([*parts, *(_rendered(table, width) for table in tables_of(report))])
+
+
+def tables_of(report: Mapping[str, Any]) -> Iterator[TextTable]:
+    """A table for every list of a report; those of steps with their times, where they were measured."""
+    timing = report.get("timing")
     for key, rows in report.items():
         if isinstance(rows, list | tuple):
             table = _TABLES.get(key, _any)(key, rows)
             if timing is not None and key in _TIMED:
                 table = _with_times(table, [row["ms"] for row in rows], timing[_TIMED[key]])
-            parts.append(_rendered(table, width))
-    return "\n\n".join(parts)
+            yield table
 
 
 def _steps(_: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
@@ -17,6 +17,8 @@ from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, 
 from augrecipes.compiler.planned_steps import PlannedStep, planned_steps
 from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.sharing import sharing
+from augrecipes.display import Displayed
+from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
 from augrecipes.ops import groups
@@ -135,8 +137,8 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """What `augrecipes explain` prints. `to_json()` has the same, as plain values."""
+class Explanation(Displayed):
+    """What `augrecipes explain` prints. `to_json()` has the same, as plain values; `pictured` is the recipe itself."""
 
     recipe: str
     digest: str
@@ -153,6 +155,12 @@ class Explanation:
     stayed: tuple[Stayed, ...]
     derived: tuple[DerivedStep, ...] = ()
     timing: Timing | None = None
+    pictured: tuple[Recipe, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        fired = ", ".join(dict.fromkeys(rule.rule for rule in self.rules)) or "none"
+        what = f"{self.recipe}, {self.mode}, {self.optimize}"
+        return f"<Explanation {what}: {counted(len(self.steps), 'step')}, rules {fired}>"
 
     def with_times(self, measured: Measured, what: str) -> Explanation:
         """The same with the times of each step, before and after, and of the whole.
@@ -175,7 +183,9 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
         `timing`, `ms`: once measured."""
-        report = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        fields = asdict(replace(self, pictured=()))
+        del fields["pictured"]
+        report = {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
         for key in ("shared", "derived"):
             if not report[key]:
                 del report[key]
@@ -230,6 +240,7 @@ def explain(
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
         derived=derived_steps(recipe),
+        pictured=(recipe,),
     )
 
 

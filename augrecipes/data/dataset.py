@@ -20,6 +20,7 @@ from augrecipes.data.batches.visits import Visits
 from augrecipes.data.checks import as_index, as_recipe, check_indices, count, given_weights
 from augrecipes.data.gathered import SomeFailedError, completed, samples_at_once
 from augrecipes.data.keys import Key, position_of, resolved
+from augrecipes.data.looked_at import LookedAt
 from augrecipes.data.sample import layout_of
 from augrecipes.data.tables.table import Columns, digest_of
 from augrecipes.errors import DataError
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
 
-class SampleDataset(Dataset[dict[str, Any]]):
+class SampleDataset(LookedAt, Dataset[dict[str, Any]]):
     """Samples of one kind: image files, pairs, or bags of tiles, each a row of a table.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,

@@ -31,12 +31,14 @@ from augrecipes.data.loading.sampler import BatchSchedule, orders
 from augrecipes.data.loading.state import Dealt, dealt_by, fingerprint, restore, save
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
+from augrecipes.display import Displayed
+from augrecipes.errors import counted
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
 
 
-class Loader(DataLoader[Any]):
+class Loader(Displayed, DataLoader[Any]):
     """Load batches that depend on (dataset, seed, epoch) alone.
 
     Not on the number of workers, how they were started, where a run was resumed, or anyone's random state. The result
@@ -216,6 +218,32 @@ class Loader(DataLoader[Any]):
         self._in_order = bool(in_order)
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
         with_batch_sampler(self, batch_sampler or LoaderBatches(self._sampler, plan.batch_size, plan.drop_last))
+
+    def __repr__(self) -> str:
+        return f"<Loader {', '.join(self.facts)} of {self.dataset!r}>"
+
+    @property
+    def facts(self) -> list[str]:
+        """What it loads, and who reads, in words."""
+        plan, workers = self._plan, self.num_workers
+        order = "weighted" if plan.weights is not None else "shuffled" if plan.shuffle else "in order"
+        who = {"threads": "thread", "processes": "process"}.get(self.backend, "")
+        return [
+            f"{counted(len(self), 'batch')} of {plan.batch_size}",
+            order,
+            counted(workers, who) if workers else "no workers",
+            f"seed {plan.seed}",
+            f"epoch {self.epoch}",
+            *([f"rank {plan.rank} of {plan.world_size}"] if plan.world_size > 1 else []),
+        ]
+
+    def next_indices(self) -> list[int]:
+        """Indices of the samples that come next; none where a sampler of somebody else's says them, or all are done."""
+        self._look()
+        start = self._place.start
+        if isinstance(self._plan, SampledSchedule):
+            return []
+        return next((order.indices.tolist() for order in orders(self._plan, start.epoch, start.done, start.ahead)), [])
 
     @property
     def skipped(self) -> list[Skipped]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal, cast
 
+import numpy as np
+
 from augrecipes import kinds
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.bag_reading import picking, read_bag
+from augrecipes.data.bag_reading import Picking, picking, read_bag
 from augrecipes.data.batches.memory import room, rooms
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
@@ -19,6 +21,7 @@ from augrecipes.data.packed_match import check_section, check_store, check_targe
 from augrecipes.data.picking import Pick
 from augrecipes.data.pictures_at_once import pictures_at_once
 from augrecipes.data.read import naming_all
+from augrecipes.data.reading.sample import Sample
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
 from augrecipes.data.tables.table import Columns
@@ -152,6 +155,11 @@ class Packed(SampleDataset):
         check_targets(self.store, pipeline.targets, mode)
         return pipeline
 
+    @property
+    def rule(self) -> Picking:
+        """Which tiles of a bag make up a sample."""
+        return self._rule
+
     # -- what it holds ------------------------------------------------------------------------------------------------
 
     @property
@@ -225,6 +233,17 @@ class Packed(SampleDataset):
         if not isinstance(pipeline.at_once, NativePlan):
             return None
         return pictures_at_once(pipeline, lambda k: self._pixels("image", int(stored[k])), epoch, virtual, take)
+
+    def _given(self, unit: int, virtual: int, tile: int, epoch: int) -> Sample:
+        stored, inputs = self._variant(epoch, virtual) * self._units + unit, self.recipe.inputs
+        images = {name: self._decoded(name, stored) for name in self._largest_first(self._taken())}
+        rest = {} if self.recipe.facts.tiles else points_of(self._table, inputs, stored)
+        rest |= {"mask": images.pop("mask")} if "mask" in images else {}
+        return Sample(virtual, tile, self._source(next(iter(self.store.targets)), stored), images, rest)
+
+    def _decoded(self, target: str, stored: int) -> Any:
+        self._pixels(target, stored)  # or there is none, and it says why
+        return np.array(self.store.array(target, self.store.items(target, stored)[0]))
 
     def _variant(self, epoch: int, virtual: Any) -> Any:
         """Which of the baked epochs a sample, or each of several, begins with."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from augrecipes.recipe.model import Mode
+from augrecipes.display import Displayed
+from augrecipes.errors import counted
+from augrecipes.recipe.model import Mode, Recipe
 
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]
@@ -85,7 +87,7 @@ class ComparedRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Displayed):
     """What tells two recipes apart.
 
     Attributes:
@@ -97,6 +99,7 @@ class Difference:
         alike: how many steps are the same in both.
         hints: how to keep draws that changed.
         remarks: what is written differently and changes no sample.
+        pictured: the recipes themselves, for those who look at the difference.
     """
 
     a: ComparedRecipe
@@ -107,6 +110,14 @@ class Difference:
     alike: int = 0
     hints: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    pictured: tuple[Recipe, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        counts = [(self.settings, "setting"), (self.steps, "step")]
+        what = ", ".join(counted(len(found), word) for found, word in counts if found)
+        return (
+            f"<Difference of {self.a.recipe} and {self.b.recipe}: {what or 'the same in effect'}; {self.alike} alike>"
+        )
 
     @property
     def same(self) -> bool:
@@ -115,7 +126,9 @@ class Difference:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings, numbers and null: `same`, and every attribute; places are lists of numbers."""
-        return {"same": self.same, **_plain(asdict(self))}
+        report = asdict(replace(self, pictured=()))
+        del report["pictured"]
+        return {"same": self.same, **_plain(report)}
 
 
 def _plain(value: Any) -> Any:

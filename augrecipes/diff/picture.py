@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from augrecipes.data.reading.sample import open_data
 from augrecipes.diff.samples import ComparedSample, RecipeRun, run_sample
 from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified, ink
-from augrecipes.preview.cells import cell_of_output, output_aspect
+from augrecipes.preview.cells import cell_of_output, output_aspect, short_path
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
+from augrecipes.preview.shown import Figure, FigureRow, Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.metrics import number
@@ -26,7 +26,7 @@ from augrecipes.verify.metrics import number
 _WIDTHS_PX = (224, 384)  # least and most of a cell
 
 
-def render(
+def compared(
     a: Recipe,
     b: Recipe,
     data: Data,
@@ -38,7 +38,7 @@ def render(
     epoch: int = 0,
     masks: StrPath | None = None,
     progress: Progress | None = None,
-) -> NDArray[np.uint8]:
+) -> Sheet:
     """A sheet with a row a sample, of pairs a row a target: source, A, B and their amplified difference.
 
     Pictures are compared as they are shown: layout, normalisation, range and order of channels undone.
@@ -56,9 +56,6 @@ def render(
         masks: a folder of masks that match the images' names.
         progress: called with (samples done, samples in all).
 
-    Returns:
-        uint8 H×W×3 RGB.
-
     Raises:
         DataError: kinds differ, or nothing can be shown.
         RecipeError: a recipe has no such section.
@@ -69,7 +66,7 @@ def render(
     >>> a, b = ar.load("folder-128"), ar.load("folder-128", overrides={"HorizontalFlip.p": 1.0})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = draw_dataset(Path(folder), tiles=3, photo_count=0, shrink=4)
-    ...     render(a, b, data.tissue, rows=2).shape
+    ...     compared(a, b, data.tissue, rows=2).pixels.shape
     (764, 1004, 3)
     """
     if a.kind != b.kind:
@@ -86,16 +83,29 @@ def render(
     targets = [name for name in first.pipeline.outputs if name in second.pipeline.outputs]
     if not targets:
         raise DataError("A and B have no target in common, so there is nothing to compare")
-    compared = [_compared(one, name, first, second) for one in shown.rows for name in targets]
-    layout = layout_for(4, *output_aspect([side for one in compared for side in (one.a, one.b)], None, _WIDTHS_PX))
-    body = [_row(one, layout, first, second) for one in compared]
+    sides_shown = [_compared(one, name, first, second) for one in shown.rows for name in targets]
+    layout = layout_for(4, *output_aspect([side for one in sides_shown for side in (one.a, one.b)], None, _WIDTHS_PX))
+    body = [_row(one, layout, first, second) for one in sides_shown]
     lines = [
         f"{side.name}: {side.recipe.name} · digest {side.recipe.digest[:8]} · optimize {side.pipeline.optimize}"
         for side in (first, second)
     ]
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     title = " and ".join(dict.fromkeys((a.name, b.name)))
-    return compose(layout, body, title=title, lines=lines, footers=shown.footers())
+    footers = shown.footers()
+    figures = [
+        FigureRow([[Figure(cell.picture, cell.header, cell.quiet) for cell in row.cells]], row.caption, [row.note])
+        for row in body
+    ]
+    return Sheet(
+        figures, lambda: compose(layout, body, title=title, lines=lines, footers=footers),
+        title=title, lines=lines, footers=footers,
+    )  # fmt: skip
+
+
+def render(*given: Any, **how: Any) -> NDArray[np.uint8]:
+    """What `compared` shows, as one picture, uint8 H×W×3 RGB."""
+    return compared(*given, **how).pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +129,7 @@ def _compared(one: ComparedSample, name: str, first: RecipeRun, second: RecipeRu
 
 
 def _row(one: _Compared, layout: SheetLayout, first: RecipeRun, second: RecipeRun) -> SheetRow:
-    given, path = one.drawn.given, Path(one.drawn.given.path)
+    given = one.drawn.given
     source = Cell(layout.fitted(one.source), f"source · {size_text(one.source)}", quiet=True)
     cells = [
         source,
@@ -130,7 +140,7 @@ def _row(one: _Compared, layout: SheetLayout, first: RecipeRun, second: RecipeRu
     target = [one.name] if first.recipe.facts.scales else []
     tile = [f"tile {given.tile}"] if first.recipe.facts.tiles else []
     notes = [*target, f"index {given.index}", *tile, *_beside(one.drawn)]
-    return SheetRow(cells, f"{path.parent.name}/{path.name}", " · ".join(notes))
+    return SheetRow(cells, short_path(given.path), " · ".join(notes))
 
 
 def _shown(picture: Picture, out: Mapping[str, Any], name: str, side: RecipeRun, layout: SheetLayout) -> Cell:

@@ -60,7 +60,7 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     written = _without_effect(a, b, same=not changed and not steps)
     return Difference(
         _side(a), _side(b), chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
-        (*written, *dict.fromkeys(remarks)),
+        (*written, *dict.fromkeys(remarks)), pictured=(a, b),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,16 @@ def header_after(label: str, same: bool) -> str:
     'HorizontalFlip – unchanged'
     """
     return short_label(label) + (" – unchanged" if same else "")
+
+
+def short_path(path: str) -> str:
+    """A file's name with its folder's, where it has one.
+
+    >>> short_path("data/HR/0001.png"), short_path("digits[3]")
+    ('HR/0001.png', 'digits[3]')
+    """
+    found = Path(path)
+    return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
 
 
 def short_label(label: str) -> str:

@@ -100,5 +100,5 @@ def sample_grid(
     sheets = kinds.part(recipe.kind, "sheet")
     compiled = {"mode": mode, "optimize": optimize}
     asked = Asked(data, rows, columns or sheets.COLUMNS, seed, epoch, stages, compiled, masks, progress)
-    made: NDArray[np.uint8] = sheets.sheet(recipe, asked)
-    return made
+    pixels: NDArray[np.uint8] = sheets.sheet(recipe, asked).pixels
+    return pixels

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from numpy.typing import NDArray
+
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.reading.listing import Data, StrPath
-from augrecipes.data.reading.sample import least_shown
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.reading.held import Held
+from augrecipes.data.reading.listing import Data, StrPath, words_of
+from augrecipes.data.reading.sample import Files, least_shown, open_data
 from augrecipes.errors import DataError
 from augrecipes.lint import random_in_eval
 from augrecipes.progress import Progress
+from augrecipes.recipe.model import Recipe
 
 logger = logging.getLogger("augrecipes")
 
@@ -28,18 +31,18 @@ class Asked:
     """What a sheet is to show.
 
     Attributes:
-        data: the files, as `augrecipes.preview` takes them.
+        data: the files, as `augrecipes.preview` takes them; or samples that a dataset holds.
         rows: samples.
         columns: draws of each, or tiles.
         seed: of the draws.
         epoch: of the first draw.
         stages: one draw, after every step, instead.
-        compiled: `mode` and `optimize`.
+        compiled: `mode` and `optimize`; of a dataset its own.
         masks: a folder of masks.
         progress: called with (rows done, rows in all).
     """
 
-    data: Data
+    data: Data | Held
     rows: int
     columns: int
     seed: int
@@ -48,6 +51,18 @@ class Asked:
     compiled: Mapping[str, Any]
     masks: StrPath | None = None
     progress: Progress | None = None
+
+    def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, Files | Held]:
+        """The recipe, compiled (with these arguments, too), and what it is shown on."""
+        if isinstance(self.data, Held):
+            return self.data.pipeline(**compiled), self.data
+        pipeline = recipe.compile(seed=self.seed, **compiled, **self.compiled)
+        return pipeline, open_data(recipe, pipeline.targets, self.data, self.masks)
+
+    @property
+    def words(self) -> str:
+        """The data in words."""
+        return self.data.words if isinstance(self.data, Held) else words_of(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +92,7 @@ def show_rows(
     *,
     data: str,
     path: Callable[[int], str],
-    table: Columns | None = None,
+    labels: NDArray[Any] | None = None,
     progress: Progress | None = None,
 ) -> Shown[T]:
     """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
@@ -88,7 +103,7 @@ def show_rows(
         show: makes a row of a source; its DataError passes the source over.
         data: a word for the sources, for the error when nothing can be shown.
         path: the file of a source.
-        table: of the sources; those whose label is shown least come first.
+        labels: of the sources; those whose label is shown least come first.
         progress: called with (rows done, rows in all).
 
     Raises:
@@ -103,7 +118,7 @@ def show_rows(
     wanted = min(rows, total)
     for slot in range(wanted):  # each row comes from its own share of the data
         share = range(slot * total // wanted, (slot + 1) * total // wanted)
-        for index in share if table is None else least_shown(table, share, indices):
+        for index in share if labels is None else least_shown(labels, share, indices):
             if len(skipped) > _SPARE_TRIES:
                 break
             try:

@@ -106,9 +106,9 @@ def render_bag(bag: BagBlock, tiles: int, side: int) -> NDArray[np.uint8]:
                     cell, "not picked", (side // 2, side // 2 + 4), size_px=NOTE_PX, colour=QUIET, align="center"
                 )
                 continue
-            fitted = _fitted(picture, side)
-            y0, x0 = (side - fitted.shape[0]) // 2, (side - fitted.shape[1]) // 2
-            cell[y0 : y0 + fitted.shape[0], x0 : x0 + fitted.shape[1]] = fitted
+            tile = fitted(picture, side)
+            y0, x0 = (side - tile.shape[0]) // 2, (side - tile.shape[1]) // 2
+            cell[y0 : y0 + tile.shape[0], x0 : x0 + tile.shape[1]] = tile
     foot = len(bag.strips) * (HEADER + side + _BESIDE) + 8
     for k, caption in enumerate(bag.captions):
         at = (COLUMN + _APART + k * (side + _BESIDE), foot)
@@ -120,7 +120,7 @@ def _height(strips: int, side: int) -> int:
     return strips * (HEADER + side + _BESIDE) + _FOOT
 
 
-def _fitted(picture: Picture, side: int) -> Picture:
+def fitted(picture: Picture, side: int) -> Picture:
     """A tile at the cell's size; a small one grows smoothly: nobody asks for its pixels here."""
     if max(picture.shape[:2]) < side:
         scale = side / max(picture.shape[:2])

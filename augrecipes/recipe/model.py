@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.display import Displayed
 from augrecipes.kinds import Kind, facts
 from augrecipes.kinds.record import Facts
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step
+from augrecipes.recipe.ends import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Presence
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
     from augrecipes.data.transform import SampleTransform
     from augrecipes.device.stage import DeviceStage
+    from augrecipes.preview.shown import Sheet
 
 Optimize = Literal["none", "exact", "fast"]
 # Names of the optimiser's rules, each of which a recipe may do without.
@@ -27,7 +30,6 @@ RuleName = Literal[
     "join_warps", "own_noise", "read_scaled", "read_window", "read_windows", "reduce_first", "shrink_first",
 ]  # fmt: skip
 Mode = Literal["train", "eval"]
-Presence = Literal["absent", "optional", "required"]
 
 __all__ = [
     "GROUPS", "NOWHERE", "Arguments", "Bag", "Boxes", "Inputs", "Keypoints", "Kind", "Mode", "Normalize", "Optimize",
@@ -36,106 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
-    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
-
-    Attributes:
-        format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
-        labels: name of the key that holds one label a box, or None.
-        min_area: boxes smaller than this after a step are dropped, px².
-        min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
-        min_width: px.
-        min_height: px.
-        clip: clip boxes to the image before the first step.
-        presence: whether a sample must have boxes.
-    """
-
-    format: str = "pascal_voc"
-    labels: str | None = "box_labels"
-    min_area: float = 0.0
-    min_visibility: float = 0.0
-    min_width: float = 0.0
-    min_height: float = 0.0
-    clip: bool = False
-    presence: Presence = "optional"
-
-
-@dataclass(frozen=True, slots=True)
-class Keypoints:
-    """How keypoints arrive.
-
-    Attributes:
-        format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
-        labels: name of the key that holds one label a point, or None.
-        remove_invisible: drop points that leave the image.
-        presence: whether a sample must have keypoints.
-    """
-
-    format: str = "xy"
-    labels: str | None = None
-    remove_invisible: bool = True
-    presence: Presence = "optional"
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What arrives at the first step.
-
-    Attributes:
-        channels: of the image; None: whatever is given (Datasets decode to 3).
-        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
-        mask: whether a sample has a mask.
-        boxes: None: a sample may not have boxes.
-        keypoints: None: a sample may not have keypoints.
-    """
-
-    channels: int | None = None
-    min_size: tuple[int, int] | None = None
-    mask: Presence = "optional"
-    boxes: Boxes | None = None
-    keypoints: Keypoints | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Normalize:
-    """Mean and standard deviation of values in 0..1, one number or one a channel each."""
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What leaves the last step.
-
-    Attributes:
-        dtype: `float32`, `float16` or `uint8`.
-        layout: `chw` or `hwc`.
-        normalize: None: scaled to `range` instead.
-        range: what 0 and full scale become without `normalize`.
-        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235) or `gray`.
-        where: `host`, or `device`: uint8 leaves the loader and a module on the device does the rest.
-    """
-
-    dtype: str = "float32"
-    layout: str = "chw"
-    normalize: Normalize | None = None
-    range: tuple[float, float] = (0.0, 1.0)
-    color: str = "rgb"
-    where: str = "host"
-
-
-@dataclass(frozen=True, slots=True)
-class Bag:
-    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""
-
-    max_tiles: int | None = None
-    min_tiles: int = 1
-    pick: str = "random"
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Displayed):
     """A parsed and checked recipe: frozen, comparable by value, picklable.
 
     Comparison and `digest` speak of what the recipe does: places, comments and key order do not count.
@@ -176,6 +79,9 @@ class Recipe:
     max_bytes: int | None = MOST_BYTES
     file: str = field(default="<recipe>", compare=False)
     derived: bool = field(default=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Recipe {self.name}, {self.kind}, {self.optimize}: {named(self.steps)}>"
 
     @property
     def facts(self) -> Facts:
@@ -255,6 +161,35 @@ class Recipe:
 
         return SampleTransform(self, mode, **options)
 
+    def show(
+        self, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
+        epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
+    ) -> Sheet:  # fmt: skip
+        """What the recipe does to a picture, as a picture: a notebook shows it, `.save("sheet.png")` writes it.
+
+        Args:
+            picture: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
+                of pairs `{"hr": ..., "lr": ...}`, of bags a list of tiles. None: a drawn one.
+            draws: how many, in successive epochs; `eval` has one, and of bags as many tiles are shown as are given.
+            stages: one draw instead, after each step.
+            mode: `train` or `eval`.
+            seed: of the draws.
+            epoch: of the first draw.
+            optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
+            targets: what lies on the picture: `mask=`, `boxes=` with their labels, `keypoints=`.
+
+        Raises:
+            DataError: the recipe cannot act on it.
+
+        >>> import numpy as np, augrecipes as ar
+        >>> ar.load("folder-128").show(np.zeros((200, 300, 3), np.uint8), draws=2).pixels.shape
+        (310, 624, 3)
+        """
+        from augrecipes.notebook.show import of_recipe
+
+        look: dict[str, Any] = {"draws": draws, "stages": stages, "mode": mode, "seed": seed, "epoch": epoch}
+        return of_recipe(self, picture, optimize=optimize, **look, **targets)
+
     def to_albumentations(self, mode: Mode = "train") -> Any:
         """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.
 
@@ -288,6 +223,19 @@ class Recipe:
         from augrecipes.device.stage import DeviceStage
 
         return DeviceStage(self)
+
+
+_NAMED = 6  # steps of a `repr`
+
+
+def named(steps: Sequence[Step]) -> str:
+    """Steps by their labels, in a line; of many the first.
+
+    >>> named(())
+    'no steps'
+    """
+    more = [f"and {len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
+    return ", ".join([*(step.site for step in steps[:_NAMED]), *more]) or "no steps"
 
 
 _HOW = frozenset({"name", "about", "optimize", "without_rules", "max_bytes"})

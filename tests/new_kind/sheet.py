@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.data.reading.sample import open_data
 from augrecipes.preview.display import picture_of_output
 from augrecipes.preview.rows import Asked
+from augrecipes.preview.shown import Figure, FigureRow, Sheet
 
 COLUMNS = 1
 
 
 def sheet(recipe: Any, asked: Asked) -> Any:
-    """The sheet of a recipe of kind views, uint8 H×W×3 RGB."""
-    pipeline = recipe.compile(seed=asked.seed, **asked.compiled)
-    files = open_data(recipe, pipeline.targets, asked.data)
+    """The sheet of a recipe of kind views."""
+    pipeline, files = asked.opened(recipe)
     drawn = [files.read(k).run(pipeline, asked.epoch) for k in range(min(asked.rows, len(files)))]
     shown = [np.hstack([picture_of_output(out[name], recipe.output) for name in pipeline.outputs]) for out in drawn]
-    return np.vstack(shown)
+    rows = [FigureRow([[Figure(picture)]]) for picture in shown]
+    return Sheet(rows, lambda: np.vstack(shown), title=recipe.name)

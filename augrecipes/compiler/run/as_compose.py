@@ -12,6 +12,8 @@ from augrecipes.compat.albumentations import Compose
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.lower import Sites, lower_step
 from augrecipes.compiler.run.made_size import guard
+from augrecipes.display import Displayed
+from augrecipes.recipe.model import named
 
 _ONE_BY_ONE = (
     "write the steps into the recipe (OneOf and the other groups too; a class of your own: ar.register), or call one "
@@ -29,7 +31,7 @@ _STEPS = (
 )
 
 
-class Standalone(Compose):
+class Standalone(Displayed, Compose):
     """An albumentations Compose that is not part of another, and to which nothing can be added.
 
     `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
@@ -72,7 +74,7 @@ class Standalone(Compose):
     def __repr__(self) -> str:
         of = self.compiled
         what = f"{of.recipe.name}, {of.mode}, {of.optimize}, seed {of.seed}"
-        return f"<{type(self).__name__} {what}: {', '.join(step.site for step in self._written) or 'no steps'}>"
+        return f"<{type(self).__name__} {what}: {named(self._written)}>"
 
     def indented_repr(self, indent: int = 0) -> str:
         """As `repr`; `indent` changes nothing."""

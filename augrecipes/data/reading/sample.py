@@ -13,7 +13,6 @@ from augrecipes import kinds
 from augrecipes.data.read import read_targets
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data, DataListing, StrPath
-from augrecipes.data.tables.table import Columns
 from augrecipes.flow import Dtype
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.files import read_image
@@ -84,6 +83,11 @@ class Files:
     def __len__(self) -> int:
         return self.listing.table.units
 
+    @property
+    def labels(self) -> NDArray[np.int64] | None:
+        """Of each, where there are some."""
+        return self.listing.table.labels
+
     def path(self, k: int) -> str:
         """The file of one of them; of a pair that of its largest target."""
         return next(iter(self.listing.table.paths(k).values()))
@@ -95,14 +99,22 @@ class Files:
         images = {name: rest.pop(name) for name in table.images_by_target()}
         return Sample(*table.place(k), self.path(k), images, rest)
 
+    def in_epoch(self, k: int, epoch: int, sample: Sample) -> Sample:
+        """The same: files are what they are in every epoch."""
+        del k, epoch
+        return sample
 
-def least_shown(table: Columns, share: range, shown: Sequence[int]) -> list[int]:
-    """The rows of `share`, those whose label was shown least (`shown`: which rows were) first."""
-    labels = table.labels
-    if labels is None:
-        return list(share)
-    seen = [int(labels[k]) for k in shown]
-    return sorted(share, key=lambda k: seen.count(int(labels[k])))
+
+def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> list[int]:
+    """The rows of `share`, those whose label was shown least (`shown`: which rows were) first.
+
+    >>> least_shown(np.array([0, 0, 1, 1]), range(1, 4), [0])
+    [2, 3, 1]
+    """
+    times = np.zeros(len(share), np.int64)
+    for k in shown:
+        times += labels[share.start : share.stop] == labels[k]
+    return (share.start + np.argsort(times, kind="stable")).tolist()
 
 
 def open_data(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Files:

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.bag_reading import picking, read_bag
+from augrecipes.data.bag_reading import Picking, picking, read_bag
 from augrecipes.data.checks import as_list, check_source
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.picking import Pick
@@ -117,6 +117,11 @@ class TileBags(SampleDataset):
             self._check_sizes(table)
         self._decode = decoding(self.recipe, exif, channels, max_pixels, depth, frames)
         self._hold(table, weights, samples_per_epoch)
+
+    @property
+    def rule(self) -> Picking:
+        """Which tiles of a bag make up a sample."""
+        return self._rule
 
     @property
     def max_tiles(self) -> int | None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.data.picking import Pick, pick_tiles
-from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import words_of
+from augrecipes.data.reading.held import Held
+from augrecipes.data.reading.sample import Files, Sample
 from augrecipes.data.tables.bag_table import BagTable
 from augrecipes.errors import DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
@@ -19,10 +19,10 @@ from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import Asked, draws, made_by, show_rows
 from augrecipes.preview.sheet import page
+from augrecipes.preview.shown import Figure, FigureRow, Sheet
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
-from augrecipes.preview.strips import COLUMN, BagBlock, Strip, map_height, render_bag, sheet_width, tile_px
+from augrecipes.preview.strips import COLUMN, BagBlock, Strip, fitted, map_height, render_bag, sheet_width, tile_px
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
-from augrecipes.sources.files import read_image
 
 COLUMNS = 12  # tiles
 EPOCHS = 2
@@ -32,20 +32,21 @@ EPOCHS = 2
 class _BagSamples:
     """One bag: the tiles that are shown, and what was drawn of each."""
 
-    index: int
+    row: int  # of the table
     tiles: dict[int, NDArray[Any]]  # as they were read, by number
     picked: list[frozenset[int]]  # of each epoch
     strips: list[Strip]
     broken: list[DataError] = field(default_factory=list)
 
 
-def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind bag, uint8 H×W×3 RGB; DataError where nothing can be shown."""
-    pipeline: Any = recipe.compile(seed=asked.seed, threads=1, **asked.compiled)
-    table: Any = list_data(recipe, pipeline.targets, asked.data).table
-    sampler = _BagSampler(pipeline, table, asked)
+def sheet(recipe: Recipe, asked: Asked) -> Sheet:
+    """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
+    pipeline, files = asked.opened(recipe, threads=1)
+    table: Any = files.listing.table
+    held = files if isinstance(files, Held) else _BagFiles(files, recipe.bag or Bag())
+    sampler = _BagSampler(pipeline, table, held, asked)
     shown = show_rows(
-        len(table), asked.rows, sampler.draw, data=words_of(asked.data), path=table.path, table=table,
+        len(held), asked.rows, sampler.draw, data=asked.words, path=held.path, labels=held.labels,
         progress=asked.progress,
     )  # fmt: skip
     for one in shown.rows:
@@ -53,19 +54,61 @@ def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
     tiles = max(len(one.tiles) for one in shown.rows)
     side = tile_px(tiles)
     bags = [_block(one, table, side) for one in shown.rows]
-    blocks = [render_bag(bag, tiles, side) for bag in bags]
     out = sampler.output
     output = f"{out.dtype} n×{'×'.join(map(str, out.shape))}" if out is not None else recipe.output.dtype
     lines = [recipe.about, made_by(pipeline, asked, "picked and drawn anew in every epoch", output)]
     if draws(pipeline):
         lines.append(_shares(recipe, pipeline.mode))
     legend = [(SHOWN, "shown here"), (PICKED, "picked")]
-    if any(len(one.picked[0]) < int(table.counts()[one.index]) for one in shown.rows):
+    if any(len(one.picked[0]) < int(table.counts()[one.row]) for one in shown.rows):
         legend.append((LEFT, "not picked"))
-    return page(
-        sheet_width(tiles, side), blocks, title=recipe.name, lines=[line for line in lines if line],
-        footers=shown.footers(), legend=legend if any(bag.map is not None for bag in bags) else (),
-    )  # fmt: skip
+    texts: dict[str, Any] = {
+        "title": recipe.name, "lines": [line for line in lines if line], "footers": shown.footers(),
+        "legend": legend if any(bag.map is not None for bag in bags) else (),
+    }  # fmt: skip
+
+    def draw() -> NDArray[np.uint8]:
+        return page(sheet_width(tiles, side), [render_bag(bag, tiles, side) for bag in bags], **texts)
+
+    return Sheet([_figures(bag, side) for bag in bags], draw, **texts)
+
+
+def _figures(bag: BagBlock, side: int) -> FigureRow:
+    """A bag without its layout: the map, then a line for each strip."""
+    lines = [[Figure(bag.map, quiet=True)]] if bag.map is not None else []
+    for strip in bag.strips:
+        tiles = [None if picture is None else fitted(picture, side) for picture in strip.pictures]
+        named = zip(tiles, bag.captions, strict=True)
+        lines.append([Figure(tile, f"{strip.header} · {caption}", strip.quiet) for tile, caption in named])
+    return FigureRow(lines, bag.name, [note for note in bag.notes if note])
+
+
+@dataclass(frozen=True, slots=True)
+class _BagFiles:
+    """Bags of files that no dataset has listed: each is its row of the table, and its own key of draws."""
+
+    files: Files
+    rule: Bag
+
+    def __len__(self) -> int:
+        return len(self.files.listing.table)
+
+    @property
+    def labels(self) -> NDArray[np.int64] | None:
+        return self.files.labels
+
+    def path(self, k: int) -> str:
+        table: Any = self.files.listing.table
+        return str(table.path(k))
+
+    def row(self, k: int) -> int:
+        return k
+
+    def key(self, k: int) -> int:
+        return k
+
+    def read(self, k: int, tile: int) -> Sample:
+        return self.files.read(self.files.listing.table.units_of(k)[tile])
 
 
 @dataclass(slots=True)
@@ -74,54 +117,54 @@ class _BagSampler:
 
     pipeline: BagPipeline
     table: BagTable
+    bags: _BagFiles | Held
     asked: Asked
     output: NDArray[Any] | None = None  # one tile as it came out
 
-    def draw(self, index: int) -> _BagSamples:
+    def draw(self, k: int) -> _BagSamples:
         """One bag; DataError where it has too few tiles or none of them can be shown."""
-        rule, count = self.pipeline.recipe.bag or Bag(), int(self.table.counts()[index])
+        row, key, rule = self.bags.row(k), self.bags.key(k), self.bags.rule
+        count = int(self.table.counts()[row])
         if count < rule.min_tiles:
             raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}")
         times = EPOCHS if self.pipeline.mode == "train" and not self.asked.stages else 1
         epochs = range(self.asked.epoch, self.asked.epoch + times)
-        picked = [self._picked(index, epoch) for epoch in epochs]
-        drawn = _BagSamples(index, {}, picked, [])
-        start = int(self.table.offsets[index])
+        picked = [self._picked(count, key, epoch) for epoch in epochs]
+        drawn = _BagSamples(row, {}, picked, [])
         for tile in _spread(frozenset.intersection(*picked), picked[0], self.asked.columns):
-            path = self.table.tiles[start + tile]
             try:
-                drawn.tiles[tile] = read_image(path, channels=self.pipeline.recipe.inputs.channels or 3)
+                drawn.tiles[tile] = self.bags.read(k, tile).images["image"]
             except DataError as error:
                 drawn.broken.append(error)
         if not drawn.tiles:
             raise drawn.broken[0]
         drawn.strips.append(Strip([picture_of_input(image) for image in drawn.tiles.values()], "as they are", True))
-        drawn.strips += self._stages(drawn) if self.asked.stages else self._epochs(drawn, epochs)
+        drawn.strips += self._stages(drawn, key) if self.asked.stages else self._epochs(drawn, key, epochs)
         return drawn
 
-    def _picked(self, index: int, epoch: int) -> frozenset[int]:
-        rule = self.pipeline.recipe.bag or Bag()
-        count = int(self.table.counts()[index])
+    def _picked(self, count: int, key: int, epoch: int) -> frozenset[int]:
+        rule = self.bags.rule
         # As in a TileBags: evaluation draws nothing.
         how = "stride" if rule.pick == "random" and self.pipeline.mode == "eval" else rule.pick
-        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=self.asked.seed, epoch=epoch, index=index)
+        seed = self.pipeline.compiled.seed
+        found = pick_tiles(count, rule.max_tiles, cast("Pick", how), seed=seed, epoch=epoch, index=key)
         return frozenset(found.tolist())
 
-    def _epochs(self, drawn: _BagSamples, epochs: range) -> Iterator[Strip]:
+    def _epochs(self, drawn: _BagSamples, key: int, epochs: range) -> Iterator[Strip]:
         for epoch, picked in zip(epochs, drawn.picked, strict=True):
             pictures: list[Picture | None] = []
             for tile, image in drawn.tiles.items():
                 if tile not in picked:
                     pictures.append(None)
                     continue
-                self.output = self.pipeline.at(drawn.index, epoch, tile)(image=image)["image"]
+                self.output = self.pipeline.at(key, epoch, tile)(image=image)["image"]
                 pictures.append(picture_of_output(self.output, self.pipeline.recipe.output))
             yield Strip(pictures, f"epoch {epoch}")
 
-    def _stages(self, drawn: _BagSamples) -> Iterator[Strip]:
+    def _stages(self, drawn: _BagSamples, key: int) -> Iterator[Strip]:
         """A strip for each step: every tile after it."""
         tiles = list(drawn.tiles.items())
-        found = [self.pipeline.stages(drawn.index, self.asked.epoch, tile)(image=image) for tile, image in tiles]
+        found = [self.pipeline.stages(key, self.asked.epoch, tile)(image=image) for tile, image in tiles]
         before = [image for _, image in tiles]
         for stage in zip(*found, strict=True):
             label, images = stage[0][0], [image for _, image in stage]
@@ -140,10 +183,10 @@ def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[
 
 
 def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
-    count = int(table.counts()[one.index])
+    count = int(table.counts()[one.row])
     picked = one.picked[0]
     sizes = {f"{size_text(image)} px" for image in one.tiles.values()}
-    label = None if table.labels is None else int(table.labels[one.index])
+    label = None if table.labels is None else int(table.labels[one.row])
     named = "" if label is None else f"label {table.classes[label] if table.classes else label}"
     notes = [
         named,
@@ -151,10 +194,10 @@ def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
         sizes.pop() if len(sizes) == 1 else "tiles of several sizes",
     ]
     height = map_height(len(one.strips), side, len(notes))
-    places = table.places(one.index, np.arange(count))
+    places = table.places(one.row, np.arange(count))
     slide_map = render_map(places, picked, one.tiles.keys(), height, COLUMN)
     captions = [f"tile {tile}" for tile in one.tiles]
-    return BagBlock(one.strips, captions, table.bags.name(one.index), notes, slide_map)
+    return BagBlock(one.strips, captions, table.bags.name(one.row), notes, slide_map)
 
 
 def _shares(recipe: Recipe, mode: Mode) -> str:

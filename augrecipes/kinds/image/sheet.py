@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.data.reading.listing import words_of
-from augrecipes.data.reading.sample import Sample, open_data
-from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect
+from augrecipes.data.reading.sample import Sample
+from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_stage, output_aspect, short_path
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, SheetLayout, SheetRow, compose, layout_for
+from augrecipes.preview.shown import Figure, FigureRow, Sheet
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -31,19 +29,20 @@ class _DrawnRow:
     stages: list[tuple[str, NDArray[Any]]] = field(default_factory=list)
 
 
-def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind image, uint8 H×W×3 RGB; DataError where nothing can be shown."""
-    pipeline = recipe.compile(seed=asked.seed, **asked.compiled)
-    files = open_data(recipe, pipeline.targets, asked.data, asked.masks)
+def sheet(recipe: Recipe, asked: Asked) -> Sheet:
+    """The sheet of a recipe of kind image; DataError where nothing can be shown."""
+    pipeline, files = asked.opened(recipe)
     draws = 1 if asked.stages or pipeline.mode == "eval" else asked.columns
 
     def show(index: int) -> _DrawnRow:
         sample = files.read(index)
-        outputs = [sample.run(pipeline, asked.epoch + k) for k in range(draws)]
-        return _DrawnRow(sample, outputs, pipeline.stages(index, asked.epoch)(**sample.targets) if asked.stages else [])
+        epochs = range(asked.epoch, asked.epoch + draws)
+        outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
+        stages = pipeline.stages(sample.index, asked.epoch)(**sample.targets) if asked.stages else []
+        return _DrawnRow(sample, outputs, stages)
 
     shown = show_rows(
-        len(files), asked.rows, show, data=words_of(asked.data), path=files.path, table=files.listing.table,
+        len(files), asked.rows, show, data=asked.words, path=files.path, labels=files.labels,
         progress=asked.progress,
     )  # fmt: skip
     drawn = shown.rows
@@ -56,15 +55,30 @@ def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
     made = made_by(pipeline, asked, "one draw an epoch", f"{image.dtype} {'×'.join(map(str, image.shape))}")
     lines = [line for line in (recipe.about, made) if line]
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
-    return compose(layout, body, title=recipe.name, lines=lines, footers=shown.footers(), legend=legend)
+    footers = shown.footers()
+    return Sheet(
+        _figures(body),
+        lambda: compose(layout, body, title=recipe.name, lines=lines, footers=footers, legend=legend),
+        title=recipe.name, lines=lines, footers=footers, legend=legend,
+    )  # fmt: skip
+
+
+def _figures(body: Sequence[SheetRow]) -> list[FigureRow]:
+    """The rows without their layout; one that goes on from the row above is a line of it."""
+    found: list[FigureRow] = []
+    for row in body:
+        line = [Figure(cell.picture, cell.header, cell.quiet) for cell in row.cells]
+        if row.indent:
+            found[-1] = FigureRow([*found[-1].lines, line], found[-1].caption, found[-1].notes)
+        else:
+            found.append(FigureRow([line], row.caption, [row.note]))
+    return found
 
 
 def _caption(sample: Sample) -> tuple[str, str]:
     """File name and folder; width, height and index."""
-    path = Path(sample.path)
     height, width = sample.images["image"].shape[:2]
-    name = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
-    return name, f"{width}×{height} px · index {sample.index}"
+    return short_path(sample.path), f"{width}×{height} px · index {sample.index}"
 
 
 def _render_rows(

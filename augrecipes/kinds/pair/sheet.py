@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -12,16 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.grid import cells
-from augrecipes.data.reading.listing import words_of
-from augrecipes.data.reading.sample import Sample, open_data
+from augrecipes.data.reading.sample import Sample
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.preview.cells import header_after
+from augrecipes.preview.cells import header_after, short_path
 from augrecipes.preview.display import fit_into, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.overlay import render_crops
-from augrecipes.preview.panels import Panel, PanelGroup, PanelLayout, ScenePanels, layout_of_panels, render_scene
+from augrecipes.preview.panels import (
+    Panel,
+    PanelGroup,
+    PanelLayout,
+    ScenePanels,
+    at_size,
+    layout_of_panels,
+    render_scene,
+    size_in,
+)
 from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import page
+from augrecipes.preview.shown import Figure, FigureRow, Sheet
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -37,30 +45,53 @@ class _SceneSamples:
     stages: list[tuple[str, dict[str, NDArray[Any]]]] = field(default_factory=list)
 
 
-def sheet(recipe: Recipe, asked: Asked) -> NDArray[np.uint8]:
-    """The sheet of a recipe of kind pair, uint8 H×W×3 RGB; DataError where nothing can be shown."""
-    pipeline: Any = recipe.compile(seed=asked.seed, save_applied_params=True, **asked.compiled)
-    files = open_data(recipe, pipeline.targets, asked.data)
+def sheet(recipe: Recipe, asked: Asked) -> Sheet:
+    """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
+    pipeline, files = asked.opened(recipe, save_applied_params=True)
     draws = 1 if asked.stages or pipeline.mode == "eval" else asked.columns
 
     def show(index: int) -> _SceneSamples:
         sample = files.read(index)
-        outputs = [sample.run(pipeline, asked.epoch + k) for k in range(draws)]
+        epochs = range(asked.epoch, asked.epoch + draws)
+        outputs = [files.in_epoch(index, epoch, sample).run(pipeline, epoch) for epoch in epochs]
         return _SceneSamples(
-            sample, outputs, pipeline.stages(index, asked.epoch)(**sample.images) if asked.stages else []
+            sample, outputs, pipeline.stages(sample.index, asked.epoch)(**sample.images) if asked.stages else []
         )
 
-    shown = show_rows(len(files), asked.rows, show, data=words_of(asked.data), path=files.path, progress=asked.progress)
+    shown = show_rows(len(files), asked.rows, show, data=asked.words, path=files.path, progress=asked.progress)
     shown.skipped.extend(map(DataError, files.listing.left_out))
     base = next(iter(shown.rows[0].sample.images))
     layout = _layout(shown.rows, pipeline, base)
-    blocks = [render_scene(_scene(one, pipeline, base, asked.epoch, layout), layout) for one in shown.rows]
+    scenes = [_scene(one, pipeline, base, asked.epoch, layout) for one in shown.rows]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
     output = _outputs({name: shown.rows[0].outputs[0][name] for name in pipeline.outputs})
     text = made_by(pipeline, asked, "one draw an epoch", output)
     lines = [line for line in (recipe.about, f"{text} · scales {scales}") if line]
     footers = [*shown.footers(), *files.listing.notes]
-    return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
+
+    def draw() -> NDArray[np.uint8]:
+        blocks = [render_scene(scene, layout) for scene in scenes]
+        return page(layout.width, blocks, title=recipe.name, lines=lines, footers=footers)
+
+    rows = [_figures(scene, layout) for scene in scenes]
+    return Sheet(rows, draw, title=recipe.name, lines=lines, footers=footers)
+
+
+def _figures(scene: ScenePanels, layout: PanelLayout) -> FigureRow:
+    """A scene without its layout: the whole, then each group, its pictures at one size."""
+    lines = [[Figure(scene.whole, scene.header, quiet=True)]]
+    for group in scene.groups:
+        shown = [panel.picture for panel in group.panels if panel.picture is not None]
+        size = size_in([(one.shape[0], one.shape[1]) for one in shown] or [layout.panel], layout.panel)
+        lines[0] += [
+            Figure(
+                None if panel.picture is None else at_size(panel.picture, size),
+                f"{group.header} · {panel.caption}",
+                group.quiet,
+            )
+            for panel in group.panels
+        ]
+    return FigureRow(lines, scene.caption, [note for note in scene.notes if note])
 
 
 def _layout(drawn: Sequence[_SceneSamples], pipeline: PairPipeline, base: str) -> PanelLayout:
@@ -91,11 +122,10 @@ def _scene(one: _SceneSamples, pipeline: PairPipeline, base: str, epoch: int, la
             )
             for k, out in enumerate(one.outputs)
         ]
-    path = Path(one.sample.path)
     others = [f"{name} {size_text(image)}" for name, image in one.sample.images.items() if name != base]
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
     notes = [" · ".join((*others, f"index {one.sample.index}")), cut]
-    return ScenePanels(picture, groups, f"{path.parent.name}/{path.name}", notes, f"{base} {size_text(whole)}")
+    return ScenePanels(picture, groups, short_path(one.sample.path), notes, f"{base} {size_text(whole)}")
 
 
 def _output_panels(out: Mapping[str, Any], pipeline: PairPipeline) -> list[Panel]:
