@@ -61,11 +61,11 @@ def compared(
         RecipeError: a recipe has no such section.
         LintError: a recipe cannot run.
 
-    >>> import tempfile, augrecipes as ar
+    >>> import tempfile, pathlib, augrecipes as ar
     >>> from augrecipes.demo.dataset import draw_dataset
     >>> a, b = ar.load("folder-128"), ar.load("folder-128", overrides={"HorizontalFlip.p": 1.0})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = draw_dataset(Path(folder), tiles=3, photo_count=0, shrink=4)
+    ...     data = draw_dataset(pathlib.Path(folder), tiles=3, photo_count=0, shrink=4)
     ...     compared(a, b, data.tissue, rows=2).pixels.shape
     (764, 1004, 3)
     """

@@ -20,6 +20,7 @@ from augrecipes.recipe.model import Mode, Recipe
 
 SIZES = ((288, 384), (768, 1024))  # the larger where steps want more than the smaller has
 TILES = 6
+_OF_SLIDES = ("tissue", "stain", "patholog", "slide")
 
 
 def on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet:
@@ -41,8 +42,9 @@ def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
         return [_tissue((size[0] // 2, size[0] // 2), number) for number in range(TILES)]
     if recipe.facts.scales:
         return _scene(recipe, mode, size)
-    stained = any("stain" in step.name.lower() for step in recipe.walk())
-    return targets_on(recipe, _tissue(size, 0) if stained else _photo(size))
+    about = f"{recipe.name} {recipe.about}".lower()
+    slide = any(word in about for word in _OF_SLIDES)
+    return targets_on(recipe, _tissue(size, 0) if slide else _photo(size))
 
 
 def _scene(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> dict[str, Any]:

@@ -62,9 +62,9 @@ class Sheet(Displayed):
     >>> import augrecipes as ar
     >>> sheet = ar.load("folder-128").show(stages=True)
     >>> sheet
-    <Sheet folder-128: 1 row, 4 pictures, 720×295 px; .save("sheet.png") writes it>
+    <Sheet folder-128: 1 row, 4 pictures, 812×396 px; .save("sheet.png") writes it>
     >>> sheet.pixels.shape
-    (295, 720, 3)
+    (396, 812, 3)
     """
 
     rows: Sequence[FigureRow]
