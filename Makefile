@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak sanitize coverage lint format bench package wheel clean
+.PHONY: help demo test soak sanitize coverage lint format bench package wheel notebook clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -61,6 +61,10 @@ package: $(READY)  ## build wheel and sdist, install each in an environment of i
 wheel: $(READY)  ## build a wheel into dist/ that brings libjpeg-turbo along
 	@$(BIN)/python .ci/install.py -e '.[wheels]'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist
+
+notebook: $(KERNELS)  ## run examples/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
+	@$(BIN)/python .ci/install.py -e '.[notebooks]'
+	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build examples/tour.ipynb
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

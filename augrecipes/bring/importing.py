@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -11,27 +12,45 @@ from typing import Any
 
 from augrecipes.bring.dialects import DIALECTS, composed, saved, triples
 from augrecipes.bring.draft import RecipeDraft
-from augrecipes.bring.reading import Document, read
+from augrecipes.bring.reading import Document, of_text, read, read_stream
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
 from augrecipes.user_code import is_named, open_module
+
+_STREAM = "stdin"
 
 
 def draft_of(source: str, key: str = "") -> RecipeDraft:
     """The draft of a recipe that a source holds in another form.
 
     Args:
-        source: a file, which is read; or `FILE.py:NAME` or `package.module:NAME`, which is run: the name is that of a
-            pipeline, or of a function without arguments that makes one.
+        source: a file, which is read, or `-`, standard input; or `FILE.py:NAME` or `package.module:NAME`, which is
+            run: the name is that of a pipeline, or of a function without arguments that makes one.
         key: which pipeline of a config, as keys joined by dots; empty: the one for training.
 
     Raises:
         RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
     """
+    if source == "-":
+        return of_document(replace(_streamed(), key=key))
     if is_named(source) and not Path(source).exists():
         return of_document(_named(source))
     return of_document(replace(read(source), key=key))
+
+
+def _streamed() -> Document:
+    """Standard input: YAML, JSON or printed text; or Python, where nothing else knows it."""
+    text = read_stream(sys.stdin.buffer, _STREAM)
+    python = Document(f"{_STREAM}.py", None, text)
+    try:
+        found = of_text(text, _STREAM)
+    except RecipeError:
+        if any(dialect.owns(python) for dialect in DIALECTS):
+            return python
+        raise
+    known = any(dialect.owns(found) for dialect in DIALECTS)
+    return found if known or not any(dialect.owns(python) for dialect in DIALECTS) else python
 
 
 def _named(source: str) -> Document:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -61,6 +61,19 @@ def read(path: str) -> Document:
     try:
         data = limits.read_bytes(path, path, problems)
         return of_text(limits.decode(data, path, problems), path)
+    except Stop:
+        raise problems.error() from None
+
+
+def read_stream(stream: BinaryIO, name: str) -> str:
+    """The text of a stream, as that of a file is read.
+
+    Raises:
+        RecipeError: too much of it, or no text.
+    """
+    problems = Problems()
+    try:
+        return limits.decode(stream.read(limits.MAX_BYTES + 1), name, problems)
     except Stop:
         raise problems.error() from None
 

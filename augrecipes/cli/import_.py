@@ -25,7 +25,8 @@ def import_(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A config (JSON, YAML, Python, printed text; it is read, never run), or FILE.py:NAME or MODULE:NAME.",
+            help="A config (JSON, YAML, Python, printed text; it is read, never run), `-` for standard input, or "
+            "FILE.py:NAME or MODULE:NAME.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the recipe.")] = None,
@@ -44,10 +45,11 @@ def import_(
       augrecipes import aug.json -o recipe.yaml
       augrecipes import train.py:transform -o recipe.yaml
       augrecipes import config.py --key train_pipeline
+      curl https://.../args.yaml | augrecipes import - -o recipe.yaml
 
-    Files that A.save wrote, configs of albumentations, torchvision, MMDetection, MMSegmentation, Hydra, LightningCLI
-    and BasicSR are read. FILE.py:NAME and MODULE:NAME run that file or module, because you name it so: it may hold an
-    A.Compose, transforms of torchvision, or a function without arguments that makes them.
+    Files that A.save wrote, configs of albumentations, torchvision, MMDetection, MMSegmentation, Hydra, LightningCLI,
+    BasicSR and Ultralytics are read. FILE.py:NAME and MODULE:NAME run that file or module, because you name it so: it
+    may hold an A.Compose, transforms of torchvision, or a function without arguments that makes them.
 
     \b
     Exit status:

@@ -18,7 +18,7 @@ from augrecipes.preview.cells import cell_of_output, output_aspect, short_path
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import show_rows
 from augrecipes.preview.sheet import Cell, SheetLayout, SheetRow, compose, layout_for
-from augrecipes.preview.shown import Figure, FigureRow, Sheet
+from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.verify.metrics import number
@@ -94,7 +94,9 @@ def compared(
     title = " and ".join(dict.fromkeys((a.name, b.name)))
     footers = shown.footers()
     figures = [
-        FigureRow([[Figure(cell.picture, cell.header, cell.quiet) for cell in row.cells]], row.caption, [row.note])
+        PictureRow(
+            [[LabelledPicture(cell.picture, cell.header, cell.quiet) for cell in row.cells]], row.caption, [row.note]
+        )
         for row in body
     ]
     return Sheet(

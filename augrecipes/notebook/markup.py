@@ -73,7 +73,11 @@ def tag(name: str, *inside: object, **attributes: str) -> Html:
     >>> tag("p", "1 < 2", tag("br/"), kind="quiet")
     '<p class="quiet">1 &lt; 2<br/></p>'
     """
-    given = "".join(f' {"class" if key == "kind" else key}="{text_of(value)}"' for key, value in attributes.items())
+    given = "".join(
+        f' {"class" if key == "kind" else key}="{text_of(value)}"'
+        for key, value in attributes.items()
+        if value or key == "alt"
+    )
     if name.endswith("/"):
         return Html(f"<{name[:-1]}{given}/>")
     return Html(f"<{name}{given}>{joined(inside)}</{name}>")

@@ -11,7 +11,7 @@ from augrecipes.preview.cells import cell_of_output, output_aspect
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import SheetRow, compose, layout_for
-from augrecipes.preview.shown import Figure, FigureRow, Sheet
+from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
 
 ACROSS = 6
 
@@ -43,5 +43,5 @@ def handed_out(held: Held, rows: int, epoch: int) -> Sheet:
         "legend": [(label_colour(k), name) for k, name in enumerate(classes)],
     }  # fmt: skip
     lines = [cells[k : k + ACROSS] for k in range(0, len(cells), ACROSS)]
-    figures = [[Figure(cell.picture, cell.header) for cell in line] for line in lines]
-    return Sheet([FigureRow(figures)], lambda: compose(layout, [SheetRow(line) for line in lines], **texts), **texts)
+    figures = [[LabelledPicture(cell.picture, cell.header) for cell in line] for line in lines]
+    return Sheet([PictureRow(figures)], lambda: compose(layout, [SheetRow(line) for line in lines], **texts), **texts)

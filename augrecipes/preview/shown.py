@@ -18,7 +18,7 @@ from augrecipes.preview.text import Colour
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class LabelledPicture:
     """One picture of a sheet.
 
     Attributes:
@@ -33,7 +33,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureRow:
+class PictureRow:
     """What a sheet shows of one source.
 
     Attributes:
@@ -42,7 +42,7 @@ class FigureRow:
         notes: more about it.
     """
 
-    lines: Sequence[Sequence[Figure]]
+    lines: Sequence[Sequence[LabelledPicture]]
     caption: str = ""
     notes: Sequence[str] = ()
 
@@ -67,7 +67,7 @@ class Sheet(Displayed):
     (396, 812, 3)
     """
 
-    rows: Sequence[FigureRow]
+    rows: Sequence[PictureRow]
     draw: Callable[[], NDArray[np.uint8]] = field(repr=False)
     title: str = ""
     lines: Sequence[str] = ()

@@ -19,7 +19,7 @@ from augrecipes.preview.cells import header_after
 from augrecipes.preview.display import Picture, picture_of_input, picture_of_output, size_text
 from augrecipes.preview.rows import Asked, draws, made_by, show_rows
 from augrecipes.preview.sheet import page
-from augrecipes.preview.shown import Figure, FigureRow, Sheet
+from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
 from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, fitted, map_height, render_bag, sheet_width, tile_px
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
@@ -73,14 +73,14 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     return Sheet([_figures(bag, side) for bag in bags], draw, **texts)
 
 
-def _figures(bag: BagBlock, side: int) -> FigureRow:
+def _figures(bag: BagBlock, side: int) -> PictureRow:
     """A bag without its layout: the map, then a line for each strip."""
-    lines = [[Figure(bag.map, quiet=True)]] if bag.map is not None else []
+    lines = [[LabelledPicture(bag.map, quiet=True)]] if bag.map is not None else []
     for strip in bag.strips:
         tiles = [None if picture is None else fitted(picture, side) for picture in strip.pictures]
         named = zip(tiles, bag.captions, strict=True)
-        lines.append([Figure(tile, f"{strip.header} · {caption}", strip.quiet) for tile, caption in named])
-    return FigureRow(lines, bag.name, [note for note in bag.notes if note])
+        lines.append([LabelledPicture(tile, f"{strip.header} · {caption}", strip.quiet) for tile, caption in named])
+    return PictureRow(lines, bag.name, [note for note in bag.notes if note])
 
 
 @dataclass(frozen=True, slots=True)

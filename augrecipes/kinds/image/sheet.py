@@ -13,7 +13,7 @@ from augrecipes.preview.cells import cell_of_output, cell_of_source, cell_of_sta
 from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import MAX_WIDTH_PX, Cell, SheetLayout, SheetRow, compose, layout_for
-from augrecipes.preview.shown import Figure, FigureRow, Sheet
+from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -63,15 +63,15 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     )  # fmt: skip
 
 
-def _figures(body: Sequence[SheetRow]) -> list[FigureRow]:
+def _figures(body: Sequence[SheetRow]) -> list[PictureRow]:
     """The rows without their layout; one that goes on from the row above is a line of it."""
-    found: list[FigureRow] = []
+    found: list[PictureRow] = []
     for row in body:
-        line = [Figure(cell.picture, cell.header, cell.quiet) for cell in row.cells]
+        line = [LabelledPicture(cell.picture, cell.header, cell.quiet) for cell in row.cells]
         if row.indent:
-            found[-1] = FigureRow([*found[-1].lines, line], found[-1].caption, found[-1].notes)
+            found[-1] = PictureRow([*found[-1].lines, line], found[-1].caption, found[-1].notes)
         else:
-            found.append(FigureRow([line], row.caption, [row.note]))
+            found.append(PictureRow([line], row.caption, [row.note]))
     return found
 
 

@@ -29,7 +29,7 @@ from augrecipes.preview.panels import (
 )
 from augrecipes.preview.rows import Asked, made_by, show_rows
 from augrecipes.preview.sheet import page
-from augrecipes.preview.shown import Figure, FigureRow, Sheet
+from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
 from augrecipes.recipe.model import Recipe
 
 COLUMNS = 6
@@ -77,21 +77,21 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     return Sheet(rows, draw, title=recipe.name, lines=lines, footers=footers)
 
 
-def _figures(scene: ScenePanels, layout: PanelLayout) -> FigureRow:
+def _figures(scene: ScenePanels, layout: PanelLayout) -> PictureRow:
     """A scene without its layout: the whole, then each group, its pictures at one size."""
-    lines = [[Figure(scene.whole, scene.header, quiet=True)]]
+    lines = [[LabelledPicture(scene.whole, scene.header, quiet=True)]]
     for group in scene.groups:
         shown = [panel.picture for panel in group.panels if panel.picture is not None]
         size = size_in([(one.shape[0], one.shape[1]) for one in shown] or [layout.panel], layout.panel)
         lines[0] += [
-            Figure(
+            LabelledPicture(
                 None if panel.picture is None else at_size(panel.picture, size),
                 f"{group.header} · {panel.caption}",
                 group.quiet,
             )
             for panel in group.panels
         ]
-    return FigureRow(lines, scene.caption, [note for note in scene.notes if note])
+    return PictureRow(lines, scene.caption, [note for note in scene.notes if note])
 
 
 def _layout(drawn: Sequence[_SceneSamples], pipeline: PairPipeline, base: str) -> PanelLayout:
