@@ -62,9 +62,9 @@ wheel: $(READY)  ## build a wheel into dist/ that brings libjpeg-turbo along
 	@$(BIN)/python .ci/install.py -e '.[wheels]'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist
 
-notebook: $(KERNELS)  ## run examples/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
+notebook: $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
 	@$(BIN)/python .ci/install.py -e '.[notebooks]'
-	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build examples/tour.ipynb
+	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build docs/tour.ipynb
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The notebook in examples/, run from top to bottom: with Jupyter where it is installed, and always without."""
+"""The notebook in docs/, run from top to bottom: with Jupyter where it is installed, and always without."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-TOUR = ROOT / "examples" / "tour.ipynb"
+TOUR = ROOT / "docs" / "tour.ipynb"
 PAGES = 13  # cells that end in something to look at
 
 

@@ -126,7 +126,8 @@ class Standalone(Displayed, Compose):
         raise TypeError(
             "albumentations would lose a compiled pipeline's keys and output. Save the recipe: "
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
-            "this pipeline again. Or pickle it"
+            "this pipeline again. Or pickle it. What albumentations can read draws in its own way: "
+            "A.save(pipeline.recipe.to_albumentations(), 'aug.json')"
         )
 
     get_dict_with_id = to_dict_private
