@@ -93,6 +93,8 @@ class NativelyRun(Pipeline):
     @property
     def at_once(self) -> NativePlan | str:
         """What carries out batches of pictures without Python, or why nothing does."""
+        if len(self.outputs) > 1:
+            return "a sample is more than one picture"
         return self.coming("encoded" if self.reads else "uint8").native
 
     def lanes(self, count: int) -> list[Self]:
