@@ -35,9 +35,10 @@ typedef struct Warped {
     const struct Warped *earlier;
 } Warped;
 
-/* What things cost, as compiler/kernels/cost.py has it. */
+/* What things cost, as compiler/kernels/cost.py has it; `decoded`: a pixel of a picture that is not decoded yet, of
+   `wide` columns, or 0. */
 typedef struct {
-    double row, column, halved, warped, read, call;
+    double row, column, halved, warped, read, call, decoded, wide;
 } Costs;
 
 /* A window that is only scaled, and how it is turned then; and of that a part, turned again. */
@@ -49,7 +50,7 @@ typedef struct {
 
 /* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
 typedef struct Merging {
-    int warps, begun, left;
+    int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
     Warped chain[MOST_WARPS];
     Job job;
 } Merging;
@@ -266,12 +267,19 @@ static int part_of_resize(const Warped *w, Resized *to) {
     return 1;
 }
 
-static double cost_of_resize(const Costs *c, const Resized *r) {
+/* Of all rows down to the last of a part. */
+static double cost_of_decoding(const Costs *c, View moved, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
+    cut(&moved, x_min, y_min, x_max, y_max);
+    return c->decoded * (double)seen(&moved).bottom * c->wide;
+}
+
+static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) {
     double rows = (double)(r->y_max - r->y_min), columns = (double)(r->x_max - r->x_min);
     double height = (double)r->height, width = (double)r->width;
+    double decoding = cost_of_decoding(c, w->moved, r->x_min, r->y_min, r->x_max, r->y_max);
     if (rows == 2 * height && columns == 2 * width)
-        return c->call + c->halved * height * width;
-    return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height);
+        return c->call + c->halved * height * width + decoding;
+    return c->call + width * (c->row * MIN(rows, 2 * height) + c->column * height) + decoding;
 }
 
 /* Columns and rows, ends exclusive, that a warp reads of its picture; false where it reads none. */
@@ -301,15 +309,16 @@ static double cost_of_warp(const Costs *c, const Warped *w) {
     if (!read_box(w, from, to))
         return 0;
     return c->call + c->warped * (double)w->height * (double)w->width +
-           c->read * (double)(to[1] - from[1]) * (double)(to[0] - from[0]);
+           c->read * (double)(to[1] - from[1]) * (double)(to[0] - from[0]) +
+           cost_of_decoding(c, w->moved, from[0], from[1], to[0], to[1]);
 }
 
 static double cost_at_once(const Costs *c, const Warped *w) {
     Resized found;
     double warping = cost_of_warp(c, w);
     if (upright_resize(w, &found))
-        return cost_of_resize(c, &found);
-    return part_of_resize(w, &found) ? MIN(cost_of_resize(c, &found), warping) : warping;
+        return cost_of_resize(c, w, &found);
+    return part_of_resize(w, &found) ? MIN(cost_of_resize(c, w, &found), warping) : warping;
 }
 
 static double cost_of(const Costs *c, const Warped *w);
@@ -328,7 +337,9 @@ static Warped last_alone(const Warped *w, const View *picture) {
 static double cost_in_turn(const Costs *c, const Warped *w) {
     View picture = whole_picture(0, w->earlier->height, w->earlier->width, 0, w->moved.channels);
     Warped alone = last_alone(w, &picture);
-    return cost_of(c, w->earlier) + cost_at_once(c, &alone);
+    Costs decoded = *c;
+    decoded.decoded = 0;
+    return cost_of(c, w->earlier) + cost_at_once(&decoded, &alone);
 }
 
 static double cost_of(const Costs *c, const Warped *w) {
@@ -346,7 +357,7 @@ static int goes_in_turn(const Costs *c, const Warped *w) {
 static int resized_sooner(const Costs *c, const Warped *w, Resized *to) {
     if (upright_resize(w, to))
         return 1;
-    return part_of_resize(w, to) && cost_of_resize(c, to) < cost_of_warp(c, w);
+    return part_of_resize(w, to) && cost_of_resize(c, w, to) < cost_of_warp(c, w);
 }
 
 /* Resize what was found. */

@@ -46,7 +46,7 @@ static inline int64_t merge_warp(Run *run, const Warp *warp) {
     return DONE;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = 0, m->job.count = 0; }
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->job.count = 0; }
 
 /* What a run that is left reads; nothing where it is more than is kept at hand. */
 static inline Ahead ahead_of(const Run *run) {
@@ -84,6 +84,8 @@ static inline int64_t carry_out_job(Run *run, const Run *next, Place to) {
     Ahead ahead = {0};
     Matrix matrix;
     View base = upright_base(w, &matrix);
+    if (m->reads)
+        cut_to_read(&base, &matrix, w);
     int64_t down, across;
     Job *j = &m->job;
     if (next)
@@ -126,10 +128,11 @@ static inline int64_t make_job(Run *run) {
     return answer;
 }
 
-/* The geometry is complete. a: what things cost; then whether the output follows, and whether pictures are reduced; of
-   labels see there. */
+/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where pictures are reduced;
+   and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
 static inline int64_t end_merging(Run *run, const double *a) {
-    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5]};
+    const int follows = (int)a[6] & 1, reduces = (int)a[6] >> 1 & 1, undecoded = !run->plan->labels && a[7] > 0;
+    const Costs costs = {a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
     Resized found;
@@ -145,13 +148,21 @@ static inline int64_t end_merging(Run *run, const double *a) {
     if (goes_in_turn(&costs, w))
         return REFUSED;
     if (!resized_sooner(&costs, w, &found)) {
-        m->left = run->elsewhere = 1;
-        m->job.reduction = a[7] != 0 ? reduction(&w->matrix) : 1;
+        m->left = 1;
+        m->job.reduction = reduces ? reduction(&w->matrix) : 1;
+        m->reads = undecoded && m->job.reduction == 1;
+        run->elsewhere |= undecoded && m->job.reduction > 1; /* it is decoded smaller there */
         if (run->plan->channels != 1 && run->plan->channels != COLOURS)
             return REFUSED;
-        return a[6] != 0 ? DONE : make_job(run);
+        if (m->reads && !run->sample->target) {
+            Matrix matrix;
+            run->view = upright_base(w, &matrix);
+            cut_to_read(&run->view, &matrix, w);
+        }
+        only_named(run);
+        return follows ? DONE : make_job(run);
     }
-    run->elsewhere = a[7] != 0 && reduction(&w->matrix) > 1;
+    run->elsewhere |= undecoded && reduces && reduction(&w->matrix) > 1;
     run->view = w->moved;
     return resized_part(run, &found, LINEAR);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
 from random_recipes import Pool, recipes
 from test_exact_equals_none import build, outcome
+from undecoded_pictures import Picture
 
+from augrecipes.compiler.kernels import cost
 from augrecipes.compiler.native_plan import keyed_steps
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import encode
+from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Recipe
 
@@ -64,10 +68,21 @@ def picture(seed: int, channels: int = 3) -> np.ndarray:
     return np.clip(slopes + rng.normal(0, 30, (height, width, channels)), 0, 255).astype(np.uint8)
 
 
-def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any, mask: np.ndarray | None = None) -> int:
+class File(Picture):
+    """A picture that pretends to be a file; around what is read of it there is nothing."""
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+        return guarded(super().view(y0, x0, y1, x1, reduce), (y0 + x0) % 2 == 0)
+
+    def array(self) -> np.ndarray:
+        return guarded(super().array(), bool(self.shape[0] % 2))
+
+
+def check(recipe: Recipe, image: Any, seed: int, kernels: Any, mask: np.ndarray | None = None) -> int:
     """How many samples the native plan carried out."""
     with using(kernels):
-        pipeline, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
+        arrival = arrival_of(image)
+        pipeline, python = (build(recipe, "fast", seed).coming(arrival) for _ in range(2))
         native, on_masks = pipeline.native, pipeline.native_masks
     python.__dict__["native"] = "not here"
     given = {"image": image} if mask is None else {"image": image, "mask": mask}
@@ -78,6 +93,8 @@ def check(recipe: Recipe, image: np.ndarray, seed: int, kernels: Any, mask: np.n
         if made is not None:
             count += 1
             assert isinstance(wanted, dict)
+            if isinstance(image, File):
+                assert image.read[-1] == image.read[-2]  # no more than in Python, and no less
             for what in given:
                 assert made[what].dtype == wanted[what].dtype
                 np.testing.assert_array_equal(made[what], wanted[what])
@@ -123,6 +140,35 @@ def test_masks_are_those_that_python_merges(kernels: Library) -> None:
 
     law()
     assert kernels.isa == "base" or sum(carried_out)  # where warps are quick
+
+
+@pytest.mark.parametrize("kernels", SETS[-1:], ids=lambda kernels: kernels.isa)
+def test_files_are_read_as_far_as_python_reads_them(kernels: Library) -> None:
+    carried_out = []
+
+    @DEAR
+    @given(
+        recipes(MERGED, boxes=False, max_steps=5).filter(
+            lambda recipe: not any(step.is_group for step in recipe.steps)
+        ),
+        st.integers(0, 2**64 - 1),
+        st.sampled_from(((), (2, 4, 8))),
+    )
+    def law(recipe: Recipe, seed: int, scales: tuple[int, ...]) -> None:
+        carried_out.append(check(recipe, File(picture(seed), scales), seed, kernels))
+
+    law()
+    assert kernels.isa == "base" or sum(carried_out)
+
+
+def test_what_decoding_costs_is_minded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_native_plan import recipe_of
+
+    monkeypatch.setattr(keyed_steps, "cost", SimpleNamespace(CONSTANTS=cost.CONSTANTS, DECODED=1e-9))
+    recipe = recipe_of(("Resize", {"height": 200, "width": 200}), ("RandomCrop", {"height": 120, "width": 120}))
+    with pytest.raises(AssertionError):
+        for seed in range(40):
+            check(recipe, File(picture(seed)), seed, SETS[-1])
 
 
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def test_what_needs_libjpeg_is_left_out_without_it(
     made = build.build_codec(kernels_file)
     if made is not None:
         assert made == build.codec_beside(kernels_file) == tmp_path / "kernels-jpeg.so"
-        assert libjpeg._opened(ctypes.CDLL(str(made))).version
+        assert libjpeg.opened(ctypes.CDLL(str(made))).version
     monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-lno-such-library"]]))
     assert build.build_codec(kernels_file) is None  # and an old one goes
     assert list(tmp_path.iterdir()) == []
@@ -163,4 +163,4 @@ def test_libjpeg_built_from_other_sources_is_refused(monkeypatch: pytest.MonkeyP
     assert f"libjpeg-turbo {found.version}" in described()
     monkeypatch.setattr(build, "fingerprint", lambda folder: "0" * 16)
     with pytest.raises(ValueError, match=r"other sources.*augrecipes\.native\.build"):
-        libjpeg._opened(found.handle)
+        libjpeg.opened(found.handle)

@@ -15,7 +15,7 @@ _LABEL_RESIZED, _LABEL_WARPED = 0.4, 3.4
 _CALL = 3000.0
 CONSTANTS = _ROW, _COLUMN, _HALVED, _WARPED, _READ, _CALL
 OF_LABELS = 0.0, _LABEL_RESIZED, _LABEL_RESIZED, _LABEL_WARPED, 0.0, _CALL  # the same of labels
-_DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
+DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
 
 
 def of_resize(rows: int, columns: int, height: int, width: int, *, labels: bool = False) -> float:
@@ -44,4 +44,4 @@ def of_warp(rows: int, columns: int, height: int, width: int, *, labels: bool = 
 
 def of_decoding(rows: int, columns: int) -> float:
     """The first `rows` rows of a JPEG of `columns` columns decoded."""
-    return _DECODED * rows * columns
+    return DECODED * rows * columns

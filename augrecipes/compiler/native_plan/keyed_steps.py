@@ -19,8 +19,6 @@ from augrecipes.compiler.native_plan.steps import (
     CUTS,
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
-    GROUPS,
-    IN_PYTHON,
     JITTERS,
     JITTERS_EXACTLY,
     KEEPS,
@@ -65,12 +63,12 @@ class Walk:
 
     Attributes:
         made: of each that draws, by its id: its label, and whether the tiles of a bag draw as one.
-        files: pictures come undecoded.
+        reader: the kernel that pictures are handed to undecoded, if any.
         labels: numbers are those of what happens to a mask.
     """
 
     made: Mapping[int, tuple[str, bool]]
-    files: bool = False
+    reader: Any = None
     labels: bool = False
 
     def keyed(self, transforms: Sequence[Any]) -> Iterator[tuple[Any, KeyedStep]]:
@@ -88,11 +86,9 @@ class Walk:
             elif type(step) is ColourStep:
                 yield step.step, self._one(step.step, _coloured)
             elif type(step) is Warps:
-                children = [*self.keyed(step.transforms)]
-                if self.files and not _resizes_last([keyed for _, keyed in children]):
-                    raise NotNativeError("what is decoded for several warps is chosen in Python")
-                yield from children
-                of_picture = (*cost.CONSTANTS, step.to_sink, step.shrinks.reduces)
+                yield from self.keyed(step.transforms)
+                decodes = cost.DECODED if step is self.reader else 0.0
+                of_picture = (*cost.CONSTANTS, step.to_sink + 2 * step.shrinks.reduces, decodes)
                 ends = masks.ends() if self.labels else of_picture
                 yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MERGED_ENDS, (), lambda _: (), ends))
             elif type(step) is ColourOps:
@@ -123,15 +119,6 @@ class Walk:
         if native is None or not all(map(native.has, kernels)):
             raise NotNativeError(f"{label} resizes with OpenCV")
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
-
-
-def _resizes_last(steps: Sequence[KeyedStep]) -> bool:
-    """Whether steps resample once and cut nothing afterwards: then what decoding costs decides nothing."""
-    if any(step.numbers.effect == GROUPS for step in steps):
-        return False
-    effects = [step.numbers.effect - MERGES for step in steps if step.numbers.draw != IN_PYTHON]
-    sampled = [at for at, effect in enumerate(effects) if effect not in (CUTS, TURNS)]
-    return len(sampled) <= 1 and CUTS not in effects[sampled[0] if sampled else 0 :]
 
 
 def _alone(step: Any, _: int) -> NativeStep | None:

@@ -60,7 +60,7 @@ def native_plan(
     output = sink.output
     if sink.dtype not in (np.uint8, np.float32) or (output.color not in ("rgb", "bgr") and output.where == "host"):
         raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, files)
+    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, transforms[0] if files else None)
     steps, few = [], _few(most)
     for step, keyed in walk.keyed(transforms):
         alone = NativePlan(kernels, [keyed], sink, seed, few)
