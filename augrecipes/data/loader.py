@@ -22,6 +22,7 @@ from augrecipes.data.loading.arguments import (
 from augrecipes.data.loading.backends import Readers
 from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
+from augrecipes.data.loading.described import described
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
 from augrecipes.data.loading.passes import Ledger, Pass
 from augrecipes.data.loading.place import LoaderPosition
@@ -32,7 +33,6 @@ from augrecipes.data.loading.state import Dealt, dealt_by, fingerprint, restore,
 from augrecipes.data.loading.trial import measured
 from augrecipes.data.loading.worker import WorkerInit
 from augrecipes.display import Displayed
-from augrecipes.errors import counted
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number.
 _AHEAD = 2
@@ -225,17 +225,7 @@ class Loader(Displayed, DataLoader[Any]):
     @property
     def facts(self) -> list[str]:
         """What it loads, and who reads, in words."""
-        plan, workers = self._plan, self.num_workers
-        order = "weighted" if plan.weights is not None else "shuffled" if plan.shuffle else "in order"
-        who = {"threads": "thread", "processes": "process"}.get(self.backend, "")
-        return [
-            f"{counted(len(self), 'batch')} of {plan.batch_size}",
-            order,
-            counted(workers, who) if workers else "no workers",
-            f"seed {plan.seed}",
-            f"epoch {self.epoch}",
-            *([f"rank {plan.rank} of {plan.world_size}"] if plan.world_size > 1 else []),
-        ]
+        return described(self._plan, self.choice, len(self), self.epoch)
 
     def next_indices(self) -> list[int]:
         """Indices of the samples that come next; none where a sampler of somebody else's says them, or all are done."""
@@ -243,7 +233,7 @@ class Loader(Displayed, DataLoader[Any]):
         start = self._place.start
         if isinstance(self._plan, SampledSchedule):
             return []
-        return next((order.indices.tolist() for order in orders(self._plan, start.epoch, start.done, start.ahead)), [])
+        return next((order.indices.tolist() for order in orders(self._plan, start.epoch, start.read, start.ahead)), [])
 
     @property
     def skipped(self) -> list[Skipped]:
