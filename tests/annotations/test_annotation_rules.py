@@ -295,6 +295,8 @@ def test_splits_of_voc(tmp_path: Path) -> None:
     ds = ImageFolder(files=folder, recipe=recipe("coco"), split="val")
     assert (len(ds), ds.box_classes, ds[0]["kinds"].tolist()) == (1, ["ape", "bee"], [1])  # numbered over all splits
     refused(folder, "dev.txt", "no such file", split="dev")
+    for split in (None, "val"):  # the folder of the year is as good as that of its XML files
+        assert rows(folder.parent, split=split) == rows(folder, split=split)
     refused(coco(tmp_path / "c", Set((A,))), "has no splits", split="val")
 
 

@@ -20,6 +20,7 @@ from augrecipes.errors import DataError
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one a picture (`<annotation>`)"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
+_ANNOTATIONS, _BELOW = "Annotations", "Annotations/"
 _MOST = 1 << 28
 
 
@@ -40,6 +41,8 @@ def read(asked: Request, found: FoundObjects) -> None:
     source, found.record = asked.source, "object {}"
     names = source.ending(".xml") if source.is_folder else [source.path.name]
     folder = source.path if source.is_folder else source.path.parent
+    if source.is_folder and (folder / _ANNOTATIONS).is_dir():  # as the challenge lays its year out
+        folder, names = folder / _ANNOTATIONS, [name[len(_BELOW) :] for name in names if name.startswith(_BELOW)]
     chosen = _chosen(asked, folder)
     wanted: list[tuple[str, str]] = []
     for name in names:
