@@ -16,7 +16,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.pictures import Picture, pixels_of
-from augrecipes.compiler.native_plan.steps import IN_PYTHON, NativeStep
+from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, NativeStep
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
@@ -67,6 +67,7 @@ class NativePlan:
 
     Attributes:
         left: labels of steps that Python carries out: it makes every sample in which one of them acts.
+        only_moves: pictures are cut and turned, and that is all.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class NativePlan:
     ) -> None:
         self._kernel, self._draws = kernels.kernel("plan", "ppl"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
+        self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)

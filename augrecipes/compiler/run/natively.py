@@ -9,7 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from augrecipes.compat.boxes import forget_labels
 from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
 from augrecipes.compiler.native_plan.pictures import Picture, as_picture, is_mask, is_picture
@@ -19,6 +21,9 @@ from augrecipes.compiler.run.at_once import PictureBatch, run_batch
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline, key_part
+from augrecipes.compiler.run.points import take_points
+from augrecipes.compiler.run.points_alone import point_steps
+from augrecipes.compiler.run.prepared import Prepared
 from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
 
@@ -85,7 +90,7 @@ class NativelyRun(Pipeline):
         self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Any], places: Places
     ) -> list[int] | None:
         """The same of pictures that come as this pipeline's own plan takes them."""
-        alone = self._dress is None and self.recipe.inputs.mask != "required"
+        alone = self._dress is None and not self._required
         if alone and isinstance(self.native, NativePlan) and all(map(self._is_taken, pictures)):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]
@@ -112,7 +117,7 @@ class NativelyRun(Pipeline):
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on."""
         super().run_through(transforms)
-        for name in ("native", "native_masks"):
+        for name in ("native", "native_masks", "_point_steps"):
             self.__dict__.pop(name, None)
 
     @cached_property
@@ -122,9 +127,6 @@ class NativelyRun(Pipeline):
             return "`none` runs its steps as albumentations does"
         if not (self.arrival == "uint8" or self.takes_files) or self.compiled.save_applied_params:
             return "what its steps draw is asked for" if self.compiled.save_applied_params else "pictures are no uint8"
-        inputs = self.recipe.inputs
-        if "required" in (of.presence for of in (inputs.boxes, inputs.keypoints) if of is not None):
-            return "a sample is more than a picture and a mask"
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
             return native_plan(
@@ -132,6 +134,19 @@ class NativelyRun(Pipeline):
             )
         except NotNativeError as reason:
             return str(reason)
+
+    @cached_property
+    def _required(self) -> frozenset[str]:
+        """What has to lie on a picture, by the recipe's inputs."""
+        inputs = self.recipe.inputs
+        said = {"mask": inputs.mask}
+        said |= {name: of.presence for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) is not None}
+        return frozenset(name for name, presence in said.items() if presence == "required")
+
+    @cached_property
+    def _point_steps(self) -> list[Prepared]:
+        """What moves boxes and keypoints of samples whose pictures are made natively."""
+        return point_steps(self.transforms, self)
 
     @cached_property
     def native_masks(self) -> NativePlan | None:
@@ -151,21 +166,59 @@ class NativelyRun(Pipeline):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
         """A sample of a picture, or of one and its mask, without Python between its steps; None: that is Python's."""
-        on_it = self._usual.intersection(targets) - {"image"}
-        if self._dress is not None or not on_it <= _MASK or not isinstance(self.native, NativePlan):
+        if self._dress is not None or not isinstance(self.native, NativePlan) or not self._required <= targets.keys():
             return None
-        image, done = targets.get("image"), dict(targets)
-        if not is_picture(image, files=self.takes_files):
+        image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
+        if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):
             return None
-        image = check_size(image, self.recipe.inputs)
-        if not on_it and self.recipe.inputs.mask == "required":
+        image, done = check_size(image, self.recipe.inputs), dict(targets)
+        if "mask" in on_it and (mask := self._mask(epoch, index, tile, done.pop("mask"), image)) is None:
             return None
-        if on_it and (made := self._mask(epoch, index, tile, targets["mask"], image)) is not None:
-            done["mask"] = made
-        elif on_it:
+        if (made := self.native.sample(epoch, index, tile, image, allocate)) is None:
             return None
-        done["image"] = self.native.sample(epoch, index, tile, image, allocate)
-        return None if done["image"] is None else done
+        if on_it - _MASK:
+            size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
+            if (moved := self._with_points_moved(epoch, index, tile, done, size)) is None:
+                return None
+            done = moved
+        done["image"] = made
+        if "mask" in on_it:
+            done["mask"] = mask
+        return done
+
+    def _with_points_moved(
+        self, epoch: int, index: int, tile: int, data: dict[str, Any], size: tuple[int, ...]
+    ) -> dict[str, Any] | None:
+        """A sample with its boxes and keypoints where they belong; None: that is Python's, or it fails there, too.
+
+        Args:
+            epoch: of the draws.
+            index: the same.
+            tile: the same.
+            data: the sample, with its picture as it came; changed in place.
+            size: of the picture that was made.
+        """
+        compiled, shape = self.compiled, data["image"].shape
+        data["image"] = stand_in(shape, np.dtype(np.uint8))
+        try:
+            points = take_points(data, self.recipe.inputs, resumes=compiled.resumes, pauses=compiled.pauses)
+            self.position(epoch, index, tile)
+            for processor in self.processors.values():
+                forget_labels(processor)
+            self.preprocess(data)
+            for first, p, act, filters in self._point_steps:
+                if first is None or first() < p:
+                    data = act(data)
+                if filters is not None:
+                    data = filters(data)
+            data = self.postprocess(data)
+        except Exception:  # what runs in Python then says where
+            return None
+        if data["image"].shape[:2] != size:
+            return None
+        for taken in points:
+            taken.put_back(data)
+        return data
 
     def _mask(self, epoch: int, index: int, tile: int, mask: Any, image: Picture) -> np.ndarray | None:
         """The mask of a sample; None: that is Python's."""

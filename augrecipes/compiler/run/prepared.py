@@ -18,12 +18,14 @@ from augrecipes.compat.steps import (
     is_plain,
     sampler_of,
 )
-from augrecipes.compiler.kernels.colour_ops import ColourOps
+from augrecipes.compiler.kernels.colour_ops import ColourOps, ColourStep
 from augrecipes.compiler.kernels.joined import Joined
-from augrecipes.compiler.kernels.warps import Warps
+from augrecipes.compiler.kernels.warps import Deferred, Warps
 
 # From a sample, which may be changed in place, to the sample after a step.
 Act = Callable[[Sample], Sample]
+# From a transform, and whether its first draw is still to be taken, to what it does once it acts.
+Leaf = Callable[[Any, bool], Act]
 
 
 class Prepared(NamedTuple):
@@ -43,11 +45,22 @@ class Prepared(NamedTuple):
     filter: Act | None
 
 
-def prepared(step: Any, group: Any) -> Prepared:
-    """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it."""
+def prepared(step: Any, group: Any, leaf: Leaf | None = None) -> Prepared:
+    """A step of `group`, which may be the pipeline, for samples of one picture and what lies on it.
+
+    Args:
+        step: a transform or a group.
+        group: that it stands in.
+        leaf: gives what a transform does; None: what albumentations does.
+    """
     p = gate_of(step)
-    act = _act(step, gated=p is not None)
+    act = _act(step, leaf or _transform, gated=p is not None)
     return Prepared(None if p is None else step.py_random.first, 1.0 if p is None else p, act, _filter(step, group))
+
+
+def unwrapped(step: Any) -> Any:
+    """The transform of a step whose effect a kernel leaves pending; any other step itself."""
+    return step.step if isinstance(step, Deferred | ColourStep) else step
 
 
 def as_it_is(step: Any, group: Any) -> Prepared:
@@ -62,11 +75,12 @@ def _filter(step: Any, group: Any) -> Act | None:
     return filters
 
 
-def _act(step: Any, *, gated: bool = False, forced: bool = False) -> Act:
+def _act(step: Any, leaf: Leaf, *, gated: bool = False, forced: bool = False) -> Act:
     """What a step does once it acts.
 
     Args:
         step: a transform or a group.
+        leaf: gives what a transform does.
         gated: its gate has been opened by its first draw, which is still to be taken.
         forced: it acts whatever its probability says, because OneOf has chosen it.
     """
@@ -74,22 +88,22 @@ def _act(step: Any, *, gated: bool = False, forced: bool = False) -> Act:
         return step.run
     if gated or forced or getattr(step, "p", 0) >= 1:
         if is_plain(step):
-            return _transform(step, takes=gated)
+            return leaf(step, gated)
         match group_of(step):
             case "one":
-                return _one_of(step)
+                return _one_of(step, leaf)
             case "all":
-                return _in_turn(step, lambda steps: steps)
+                return _in_turn(step, lambda steps: steps, leaf)
             case "some" if not forced:
                 choose = choice_of(step)
-                return _in_turn(step, lambda steps: [steps[k] for k in choose()])
+                return _in_turn(step, lambda steps: [steps[k] for k in choose()], leaf)
     return (lambda data: step(force_apply=True, **data)) if forced else (lambda data: step(**data))
 
 
 # In what follows `self` is the step: an error's traceback tells by that name what it came through.
 
 
-def _transform(self: Any, *, takes: bool) -> Act:
+def _transform(self: Any, takes: bool) -> Act:
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
 
     def act(data: Sample) -> Sample:
@@ -105,8 +119,8 @@ def _transform(self: Any, *, takes: bool) -> Act:
     return act
 
 
-def _one_of(self: Any) -> Act:
-    acts = [_act(step, forced=True) for step in self.transforms]
+def _one_of(self: Any, leaf: Leaf) -> Act:
+    acts = [_act(unwrapped(step), leaf, forced=True) for step in self.transforms]
     weights, choice = self.transforms_ps, self.random_generator
 
     def act(data: Sample) -> Sample:
@@ -115,8 +129,8 @@ def _one_of(self: Any) -> Act:
     return act
 
 
-def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]]) -> Act:
-    steps = [prepared(step, self) for step in self.transforms]
+def _in_turn(self: Any, chosen: Callable[[list[Prepared]], list[Prepared]], leaf: Leaf) -> Act:
+    steps = [prepared(unwrapped(step), self, leaf) for step in self.transforms]
 
     def act(data: Sample) -> Sample:
         for first, p, one, filters in chosen(steps):

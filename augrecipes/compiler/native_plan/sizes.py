@@ -1,0 +1,48 @@
+"""How large a picture is behind a step of a native plan, by what the step drew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from augrecipes.compiler.native_plan.steps import (
+    CUTS,
+    CUTS_AND_PADS,
+    CUTS_AND_RESIZES,
+    PADS,
+    PADS_AND_CUTS,
+    RESIZES,
+    SCALES,
+    TURNS,
+    NativeStep,
+)
+
+
+def size_behind(numbers: NativeStep, params: Mapping[str, Any], rows: int, columns: int) -> tuple[int, int]:
+    """Rows and columns behind a step, as native/plan.c makes them.
+
+    Args:
+        numbers: the step.
+        params: what albumentations' sampler drew.
+        rows: before it, px.
+        columns: the same.
+    """
+    if numbers.effect in (RESIZES, CUTS_AND_RESIZES):
+        return int(numbers.does[0]), int(numbers.does[1])
+    if numbers.effect not in (CUTS, TURNS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS):
+        return rows, columns
+    drawn = numbers.seen(params)
+    if numbers.effect == TURNS:
+        return (columns, rows) if int(drawn[0]) & 1 else (rows, columns)
+    if numbers.effect == SCALES:
+        height, width = rows * drawn[0], columns * drawn[0]
+        return (max(1, round(height)), max(1, round(width))) if numbers.does[2] else (int(height), int(width))
+    if numbers.effect == CUTS_AND_PADS and numbers.does[6] >= 0:
+        return rows, columns  # it keeps the size
+    if numbers.effect != PADS:
+        x_min, y_min, x_max, y_max = map(int, drawn[:4])
+        rows, columns = y_max - y_min, x_max - x_min
+    if numbers.effect in (PADS, CUTS_AND_PADS):
+        above, below, before, behind = map(int, drawn[:4] if numbers.effect == PADS else drawn[4:8])
+        rows, columns = rows + above + below, columns + before + behind
+    return rows, columns

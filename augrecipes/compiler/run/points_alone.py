@@ -1,0 +1,61 @@
+"""Boxes and keypoints of samples whose pictures native plans make: the steps draw here, too, and move them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from augrecipes.compat.steps import Sample, functions_of, sampler_of
+from augrecipes.compiler.kernels.colour_ops import ColourOps
+from augrecipes.compiler.kernels.joined import Joined
+from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.kernels.warps import Warps
+from augrecipes.compiler.native_plan.sizes import size_behind
+from augrecipes.compiler.native_plan.steps import encode
+from augrecipes.compiler.run.prepared import Act, Prepared, prepared, unwrapped
+from augrecipes.ops.capabilities import claims
+
+_POINTS = frozenset({"boxes", "keypoints"})
+
+
+def point_steps(transforms: Sequence[Any], pipeline: Any) -> list[Prepared]:
+    """The steps of a pipeline that a native plan carries out, for samples whose `image` has a shape and no pixels.
+
+    Args:
+        transforms: of the pipeline; kernels of several steps included.
+        pipeline: that they stand in.
+    """
+    return [*_each(transforms, pipeline)]
+
+
+def _each(transforms: Sequence[Any], group: Any) -> Iterator[Prepared]:
+    for step in transforms:
+        if isinstance(step, Joined | Warps | ColourOps):
+            yield from _each(step.transforms, step)
+        else:
+            one = prepared(unwrapped(step), group, _moves_points)
+            # Kernels let their steps be called, which filters; a pipeline's own are filtered by it.
+            yield one
+
+
+def _moves_points(self: Any, takes: bool) -> Act:
+    """What a transform does to points, and to the shape of what stands for the picture."""
+    if claims(type(self).__name__).targets.isdisjoint(_POINTS):
+        return lambda data: data
+    draw, functions, take, numbers = sampler_of(self), functions_of(self), self.py_random.random, encode(self)
+
+    def act(data: Sample) -> Sample:
+        if takes:
+            take()
+        image = data["image"]
+        params = self.params = draw(data)
+        for key, value in data.items():
+            function = functions.get(key)
+            if function is not None and value is not None and key != "image":
+                data[key] = function(value, **params)
+        if numbers is not None:
+            rows, columns = size_behind(numbers, params, *image.shape[:2])
+            data["image"] = stand_in((rows, columns, image.shape[2]), image.dtype)
+        return data
+
+    return act

@@ -1,0 +1,118 @@
+"""Boxes and keypoints beside pictures that a native plan makes are those of the steps, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import DEAR
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+from random_recipes import Pool, recipes, targets
+from test_exact_equals_none import build, outcome
+from test_native_merges import MERGED
+from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
+
+from augrecipes.compiler.run import points_alone
+from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
+
+pytestmark = pytest.mark.skipif(KERNEL_SETS[-1] is None, reason="no native kernels here")
+
+
+def given_to(recipe: Recipe, seed: int) -> dict[str, Any]:
+    made = targets(recipe, seed, 3, "uint8")
+    return {**made, "mask": made["mask"].astype(np.uint8)}
+
+
+def are_alike(one: Any, other: Any) -> None:
+    """Two samples to the bit, or two errors."""
+    if not isinstance(one, dict):
+        assert one == other
+        return
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        if isinstance(value, np.ndarray):
+            assert (value.dtype, value.shape) == (other[key].dtype, other[key].shape)
+            np.testing.assert_array_equal(value, other[key])
+        else:
+            assert value == other[key]
+
+
+def check(recipe: Recipe, seed: int) -> int:
+    """How many samples of `exact` the native plan made, boxes and all."""
+    plain, exact, count = build(recipe, "none", seed), build(recipe, "exact", seed), 0
+    for index in range(4):
+        sample = given_to(recipe, seed + index)
+        are_alike(outcome(plain, index, sample), outcome(exact, index, sample))
+        count += exact._natively(2, index, 0, sample, np.empty) is not None
+    return count
+
+
+def has_boxes(recipe: Recipe) -> bool:
+    return recipe.inputs.boxes is not None
+
+
+def test_boxes_are_those_of_the_steps() -> None:
+    carried_out = []
+
+    @DEAR
+    @given(recipes(NATIVE + ON_MASKS + WARPED * 2).filter(has_boxes), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        carried_out.append(check(recipe, seed))
+
+    law()
+    assert sum(carried_out)
+
+
+def test_boxes_are_those_that_python_moves_where_warps_are_merged() -> None:
+    carried_out = []
+
+    @DEAR
+    @given(recipes(MERGED, max_steps=5).filter(has_boxes), st.integers(0, 2**32))
+    def law(recipe: Recipe, seed: int) -> None:
+        fast, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
+        python.__dict__["native"] = "not here"
+        for index in range(4):
+            sample = given_to(recipe, seed + index)
+            made = fast._natively(2, index, 0, sample, np.empty)
+            if made is not None:
+                carried_out.append(index)
+                are_alike(outcome(python, index, sample), made)
+
+    law()
+    assert carried_out
+
+
+FAULTY: Pool = (("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
+
+
+@pytest.mark.parametrize("fault", ["boxes that stay", "draws of another sample"])
+def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = Inputs(boxes=Boxes(), keypoints=Keypoints())
+    recipe = recipe_of(*FAULTY)
+    recipe = Recipe("law", steps=recipe.steps, inputs=inputs)
+    assert check(recipe, 5)
+    if fault == "boxes that stay":
+        monkeypatch.setattr(points_alone, "functions_of", lambda _: {})
+    else:
+        sampler = points_alone.sampler_of
+        monkeypatch.setattr(
+            points_alone, "sampler_of", lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1]
+        )
+    with pytest.raises(AssertionError):
+        check(recipe, 5)
+
+
+def test_what_has_to_be_there_is_asked_for() -> None:
+    inputs = Inputs(mask="required", boxes=Boxes(presence="required"))
+    recipe = Recipe("law", steps=recipe_of(("Resize", {"height": 30, "width": 30})).steps, inputs=inputs)
+    plain, exact, image = build(recipe, "none"), build(recipe, "exact"), np.zeros((40, 50, 3), np.uint8)
+    for sample in (
+        {"image": image},
+        {"image": image, "mask": image[..., 0]},
+        {"image": image, "boxes": [[1, 2, 9, 9]]},
+    ):
+        are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
+        assert not isinstance(outcome(exact, 0, sample), dict)
