@@ -16,6 +16,7 @@ from augrecipes.compiler.native_plan import groups, masks, warps
 from augrecipes.compiler.native_plan.carrying_out import KeyedStep
 from augrecipes.compiler.native_plan.steps import (
     ADJUSTS,
+    AMONG_HSV,
     CUTS,
     CUTS_AND_PADS,
     CUTS_AND_RESIZES,
@@ -34,7 +35,6 @@ from augrecipes.compiler.native_plan.steps import (
     SCALES,
     SCALES_LEVELS,
     SHIFTS_HSV,
-    TINTS,
     TURNS,
     WARPS,
     NativeStep,
@@ -47,7 +47,7 @@ from augrecipes.ops.warps import LINEAR
 _ALONE = {CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS}
 _MOVED = {CUTS, TURNS}
 _RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
-_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: TINTS}  # among colours
+_COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: AMONG_HSV}  # among colours
 _FULL = 255.0
 # From a step, and how what it resamples is sampled, to its numbers; None: Python does that.
 AsNumbers = Callable[[Any, int], NativeStep | None]

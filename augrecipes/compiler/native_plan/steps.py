@@ -13,7 +13,7 @@ from augrecipes.ops.capabilities import claims
 NOTHING, ONE_OF_FOUR, ONE_OF_EIGHT, ANY_WINDOW, CENTRE, RESIZED_CROP, SIZED_CROP, ROTATION, AFFINE, JITTER = range(10)
 TO_SIDE, SCALE, PADDING, PADDED_BOX, BORDERS, SIDES, BY_WEIGHT, SOME = range(10, 18)
 CUTS, TURNS, RESIZES, CUTS_AND_RESIZES, WARPS, KEEPS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS = range(10)
-MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, TINTS, MADE = 16, *range(31, 38)
+MERGES, MERGED_ENDS, JITTERS, GROUPS, ADJUSTS, MIXES, AMONG_HSV, MADE = 16, *range(31, 38)
 # From 64 on: what colour_draws.h, tables.h and points.h number; the others stand beside what encodes them.
 NUMBERS, SCALES_LEVELS, SHIFTS_HSV, JITTERS_EXACTLY, STAINS = 64, 64, 72, 73, 80
 IN_PYTHON = -1  # what no kernel draws: samples in which the step acts are left to Python
