@@ -114,7 +114,7 @@ export function refresh() {
       pictures[side].element.hidden = !given
       if (given) pictures[side].show({...(typeof given === "string" ? {url: given, ...(answer.size ?? {})} : given), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
     }
-    fill(apart, answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference picture")
+    fill(apart, answer.largest === 0 ? "no difference" : answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference picture")
     const said = [answer.words ?? []].flat()
     const equal = answer.largest === 0
     fill(words,

@@ -55,10 +55,10 @@ export function heard(text) {
 }
 
 export function show() {
-  const name = recipe.path ? recipe.path.split(/[\\/]/).at(-1) : "untitled recipe"
+  const name = recipe.path ? recipe.path.split(/[\\/]/).at(-1) : recipe.name ?? "untitled recipe"
   fill(find("#file-name"), name)
   find("#file-name").title = recipe.path ?? "This recipe has no file yet: take it away as a download"
-  const state = unsaved() ? (recipe.path ? "not saved" : "kept in this browser") : recipe.path ? "saved" : ""
+  const state = unsaved() ? (recipe.path ? "not saved" : "kept in this browser") : recipe.path ? "saved" : "no file"
   fill(find("#file-state"), recipe.readOnly ? `${state ? `${state}, ` : ""}read only` : state)
   find("#file").dataset.unsaved = unsaved()
   find("#save").disabled = recipe.readOnly || !recipe.path || !unsaved()

@@ -2,7 +2,7 @@
 
 import {find, fill, icon, make} from "./dom.js"
 import {lasting} from "./session.js"
-import {change, on, settings, theme, themes} from "./state.js"
+import {change, on, say, settings, theme, themes} from "./state.js"
 
 let views = []
 let shownBefore = () => undefined
@@ -36,6 +36,7 @@ export function tabs(all, opened) {
 }
 
 export function open(name) {
+  say("")
   const old = active()
   change({view: name})
   const view = active()

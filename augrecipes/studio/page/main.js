@@ -174,6 +174,7 @@ function news() {
   })
   on("checked", async ({bad, wall}) => {
     find("#views").dataset.behind = String(bad)
+    file.show()
     find("#behind").hidden = !bad || recipe.good === null
     find("#timing").textContent = `checked in ${Math.max(1, Math.round(wall))} ms`
     const text = recipe.good

@@ -11,11 +11,12 @@ const css = (colour) => (Array.isArray(colour) ? `rgb(${colour.join(" ")})` : co
 // Draws what lies over a picture with a pen whose unit is a pixel of the screen; `scale` is screen per picture.
 export function drawOver(pen, {overlay = {}, mask = null, windows = []}, width, height, scale) {
   if (settings.masks && mask) pen.drawImage(mask, 0, 0, width, height)
+  const small = width < 240 ? 0.6 : 1 // lines must not hide a thumbnail
   const twice = (draw, colour, thick) => {
-    pen.lineWidth = thick + 2
+    pen.lineWidth = thick * small + 2 * small
     pen.strokeStyle = "rgba(0, 0, 0, 0.65)"
     draw()
-    pen.lineWidth = thick
+    pen.lineWidth = thick * small
     pen.strokeStyle = colour
     draw()
   }
@@ -32,7 +33,7 @@ export function drawOver(pen, {overlay = {}, mask = null, windows = []}, width, 
       const colour = css(overlay.point_colours?.[at] ?? COLOURS[at % COLOURS.length])
       twice(() => {
         pen.beginPath()
-        pen.arc((x + 0.5) * scale, (y + 0.5) * scale, 4, 0, 7)
+        pen.arc((x + 0.5) * scale, (y + 0.5) * scale, 4 * small, 0, 7)
         pen.stroke()
       }, colour, 2)
     }

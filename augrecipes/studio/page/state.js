@@ -7,7 +7,7 @@ export const announce = (name, detail) => bus.dispatchEvent(new CustomEvent(name
 export const on = (name, hear) => bus.addEventListener(name, (event) => hear(event.detail))
 
 const DEFAULTS = {
-  view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: 128, optimize: "",
+  view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: innerWidth >= 1700 ? 192 : 128, optimize: "",
   masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0,
 }
 export const settings = {...DEFAULTS, ...passing.get("settings", {})}
@@ -32,7 +32,7 @@ export function theme(chosen = lasting.get("theme", "auto")) {
 
 // The recipe: `text` as it stands in the editor, `good` as it stood when it last had no error, and what a check said.
 export const recipe = {
-  text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null, kind: null,
+  text: "", good: null, path: null, sha: null, saved: "", readOnly: false, problems: [], steps: [], resolved: null, kind: null, name: null,
 }
 export const source = {kind: "images", count: 0, names: [], demo: true}
 export const schema = {steps: {}, top: {}}
