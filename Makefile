@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak sanitize coverage lint format bench package wheel notebook clean
+.PHONY: help demo test browser soak sanitize coverage lint format bench package wheel notebook clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,12 @@ demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview g
 
 test: $(KERNELS)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
+
+browser: $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
+	@$(BIN)/python .ci/install.py -e '.[browser]'
+	@$(BIN)/python -c 'import shutil, sys; sys.exit(not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))' \
+		|| $(BIN)/playwright install chromium
+	@$(BIN)/pytest tests/studio
 
 soak: $(KERNELS)  ## run the long tests too: more random recipes, more broken files
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak

@@ -10,6 +10,7 @@ from augrecipes.recipe.addresses import SECTIONS
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, plain
 from augrecipes.recipe.spans import Spans, TextSpan
+from augrecipes.studio.ends import ends_of
 from augrecipes.studio.places import PageText
 
 
@@ -95,7 +96,9 @@ def _outlined(spans: Spans, places: PageText, one: WrittenStep, step: Step | Non
     if one.arguments is not None:
         for name, node in one.arguments.entries.items():
             if name != "steps":
-                found["arguments"][name] = {"value": plain(node), **places.between(spans.span(node))}
+                value = plain(node)
+                place = places.between(spans.span(node))
+                found["arguments"][name] = {"value": value, **ends_of(step, name, value), **place}
     return found
 
 
@@ -106,5 +109,8 @@ def _inherited(path: str, step: Step) -> dict[str, Any]:
     return {
         "path": path, "name": step.name, "from": line, "to": line, "key": {"from": line, "to": line},
         "label": step.site, "inherited": True,
-        "arguments": {name: {"value": value, "from": line, "to": line} for name, value in values.items()},
+        "arguments": {
+            name: {"value": value, **ends_of(step, name, value), "from": line, "to": line}
+            for name, value in values.items()
+        },
     }  # fmt: skip
