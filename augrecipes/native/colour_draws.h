@@ -20,6 +20,9 @@ enum {
     DRAWS_OWN_NOISE,           /* the same; drawn: both in levels, and a key of 64 bits in two halves */
     DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's */
     DRAWS_STAINS,              /* least and greatest factor, less 1, the same of shifts; drawn: three of each */
+    DRAWS_ODD,                 /* the least and the greatest odd number */
+    DRAWS_SHARPENING,          /* least and greatest share, the same of lightness; drawn: nine weights */
+    DRAWS_EMBOSSING,           /* least and greatest share, the same of strength; drawn: nine weights */
 };
 
 enum { MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
@@ -81,6 +84,17 @@ static inline int draw_holes(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
+/* Nine weights: some share of those of an effect, in place of a pixel as it is. */
+static inline void draw_weights(int64_t kind, Drawing *d, const double *a, double *to) {
+    double share = between(&d->stream, a[0], a[1]), amount = between(&d->stream, a[2], a[3]);
+    const double sharp[9] = {-1, -1, -1, -1, 8 + amount, -1, -1, -1, -1};
+    const double embossed[9] = {-1 - amount, -amount, 0, -amount, 1, amount, 0, amount, 1 + amount};
+    for (int k = 0; k < 9; k++) {
+        float still = (float)(1 - share) * (k == 4 ? 1.0f : 0.0f);
+        to[k] = (double)(still + (float)share * (float)(kind == DRAWS_SHARPENING ? sharp : embossed)[k]);
+    }
+}
+
 /* Draw; 0 where that is Python's to do. */
 static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
     switch (kind) {
@@ -127,6 +141,13 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
     }
     case DRAWS_HOLES:
         return draw_holes(d, a, to);
+    case DRAWS_ODD:
+        to[0] = a[0] == a[1] ? a[0] : a[0] + 2 * (double)whole(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
+        return 1;
+    case DRAWS_SHARPENING:
+    case DRAWS_EMBOSSING:
+        draw_weights(kind, d, a, to);
+        return 1;
     case DRAWS_STAINS:
         for (int k = 0; k < 6; k++)
             to[k] = k < 3 ? 1.0 + between(&d->stream, a[0], a[1]) : between(&d->stream, a[2], a[3]);

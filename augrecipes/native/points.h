@@ -16,6 +16,8 @@ enum {
     ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
     STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
+    BLURS,                     /* drawn: pixels that squares are wide, of which means are taken */
+    CONVOLVES,                 /* drawn: nine weights; whether OpenCV fuses sums */
 };
 
 enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
@@ -32,6 +34,8 @@ EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
 
+EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
+EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
                                 const float *, uint8_t *);
 
@@ -204,6 +208,28 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
                                              found_at(a[0]), found_at(a[1]), to);
 }
 
+static inline int64_t blur(Run *run, int64_t side) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
+}
+
+static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    float weights[9];
+    for (int k = 0; k < 9; k++)
+        weights[k] = (float)drawn[k];
+    int64_t answer = instead(run, &levels, &to);
+    return answer != DONE ? answer : JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
+}
+
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
@@ -236,6 +262,10 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return fill_holes(run, drawn, a);
     case EVENS_OUT:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
+    case BLURS:
+        return blur(run, (int64_t)drawn[0]);
+    case CONVOLVES:
+        return colours ? convolve(run, drawn, a) : REFUSED;
     case STAINS:
         return colours ? jitter_stains(run, drawn, a) : REFUSED;
     default:

@@ -25,15 +25,15 @@ def _of_levels(arguments: Mapping[str, Any], dtype: Dtype | None) -> bool:
 CAPABILITIES = (
     # Blur and sharpening.
     _texture("AdvancedBlur", grids="alike", gain=1.0),
-    _texture("Blur", grids="alike", gain=1.0),
+    _texture("Blur", grids="alike", gain=1.0, native="neighbours:blurred"),
     _texture("Defocus", grids="alike", gain=1.0),
     _texture("GaussianBlur", grids="alike", gain=1.0),
     _texture("GlassBlur", gain=1.0, twin="glass:TWIN"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True),
     _texture("MotionBlur", grids="alike", gain=1.0),
     _texture("ZoomBlur", grids="alike", gain=1.0),
-    _texture("Emboss", grids="alike", twin="convolved:TWIN"),
-    _texture("Sharpen", grids="alike", twin="convolved:TWIN"),
+    _texture("Emboss", grids="alike", twin="convolved:TWIN", native="neighbours:embossed"),
+    _texture("Sharpen", grids="alike", twin="convolved:TWIN", native="neighbours:sharpened"),
     _texture("UnsharpMask", grids="alike"),
     _texture("RingingOvershoot", grids="alike"),
     # Noise and compression.

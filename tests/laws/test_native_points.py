@@ -73,6 +73,9 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         },
         _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
     ),
+    "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
+    "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
+    "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
     "CLAHE": st.fixed_dictionaries(
         {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
     ),
