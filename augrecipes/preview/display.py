@@ -43,25 +43,44 @@ def picture_of_output(image: NDArray[Any], output: Output) -> Picture:
     >>> picture_of_output(image, Output(range=(-1.0, 1.0)))[0, 0].tolist()
     [128, 128, 128]
     """
-    values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
-    if values.dtype == np.uint8:
+    if image.dtype == np.uint8:
+        values = image if output.layout == "hwc" else np.moveaxis(image, 0, -1)
         return _three_channels(values, "rgb" if output.where == "device" else output.color)
-    values = values.astype(np.float32)
+    axis = -1 if output.layout == "hwc" else 0
+    values = np.array(image, np.float32)  # as it lies in memory: the channels go last when it is a quarter as large
     if output.normalize is not None:
-        mean, std = (np.array(v, np.float32) for v in (output.normalize.mean, output.normalize.std))
-        values = values * std + mean
+        for moved, by in ((np.multiply, output.normalize.std), (np.add, output.normalize.mean)):
+            moved(values, np.array(by, np.float32).reshape((-1, 1, 1) if axis == 0 else -1), out=values)
     else:
         low, high = output.range
-        values = (values - low) / (high - low)
-    return _three_channels(values * 255, output.color)
+        values -= np.float32(low)
+        values /= np.float32(high - low)
+    values *= 255
+    if output.color == "y":
+        values = _full_range(values)
+    levels = _levels(values)
+    return _three_channels(levels if axis else np.moveaxis(levels, 0, -1), "bgr" if output.color == "bgr" else "rgb")
+
+
+def _full_range(values: NDArray[Any]) -> NDArray[Any]:
+    """Luma, which lies in 16..235, as 0..255."""
+    return (values.astype(np.float32) - 16) * np.float32(255 / 219)
+
+
+def _levels(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Floats of 0..255 as levels; what lies outside is cut, and what is no number is 0. Overwrites them."""
+    values = np.clip(values, 0, 255, out=values)
+    if values.size and np.isnan(values.min()):
+        values = np.nan_to_num(values)
+    return np.rint(values, out=values).astype(np.uint8)
 
 
 def _three_channels(values: NDArray[Any], color: str) -> Picture:
     """H×W×C values of 0..255 as RGB: grey is repeated, of many channels the first three are shown."""
-    if color == "y":  # luma lies in 16..235
-        values = (values.astype(np.float32) - 16) * np.float32(255 / 219)
+    if color == "y":
+        values = _full_range(values)
     if values.dtype != np.uint8:
-        values = np.rint(np.clip(np.nan_to_num(values), 0, 255)).astype(np.uint8)
+        values = _levels(np.array(values, np.float32))
     channels = values.shape[2]
     if channels < 3:  # one is grey; of two, the first is shown
         values = np.repeat(values[..., :1], 3, axis=2)
