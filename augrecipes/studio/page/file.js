@@ -4,7 +4,7 @@ import {dialog, difference, notice} from "./dialog.js"
 import {fill, find, make} from "./dom.js"
 import * as editor from "./editor.js"
 import {ask, Away} from "./server.js"
-import {lasting, livingTabs, tab} from "./session.js"
+import {goneTabs, lasting, tab} from "./session.js"
 import {announce, recipe, say} from "./state.js"
 
 let saving = false
@@ -30,10 +30,10 @@ export async function open(shared) {
 }
 
 async function restore() {
-  const living = await livingTabs()
+  const gone = await goneTabs()
   const drafts = lasting.keys().filter((key) => key.startsWith("draft "))
     .map((key) => [key, lasting.get(key)])
-    .filter(([key, draft]) => draft?.path === recipe.path && (key === draftKey(tab()) || !living.has(key.slice("draft ".length))))
+    .filter(([key, draft]) => draft?.path === recipe.path && (key === draftKey(tab()) || gone(key.slice("draft ".length))))
     .sort((one, other) => (other[0] === draftKey(tab())) - (one[0] === draftKey(tab())) || other[1].at - one[1].at)
   if (!drafts.length) return
   const [[key, draft]] = drafts

@@ -83,8 +83,13 @@ export async function claimTab() {
 
 export const tab = () => name
 
-export async function livingTabs() {
-  if (!navigator.locks) return new Set([name])
-  const {held} = await navigator.locks.query()
-  return new Set(held.map((lock) => lock.name.replace("studio.tab.", "")))
+// Whether the tab of a name is gone; where the browser does not tell, as in a frame of a notebook, none is known to be.
+export async function goneTabs() {
+  try {
+    const {held} = await navigator.locks.query()
+    const living = new Set(held.map((lock) => lock.name.replace("studio.tab.", "")))
+    return (tabName) => !living.has(tabName)
+  } catch {
+    return () => false
+  }
 }
