@@ -175,6 +175,15 @@ static int stays_inside(const Warp *w, int64_t height, int64_t width) {
     return 1;
 }
 
+/* Whether a resize leaves a picture as it is. */
+static int is_still_warp(const Warp *w, int64_t height, int64_t width) {
+    const Matrix still = scaling(1, 1, 0, 0);
+    int same = w->height == height && w->width == width;
+    for (int i = 0; i < 9; i++)
+        same &= w->matrix.of[i] == still.of[i];
+    return same;
+}
+
 /* Warped once more, in `next`; false where that is not the same as one after the other. */
 static int then_warped(const Warped *w, const Warp *warp, Warped *next) {
     if (!w->pending) {

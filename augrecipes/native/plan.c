@@ -75,7 +75,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         return REFUSED;
     }
     warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
-    return merge_warp(run, &warp);
+    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, &warp);
 }
 
 /* Do what was drawn. */

@@ -39,6 +39,7 @@ MERGED: Pool = (
     ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
     ("Resize", {"height": 29, "width": 30}),
     ("Resize", {"height": 90, "width": 101}),
+    ("Resize", {"height": 21, "width": 27}),  # as other steps leave it
     ("RandomCrop", {"height": 15, "width": 17}),
     ("CenterCrop", {"height": 14, "width": 16}),
     ("HorizontalFlip", {}),

@@ -16,10 +16,11 @@ from augrecipes.compiler.kernels.resample import Sampling, Shrinks, box, reducti
 from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.kernels.undecoded import Undecoded
-from augrecipes.ops.warps import LINEAR, NEAREST, Matrix, Warp, multiply
+from augrecipes.ops.warps import LINEAR, NEAREST, Matrix, Warp, multiply, scaling
 
 _NEAR = 1e-6  # px: rounding of composed matrices
 _REPEAT = cv2.BORDER_REPLICATE
+_STILL = scaling(1.0, 1.0)
 
 
 @dataclass(slots=True)  # never changed once it is handed out; frozen ones take three times as long to make
@@ -93,6 +94,8 @@ class Warped:
         and where no grid between is coarser than both ends, so that no detail comes back that it would have lost; and
         where nothing has been resampled before, so that its border is the picture's own.
         """
+        if warp.border is None and warp.matrix == _STILL and (warp.height, warp.width) == self.shape[:2]:
+            return self  # it has that size
         if self.matrix is None:
             return _first(self.moved, warp)
         if warp.interpolation != self.interpolation:
