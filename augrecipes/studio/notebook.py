@@ -61,8 +61,8 @@ def studio(
 
     Args:
         recipe: a file, which the page writes; or what `augrecipes.load` takes beside; a Recipe; None: a small one.
-        data: as `augrecipes.preview` takes them, a packed store, or a source as `ar.Samples` takes it; None: pictures
-            that the demo draws.
+        data: as `augrecipes.preview` takes them, or a source as `ar.Samples` takes it; None: pictures that the
+            demo draws.
         masks: a folder of masks that match the images' names.
         read_only: never write the file.
         port: 0 takes a free one.

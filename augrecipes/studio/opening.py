@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from augrecipes.data.reading.listing import Data
-from augrecipes.errors import RecipeError
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.pack.check import remains
 from augrecipes.recipe import gallery
 from augrecipes.recipe.loading import Source, find
 from augrecipes.recipe.model import Recipe
@@ -32,13 +35,17 @@ def opened(
     Args:
         recipe: a file, which may be missing still, and which is what the page writes; or what `augrecipes.load` takes
             beside, a Recipe, or None for a small one to begin with: these have no file.
-        data: as `augrecipes.preview` takes them, or a packed store; None: the demo's pictures.
+        data: as `augrecipes.preview` takes them; None: the demo's pictures.
         masks: a folder of masks that match the images' names.
         read_only: never write the file.
 
     Raises:
         RecipeError: no recipe is called so.
+        DataError: the data are a packed store.
     """
+    if isinstance(data, str | os.PathLike) and Path(data).is_dir() and remains(Path(data)):
+        message = "is a packed store, which ar.Packed reads: give the files it was packed from"
+        raise DataError(message, os.fsdecode(data))
     more: dict[str, Any] = {"data": data, "masks": masks, "read_only": read_only}
     if recipe is None:
         return Studio(text=NEW, **more)
