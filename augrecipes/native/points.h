@@ -18,6 +18,7 @@ enum {
     STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
     BLURS,                     /* drawn: pixels that squares are wide, of which means are taken */
     CONVOLVES,                 /* drawn: nine weights; whether OpenCV fuses sums */
+    STREAKS,                   /* drawn: how many pixels a mean is of, and where they are; the most that these are away */
 };
 
 enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
@@ -35,6 +36,8 @@ EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int6
                                 uint8_t *, int64_t, uint8_t *);
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
+EXPORT int32_t JOIN(streak, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, const int32_t *, int64_t, uint8_t *,
+                                 uint8_t *);
 EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
                                 const float *, uint8_t *);
@@ -219,6 +222,22 @@ static inline int64_t blur(Run *run, int64_t side) {
     return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
 }
 
+static inline int64_t streak(Run *run, const double *drawn, int64_t far) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int32_t places[2 * MOST_STREAK];
+    if (drawn[0] > MOST_STREAK)
+        return REFUSED;
+    for (int k = 0; k < 2 * (int)drawn[0]; k++)
+        places[k] = (int32_t)drawn[1 + k];
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, (2 * far + 1) * (v->columns + 2 * far) * v->channels) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(streak, ISA)(levels, v->rows, v->columns, v->channels, (int64_t)drawn[0], places, far, room, to);
+}
+
 static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
     const uint8_t *levels;
@@ -264,6 +283,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
     case BLURS:
         return blur(run, (int64_t)drawn[0]);
+    case STREAKS:
+        return streak(run, drawn, (int64_t)a[0]);
     case CONVOLVES:
         return colours ? convolve(run, drawn, a) : REFUSED;
     case STAINS:

@@ -30,7 +30,7 @@ CAPABILITIES = (
     _texture("GaussianBlur", grids="alike", gain=1.0),
     _texture("GlassBlur", gain=1.0, twin="glass:TWIN"),
     _texture("MedianBlur", grids="alike", gain=1.0, in_levels=True),
-    _texture("MotionBlur", grids="alike", gain=1.0),
+    _texture("MotionBlur", grids="alike", gain=1.0, native="neighbours:streaked"),
     _texture("ZoomBlur", grids="alike", gain=1.0),
     _texture("Emboss", grids="alike", twin="convolved:TWIN", native="neighbours:embossed"),
     _texture("Sharpen", grids="alike", twin="convolved:TWIN", native="neighbours:sharpened"),

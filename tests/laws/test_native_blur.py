@@ -66,3 +66,52 @@ def test_a_planted_fault_is_found(kernels: Any) -> None:
     image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
     with pytest.raises(AssertionError):
         check(Spoilt(kernels, 6, spoil_first), image, 5, False)
+
+
+def check_streak(kernels: Any, image: np.ndarray, places: np.ndarray, far: int, at_end: bool) -> bool:
+    """The same of means along a line: `places` are rows and columns from the middle."""
+    rows, columns, channels = image.shape
+    source, out = guarded(image, at_end), guarded(np.zeros_like(image), at_end)
+    room = guarded(np.zeros((2 * far + 1) * (columns + 2 * far) * channels, np.uint8), at_end)
+    held = guarded(places.astype(np.int32), at_end)
+    kernel = kernels.kernel("streak", "pllllplpp")
+    answer = kernel(
+        source.ctypes.data, rows, columns, channels, len(places), held.ctypes.data, far, room.ctypes.data,
+        out.ctypes.data,
+    )  # fmt: skip
+    if answer:
+        assert not out.any()
+        return False
+    weights = np.zeros((2 * far + 1, 2 * far + 1), np.float32)
+    weights[tuple((places + far).T)] = np.float32(1) / np.float32(len(places))
+    np.testing.assert_array_equal(out, cv2.filter2D(image, -1, weights).reshape(image.shape))
+    return True
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_levels_along_lines_are_those_of_opencv(kernels: Any) -> None:
+    @DEAR
+    @given(
+        st.integers(0, 2**32),
+        st.integers(1, 70),
+        st.integers(1, 70),
+        st.integers(1, 4),
+        st.integers(1, 4),
+        st.booleans(),
+    )
+    def law(seed: int, rows: int, columns: int, channels: int, far: int, at_end: bool) -> None:
+        rng = np.random.default_rng(seed)
+        image = rng.integers(0, 256, (rows, columns, channels), np.uint8)
+        pixels = int(rng.integers(1, 2 * far + 2))
+        every = np.argwhere(np.ones((2 * far + 1, 2 * far + 1))) - far
+        places = every[np.sort(rng.choice(len(every), pixels, replace=False))]
+        assert check_streak(kernels, image, places, far, at_end) == (pixels in (1, 2, 3, 4, 5, 7, 8, 9))
+
+    law()
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_a_planted_fault_in_lines_is_found(kernels: Any) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
+    with pytest.raises(AssertionError):
+        check_streak(Spoilt(kernels, 8, spoil_first), image, np.array([(0, -1), (0, 0), (1, 1)]), 1, False)

@@ -74,6 +74,14 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
     ),
     "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
+    "MotionBlur": st.fixed_dictionaries(
+        {
+            "blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends]),
+            "angle_range": _range(0, 360),
+            "direction_range": _range(-1, 1),
+            "allow_shifted": st.booleans(),
+        }
+    ),
     "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
     "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
     "CLAHE": st.fixed_dictionaries(
@@ -184,7 +192,7 @@ def test_draws_are_those_of_the_sampler(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
 def test_plans_make_them(name: str) -> None:
     """Not Python behind a refusal."""
-    usual: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}}
+    usual: dict[str, dict[str, Any]] = {"RandomGamma": {"gamma_limit": [50, 90]}, "MotionBlur": {"blur_limit": 3}}
     assert is_made(name, usual.get(name, {}))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from augrecipes.compiler.kernels.colour_native import MOST, colours
 from augrecipes.compiler.kernels.twins import quicker
@@ -10,17 +13,38 @@ from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_ODD, _SHARPENING, _EMBOSSING = 76, 77, 78
-_BLURS, _CONVOLVES = 81, 82
-_LEAST, _WIDEST = 3, 15
+_ODD, _SHARPENING, _EMBOSSING, _STREAK = 76, 77, 78, 79
+_BLURS, _CONVOLVES, _STREAKS = 81, 82, 83
+_LEAST, _WIDEST, _LONGEST = 3, 15, 9
 
 
 def blurred(step: Any) -> NativeStep | None:
     """Means of squares."""
-    low, high = (max(_LEAST, end + (end % 2 == 0)) for end in step.blur_limit)
-    if max(low, high) > _WIDEST:
+    sides = _sides(step)
+    if sides[1] > _WIDEST:
         return None
-    return NativeStep(_ODD, _BLURS, (low, max(low, high)), lambda params: (float(params["kernel"]),), changes=True)
+    return NativeStep(_ODD, _BLURS, sides, lambda params: (float(params["kernel"]),), changes=True)
+
+
+def _sides(step: Any) -> tuple[int, int]:
+    low, high = (max(_LEAST, end + (end % 2 == 0)) for end in step.blur_limit)
+    return low, max(low, high)
+
+
+def streaked(step: Any) -> NativeStep | None:
+    """Means along a line."""
+    sides = _sides(step)
+    if sides[1] > _LONGEST:
+        return None
+    arguments = (*sides, *step.angle_range, *step.direction_range, float(step.allow_shifted))
+    return NativeStep(_STREAK, _STREAKS, arguments, _places, (sides[1] // 2,), changes=True)
+
+
+def _places(params: Mapping[str, Any]) -> tuple[float, ...]:
+    """How many pixels have a weight, and how many rows and columns each is away from the middle."""
+    kernel = params["kernel"]
+    places = np.argwhere(kernel) - len(kernel) // 2
+    return (float(len(places)), *places.ravel().astype(float).tolist())
 
 
 def sharpened(step: Any) -> NativeStep | None:
