@@ -12,6 +12,7 @@ Each module of a kind's folder belongs to a room of the house and imports what t
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal, get_args
 
@@ -30,6 +31,7 @@ def part(kind: str, name: str) -> Any:
     return import_module(f"{__name__}.{kind}.{name}")
 
 
+@cache
 def facts(kind: str) -> Facts:
     """What is known of a kind."""
     found: Facts = part(kind, "facts").FACTS

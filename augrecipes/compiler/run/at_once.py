@@ -17,6 +17,7 @@ from augrecipes.compiler.run.quiet import quiet
 from augrecipes.errors import CollateError, DataError
 
 _MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
+_LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
 
 Read = Callable[[int], Any]
 
@@ -42,16 +43,19 @@ class PictureQueue:
 
     def __init__(self, count: int, threads: int, *, held: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._most = max(1, min(_MOST, count // (4 * threads))) if threads > 1 else _MOST
+        self._most = min(_MOST, -(-count // threads))
+        self._few = max(1, count // (4 * threads)) if threads > 1 else _MOST
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives, until that is enough for once."""
-        size = 0
-        for _ in range(self._most):
-            if size > self._bytes or (k := next(self._next)) >= self.count:
+        size = pixels = 0
+        for taken in range(self._most):
+            enough = size > self._bytes or (taken >= self._few and pixels >= _LEAST)
+            if enough or (k := next(self._next)) >= self.count:
                 return
             picture = read(k)
             size += getattr(picture, "nbytes", 0)
+            pixels += math.prod(getattr(picture, "shape", ()) or (_LEAST,))
             yield k, picture
 
 
