@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change
 from augrecipes.errors import RecipeError
@@ -55,6 +53,8 @@ def _alike(a: Any, b: Any) -> bool:
     """Whether two values are equal for certain; what cannot be compared is not."""
     if type(a) is not type(b):
         return False
+    import numpy as np  # late: who only reads an explanation does not wait for it
+
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     if isinstance(a, Mapping):
