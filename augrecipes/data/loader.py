@@ -24,7 +24,7 @@ from augrecipes.data.loading.budget import Budget, default_bytes
 from augrecipes.data.loading.choice import Backend, Choice, asked
 from augrecipes.data.loading.described import described
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
-from augrecipes.data.loading.passes import Ledger, Pass
+from augrecipes.data.loading.passes import Ledger, Opened, Pass
 from augrecipes.data.loading.place import LoaderPosition
 from augrecipes.data.loading.ranks import Ranks
 from augrecipes.data.loading.sampled import SampledSchedule, check_sampler
@@ -43,7 +43,8 @@ class Loader(Displayed, DataLoader[Any]):
 
     Not on the number of workers, how they were started, where a run was resumed, or anyone's random state. The result
     is a torch DataLoader. Every pass runs the next epoch: 0, 1, 2, ... A pass from which a batch was taken counts,
-    finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e.
+    finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e, also where
+    that pass was asked for already, and no batch was.
 
     Args:
         dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
@@ -259,10 +260,13 @@ class Loader(Displayed, DataLoader[Any]):
         return self._plan.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return Pass(self._ledger, self._opened)
+
+    def _opened(self) -> Opened:
         self._look()
         start = self._place.start
         wanted = orders(self._plan, start.epoch, start.read, start.ahead)
-        return Pass(self._ledger, self._readers.read(wanted, start.epoch), start, self._plan.step)
+        return Opened(self._readers.read(wanted, start.epoch), start, self._plan.step)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.

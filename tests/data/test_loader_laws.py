@@ -14,6 +14,7 @@ from counting import Counting, indices, values
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset, random_split
 
 from augrecipes.data.loader import Loader, loader
+from augrecipes.data.loading.passes import Ledger
 from augrecipes.data.views import concat
 from augrecipes.errors import CollateError, DataError, LoaderError
 
@@ -103,6 +104,47 @@ class TestEpochs:
         made = loader(Counting(4))
         iter(made)
         assert values(made) == _epoch(4, 0)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"backend": "threads", "num_workers": 2},
+            {"num_workers": 2},
+            {"num_workers": 1, "persistent_workers": True},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("who", ["loader", "sampler", "dataset", "state"])
+    def test_a_pass_begins_where_it_was_said_before_its_first_batch(self, who: str, options: dict[str, Any]) -> None:
+        ds = Counting(9)
+        made = loader(ds, 2, shuffle=True, multiprocessing_context="fork", **options)
+        other = loader(Counting(9), 2, shuffle=True)
+        passing = iter(made)
+        if who == "state":
+            made.load_state_dict(made.state_dict() | {"epoch": 3, "read": 4})
+        else:
+            said: dict[str, Any] = {"loader": made, "sampler": made.sampler, "dataset": ds}
+            said[who].set_epoch(3)
+        other.set_epoch(3)
+        assert values(passing) == values(other)[4 * (who == "state") :]
+        assert made.epoch == 4
+        made.set_epoch(0)  # and what is said again changes nothing
+        passing = iter(made)
+        made.set_epoch(0)
+        assert values(passing) == values(loader(Counting(9), 2, shuffle=True))
+        # What is said later is of the pass after it.
+        passing = iter(made)
+        first = values([next(passing)])
+        made.set_epoch(6)
+        other.set_epoch(1)
+        assert first + values(passing) == values(other)
+        assert made.epoch == 6
+
+    def test_a_pass_that_hears_nothing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Ledger, "moves", lambda self: 0)
+        with pytest.raises(AssertionError):
+            self.test_a_pass_begins_where_it_was_said_before_its_first_batch("loader", {})
 
     def test_set_epoch_of_the_dataset_is_followed(self) -> None:
         ds = Counting(4)

@@ -53,6 +53,7 @@ def lightning_of(
 ) -> Any:
     """A model that keeps what it is given, and a Trainer that has run."""
     lightning = pytest.importorskip("lightning")
+    hook, more = options.pop("hook", False), options.pop("more", {})
 
     class Keeps(lightning.LightningModule):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
@@ -74,7 +75,7 @@ def lightning_of(
         def hooked(self) -> Any:
             return make()
 
-        if options.pop("hook", False):
+        if hook:
             train_dataloader = predict_dataloader = hooked
 
     settings = {
@@ -83,7 +84,7 @@ def lightning_of(
     }  # fmt: skip
     trainer = lightning.Trainer(**{**settings, **options})
     model = Keeps()
-    getattr(trainer, stage)(model, *(() if "train_dataloader" in vars(Keeps) else (make(),)))
+    getattr(trainer, stage)(model, *(() if hook else (make(),)), **more)
     return trainer
 
 
@@ -138,21 +139,55 @@ def test_lightning_resumes_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     assert [one for batch in seen for one in batch] + again == expected
 
 
-def _lightning_rank(rank: int, folder: str, wrapped: bool) -> None:
+def saving(folder: Path | str, steps: int) -> dict[str, Any]:
+    """Options of a Trainer that stops after so many steps, and saves `saved.ckpt` at its last."""
+    callbacks = pytest.importorskip("lightning.pytorch.callbacks")
+    saver = callbacks.ModelCheckpoint(folder, filename="saved", every_n_train_steps=steps, enable_version_counter=False)
+    return {"max_steps": steps, "callbacks": [saver], "enable_checkpointing": True}
+
+
+@pytest.mark.parametrize("way", ["here", "forked"])
+@pytest.mark.parametrize("steps", [4, 6])  # in the middle of an epoch, and at its end
+def test_lightning_goes_on_from_a_checkpoint(steps: int, way: str, tmp_path: Path) -> None:
+    """At an epoch's end it asks for the pass first, and says the epoch then."""
+    pytest.importorskip("lightning")
+    ds, seen = Gathering(N), []
+
+    def make() -> Any:
+        return listing(ds, shuffle=True, **WAYS[way])
+
+    lightning_of(make, 3, "fit", str(tmp_path), seen, **saving(tmp_path, steps))
+    lightning_of(make, 3, "fit", str(tmp_path), seen, more={"ckpt_path": tmp_path / "saved.ckpt"})
+    whole = listing(ds, shuffle=True)
+    assert [p for batch in seen for _, p in batch] == [p for _ in range(3) for p in found(whole)]
+
+
+def _lightning_rank(rank: int, folder: str, wrapped: bool, theirs: bool, stops: bool = False) -> None:
     warnings.simplefilter("ignore")
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29571", "NODE_RANK": "0", "LOCAL_RANK": str(rank)}
     os.environ |= {"WORLD_SIZE": "2", "GROUP_RANK": "0"}
     ds, seen = Gathering(N + 1), []
     make = plain if wrapped else listing
-    options: dict[str, Any] = {"strategy": "ddp", "devices": 2, "num_nodes": 1}
+    options: dict[str, Any] = {"strategy": "ddp", "devices": 2, "num_nodes": 1, "use_distributed_sampler": theirs}
+    options |= saving(folder, 2) if stops else {}
     lightning_of(lambda: make(ds), 3, "fit", folder, seen, **options)
     torch.save([one for batch in seen for one in batch], f"{folder}/{rank}.pt")
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_lightning_in_two_processes(wrapped: bool, tmp_path: Path) -> None:
+def test_lightning_goes_on_with_fewer_ranks(tmp_path: Path) -> None:
     pytest.importorskip("lightning")
-    spawn(_lightning_rank, (os.fspath(tmp_path), wrapped), nprocs=2)  # type: ignore[no-untyped-call]
+    spawn(_lightning_rank, (os.fspath(tmp_path), False, True, True), nprocs=2)  # type: ignore[no-untyped-call]
+    seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
+    ds, rest = Gathering(N + 1), []
+    lightning_of(lambda: listing(ds), 1, "fit", str(tmp_path), rest, more={"ckpt_path": tmp_path / "saved.ckpt"})
+    assert len(seen) == 8
+    assert sorted(i for i, _ in seen) + [i for batch in rest for i, _ in batch] == [*range(N + 1)]
+
+
+@pytest.mark.parametrize(("wrapped", "theirs"), [(False, False), (False, True), (True, True)])
+def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    spawn(_lightning_rank, (os.fspath(tmp_path), wrapped, theirs), nprocs=2)  # type: ignore[no-untyped-call]
     seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
     assert len(seen) == 2 * 3 * 7
     assert {i % (N + 1) for i, _ in seen} == set(range(N + 1))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from augrecipes.data.batches.profiled import span
 from augrecipes.data.batches.skips import Skipped, report
@@ -31,6 +31,16 @@ class Ledger:
         self.skipped: list[Skipped] = []
         self._place, self._readers = place, readers
 
+    def moves(self) -> int:
+        """How often it was said where passes begin."""
+        self._place.look()
+        return self._place.moves
+
+    @property
+    def start(self) -> EpochProgress:
+        """Where the next pass begins."""
+        return self._place.start
+
     def begun(self, progress: EpochProgress) -> None:
         """A pass hands out its first batch."""
         self.skipped = []
@@ -53,19 +63,46 @@ class Ledger:
         self._readers.give_up()
 
 
-class Pass(Iterator[Any]):
-    """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error."""
+class Opened(NamedTuple):
+    """What a pass reads.
 
-    def __init__(self, ledger: Ledger, inner: Deliveries, start: EpochProgress, step: int) -> None:
-        self._ledger, self._progress, self._step = ledger, start, step
-        self._inner: Deliveries | None = inner
-        self._begun = False
+    Attributes:
+        deliveries: of a backend.
+        start: where it begins.
+        step: how far each batch moves the place on.
+    """
+
+    deliveries: Deliveries
+    start: EpochProgress
+    step: int
+
+
+class Pass(Iterator[Any]):
+    """One pass of a loader over one epoch, or over what is left of it. Ends with its last batch or its first error.
+
+    It begins with its first batch: Lightning asks for a pass, and says the epoch only then.
+
+    Args:
+        ledger: of the loader.
+        opened: reads from where the loader's next pass begins.
+    """
+
+    def __init__(self, ledger: Ledger, opened: Callable[[], Opened]) -> None:
+        self._ledger, self._begun = ledger, False
+        self._moves, self._opened = ledger.moves(), opened
+        self._open()
+
+    def _open(self) -> None:
+        self._inner: Deliveries | None = None  # what was read ahead ends, before other readers begin
+        self._inner, self._progress, self._step = self._opened()
 
     def __next__(self) -> Any:
         if self._inner is None:
             raise StopIteration
         if not self._begun:
             self._begun = True
+            if self._ledger.moves() != self._moves and self._ledger.start != self._progress:
+                self._open()
             self._ledger.begun(self._progress)
         try:
             with span("next batch"):

@@ -14,15 +14,17 @@ class LoaderPosition:
     Attributes:
         progress: of the pass under way, or where the next one begins when none is.
         start: where the next pass begins.
+        moves: how often it was said where that is.
     """
 
     def __init__(self, dataset: Any) -> None:
-        self._clocks = clocks(dataset)
+        self._clocks, self.moves = clocks(dataset), 0
         self.move(EpochProgress(max((clock.epoch for clock in self._clocks), default=0)))
 
     def move(self, progress: EpochProgress) -> None:
         """Let the next pass begin at `progress`."""
         self.start = self.progress = progress
+        self.moves += 1
         self._marks = self._changes()
 
     def set_epoch(self, epoch: int) -> None:
