@@ -61,12 +61,12 @@ def main() -> None:
 
 
 def _jpeg(folder: Path, quick: bool) -> Iterator[Row]:
-    ds = ar.ImageFolder(_write_pictures(folder / "jpeg", (375, 500), _PICTURES), "imagenet-train", cache=False)
+    ds = ar.ImageFolder(write_pictures(folder / "jpeg", (375, 500), _PICTURES), "imagenet-train", cache=False)
     yield from _side_by_side("JPEG", ds, 32, 640 if quick else 1920, 2 if quick else 5, goal=1.7)
 
 
 def _light(folder: Path, quick: bool) -> Iterator[Row]:
-    ds = InMemory(_write_pictures(folder / "light", (128, 128), _PICTURES), "folder-128", cache=False)
+    ds = InMemory(write_pictures(folder / "light", (128, 128), _PICTURES), "folder-128", cache=False)
     yield from _side_by_side("light", ds, 256, 25_600 if quick else 102_400, 2 if quick else 5)
 
 
@@ -142,7 +142,7 @@ def _rate(passing: Iterable[Any], step: float) -> tuple[float, list[float]]:
 def _memory(folder: Path, quick: bool) -> Iterator[Row]:
     if not sys.platform.startswith("linux"):
         return
-    real = _write_pictures(folder / "soak", (32, 40), 1000)
+    real = write_pictures(folder / "soak", (32, 40), 1000)
     names = []
     for k in range(1000):
         (folder / f"part-{k:03}").symlink_to(real)
@@ -187,7 +187,7 @@ def _megabytes(file: str, which: str) -> dict[int, float]:
     return found
 
 
-def _write_pictures(folder: Path, size: tuple[int, int], count: int) -> Path:
+def write_pictures(folder: Path, size: tuple[int, int], count: int) -> Path:
     """Pictures with as much in them as photographs have."""
     folder.mkdir()
     rng = np.random.default_rng(0)
