@@ -28,7 +28,8 @@ _PICTURES, _BATCH_SIZE = 400, 32
 _METHOD = """\
 Processes with gloo, one a core, each of which makes its loader with nothing said of ranks, and reads its share of the
 same epoch in its own thread. They begin together, and the slowest says how long it took, after an epoch to warm up.
-One rank and two take turns; the ratio is the median over the turns. JPEG: 500×375 px, `imagenet-train`, batches of 32."""
+One rank and two take turns; the ratio is the median over the turns. JPEG: 500×375 px,
+`imagenet-train`, batches of 32."""
 
 
 def main() -> None:
