@@ -73,8 +73,8 @@ def _gate_that_takes_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 def _gate_that_is_asked_where_one_of_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     true = prepared._act
 
-    def act(step: Any, *, gated: bool = False, forced: bool = False) -> Any:
-        return (lambda data: step(**data)) if forced else true(step, gated=gated)
+    def act(step: Any, leaf: Any, *, gated: bool = False, forced: bool = False) -> Any:
+        return (lambda data: step(**data)) if forced else true(step, leaf, gated=gated)
 
     monkeypatch.setattr(prepared, "_act", act)
 

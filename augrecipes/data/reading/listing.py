@@ -68,7 +68,7 @@ def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
 
 
 @dataclass(frozen=True)
-class Given:
+class DataArguments:
     """The data as a Dataset takes them.
 
     Attributes:
@@ -83,7 +83,7 @@ class Given:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> Given:
+def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
     """The data as a Dataset takes them.
 
     Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
@@ -97,14 +97,14 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> Given:
         return _by_name(recipe, data)
     csv = table_in(data)
     if csv is not None:
-        return Given(None, csv)
+        return DataArguments(None, csv)
     takes_points = not {"boxes", "keypoints"}.isdisjoint(takes(recipe.inputs))
     if recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=takes_points):
-        return Given(None, data)
-    return Given(data)
+        return DataArguments(None, data)
+    return DataArguments(data)
 
 
-def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> Given:
+def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
     known = ("images", *OF_FILES) if recipe.facts.annotated else OF_FILES[:2]
     if FILES in data and FILES not in recipe.scales:
         strange = [name for name in data if name not in (FILES, *known)]
@@ -112,9 +112,9 @@ def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> Given:
             what = f"a recipe of kind {recipe.kind} takes {', '.join(f'{name}=' for name in known)} beside files="
             raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
         more = {name: value for name, value in data.items() if name in OF_FILES}
-        return Given(data.get("images"), data[FILES], more)
+        return DataArguments(data.get("images"), data[FILES], more)
     if recipe.facts.scales:
-        return Given(data)
+        return DataArguments(data)
     names = ", ".join(f"{name}=" for name in data)
     also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
     raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list
-from augrecipes.data.reading.listing import DataListing, Given, table_in
+from augrecipes.data.reading.listing import DataArguments, DataListing, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 
 TABLE = BagTable
 
 
-def find(_recipe: Any, _targets: Any, given: Given, *, strict: bool, decode: dict[str, Any], **_: Any) -> DataListing:
+def find(
+    _recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
+) -> DataListing:
     """List bags: in folders, or as a CSV file has them."""
     if given.files is None:
         return DataListing(bags_of_folders(as_list(given.root), cache=False), decode)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
-from augrecipes.data.reading.listing import DataListing, Given
+from augrecipes.data.reading.listing import DataArguments, DataListing
 from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
@@ -17,7 +17,7 @@ TABLE = ImageTable
 
 
 def find(
-    recipe: Recipe, _targets: Any, given: Given, *, masks: Any, strict: bool, decode: Any, **_: Any
+    recipe: Recipe, _targets: Any, given: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
 ) -> DataListing:
     """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
     root, files = given.root, given.files

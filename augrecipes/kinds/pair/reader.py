@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.reading.listing import Data, DataListing, Given
+from augrecipes.data.reading.listing import Data, DataArguments, DataListing
 from augrecipes.data.tables.pair_find import check_roots, find_scenes, wanted_by
 from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import PairTable, checked
@@ -20,7 +20,7 @@ TABLE = PairTable
 def find(
     recipe: Recipe,
     targets: Sequence[str],
-    given: Given,
+    given: DataArguments,
     *,
     mode: Mode,
     strict: bool,
