@@ -62,6 +62,11 @@ MERGED: Pool = (
 )
 
 
+UNGROUPED = recipes(MERGED, boxes=False, max_steps=5).filter(
+    lambda recipe: not any(step.is_group for step in recipe.steps)
+)
+
+
 def picture(seed: int, channels: int = 3) -> np.ndarray:
     rng = np.random.default_rng(seed)
     height, width = rng.integers(1, 240, 2)
@@ -111,9 +116,7 @@ def test_samples_are_those_that_python_merges(kernels: Library) -> None:
 
     @DEAR
     @given(
-        recipes(MERGED, boxes=False, max_steps=5).filter(
-            lambda recipe: not any(step.is_group for step in recipe.steps)
-        ),
+        UNGROUPED,
         st.integers(0, 2**64 - 1),
         st.sampled_from((1, 3, 3, 3)),
         st.booleans(),
@@ -131,9 +134,7 @@ def test_masks_are_those_that_python_merges(kernels: Library) -> None:
 
     @DEAR
     @given(
-        recipes(MERGED, boxes=False, max_steps=5).filter(
-            lambda recipe: not any(step.is_group for step in recipe.steps)
-        ),
+        UNGROUPED,
         st.integers(0, 2**64 - 1),
         st.booleans(),
     )
@@ -152,9 +153,7 @@ def test_files_are_read_as_far_as_python_reads_them(kernels: Library) -> None:
 
     @DEAR
     @given(
-        recipes(MERGED, boxes=False, max_steps=5).filter(
-            lambda recipe: not any(step.is_group for step in recipe.steps)
-        ),
+        UNGROUPED,
         st.integers(0, 2**64 - 1),
         st.sampled_from(((), (2, 4, 8))),
     )

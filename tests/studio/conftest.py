@@ -14,7 +14,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from asking import Page, picture
-from browsing import Browse, Tab, chromium
+from browsing import RECIPE, Browse, Tab, chromium
 
 from augrecipes.studio.opening import opened
 from augrecipes.studio.running import Running
@@ -28,6 +28,14 @@ def photos(tmp_path: Path) -> Path:
     for number in range(4):
         assert cv2.imwrite(str(folder / f"{number}.{'png' if number % 2 else 'jpg'}"), picture(number))
     return folder
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A recipe's file that a page looks at."""
+    found = tmp_path / "looked-at.yaml"
+    found.write_text(RECIPE, encoding="utf-8")
+    return found
 
 
 @pytest.fixture

@@ -15,13 +15,6 @@ import augrecipes as ar
 from augrecipes.studio.pictures import png_of
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    found = tmp_path / "looked-at.yaml"
-    found.write_text(RECIPE, encoding="utf-8")
-    return found
-
-
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
 def test_a_large_sample_is_the_pipelines_to_the_byte(
     optimize: str, open_page: Any, browse: Browse, file: Path, photos: Path
@@ -47,12 +40,12 @@ def test_seed_and_epoch_say_which_draws(open_page: Any, browse: Browse, file: Pa
     tab.drawn(12)
     first = tab.addresses()
     tab.press("s")
-    tab.until("first => document.querySelector('.cell img').dataset.url !== first", first[0])
+    tab.until("old => [...document.querySelectorAll('.cell img')].every(one => !old.includes(one.dataset.url))", first)
     tab.drawn(12)
     assert set(tab.addresses()).isdisjoint(first)
     tab.press("Shift+S ]")
     tab.until("[...document.querySelectorAll('.cell')].every(one => one.dataset.epoch !== '0')")
-    tab.drawn(12)
+    tab.until("first => document.querySelectorAll('.cell img')[1].dataset.url === first", first[2])
     assert tab.addresses()[0:2] == first[1:3]
 
 

@@ -13,13 +13,6 @@ MISSPELT = RECIPE.replace("Rotate:", "RandomRotation:")
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    found = tmp_path / "looked-at.yaml"
-    found.write_text(RECIPE, encoding="utf-8")
-    return found
-
-
-@pytest.fixture
 def tab(open_page: Any, browse: Browse, file: Path, photos: Path) -> Tab:
     return browse(open_page(file, photos).running.address)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,6 @@ import pytest
 from browsing import PATIENCE, RECIPE, Browse
 
 EDITED = RECIPE.replace("25", "33")
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    found = tmp_path / "looked-at.yaml"
-    found.write_text(RECIPE, encoding="utf-8")
-    return found
 
 
 @pytest.fixture
@@ -162,17 +155,13 @@ window.found = found
 </script>"""
 
 
-def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(
-    open_page: Any, browse: Browse, browser: Any, file: Path, photos: Path
-) -> None:
-    opened = open_page(file, photos)
-    tab = browse(opened.running.address)
-    tab.drawn(12)
-    port = opened.running.port
+@contextmanager
+def served_elsewhere(html: str) -> Iterator[int]:
+    """A server of somebody else's, all of whose pages are `html`; its port."""
 
     class Elsewhere(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            data = (FOREIGN % f"http://127.0.0.1:{port}").encode()
+            data = html.encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(data)))
@@ -185,9 +174,22 @@ def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(
+    open_page: Any, browse: Browse, browser: Any, file: Path, photos: Path
+) -> None:
+    opened = open_page(file, photos)
+    tab = browse(opened.running.address)
+    tab.drawn(12)
+    with served_elsewhere(FOREIGN % f"http://127.0.0.1:{opened.running.port}") as port:
         for host in ("127.0.0.1", "localhost"):
             foreign = tab.page.context.new_page()
-            foreign.goto(f"http://{host}:{server.server_address[1]}/")
+            foreign.goto(f"http://{host}:{port}/")
             for _ in range(PATIENCE // 50):
                 if foreign.evaluate("Boolean(window.found)"):
                     break
@@ -198,9 +200,6 @@ def test_a_page_elsewhere_in_the_same_browser_cannot_drive_it(
             )
             assert found["blind"] in ("opaque", "refused")
             foreign.close()
-    finally:
-        server.shutdown()
-        server.server_close()
     assert file.read_text(encoding="utf-8") == RECIPE
     assert tab.text == RECIPE
 
@@ -224,31 +223,12 @@ def test_the_token_leaves_the_address(open_page: Any, browse: Browse, file: Path
 
 def test_the_page_works_inside_a_frame_of_a_notebook(open_page: Any, browse: Browse, file: Path, photos: Path) -> None:
     address = open_page(file, photos).running.address
-
-    class Notebook(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            data = f"<!doctype html><iframe src='{address}' width=1100 height=700></iframe>".encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Notebook)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    context: Any = None
-    try:
+    html = f"<!doctype html><iframe src='{address}' width=1100 height=700></iframe>"
+    with served_elsewhere(html) as port:
         tab = browse(address)
         page = tab.page.context.new_page()
-        page.goto(f"http://localhost:{server.server_address[1]}/")
+        page.goto(f"http://localhost:{port}/")
         frame = page.frame_locator("iframe")
         frame.locator(".cell img[data-url]").first.wait_for(timeout=PATIENCE)
         frame.locator("#tab-stages").click()
         frame.locator(".stage-card img[data-url]").first.wait_for(timeout=PATIENCE)
-    finally:
-        server.shutdown()
-        server.server_close()
-        del context

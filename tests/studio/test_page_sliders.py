@@ -18,13 +18,6 @@ import augrecipes as ar
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    found = tmp_path / "looked-at.yaml"
-    found.write_text(RECIPE, encoding="utf-8")
-    return found
-
-
-@pytest.fixture
 def tab(open_page: Any, browse: Browse, file: Path, photos: Path) -> Tab:
     found = browse(open_page(file, photos).running.address)
     found.drawn(12)

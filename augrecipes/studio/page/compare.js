@@ -16,7 +16,6 @@ let select = null
 let wipe = null
 let words = null
 let figures = null
-let trouble = null
 let mode = "wipe"
 let apart = null
 const pictures = {a: null, b: null, difference: null}
@@ -27,13 +26,7 @@ const SPEEDS = [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast
 
 function build(element) {
   for (const side of Object.keys(pictures)) pictures[side] = new Picture()
-  const progress = make("div", {class: "progress"})
-  drawing = new Drawing(progress)
-  drawing.failed = (error) => {
-    trouble.hidden = false
-    fill(trouble, error.message)
-  }
-  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  drawing = new Drawing()
   select = make("select", {"aria-label": "B, the other recipe", onchange: () => {
     other = select.value
     refresh()
@@ -55,7 +48,7 @@ function build(element) {
         mode = chosen
         lay()
       })),
-    progress, trouble, make("div", {class: "scroll"}, make("div", {class: "versus"}, figures, words)))
+    drawing.place, drawing.trouble, make("div", {class: "scroll"}, make("div", {class: "versus"}, figures, words)))
   options()
   lay()
   on("gallery", (entries) => {
@@ -104,7 +97,7 @@ export function refresh() {
   if (recipe.good === null) return
   options()
   drawing.start(async (signal) => {
-    trouble.hidden = true
+    drawing.trouble.hidden = true
     const answer = await ask("POST", "api/compare", {
       a: {text: recipe.good, optimize: speed.a || null}, b: {text: textOf(), optimize: speed.b || null},
       index: settings.index, epoch: settings.at, seed: settings.seed,

@@ -10,27 +10,20 @@ let drawing = null
 let proving = null
 let place = null
 let proof = null
-let trouble = null
 
 export const view = {name: "cost", title: "Cost", sample: true, build, refresh, shown: () => null, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true) || proving.stop(true)}
 
 function build(element) {
-  const progress = make("div", {class: "progress"})
-  const progressOfProof = make("div", {class: "progress"})
-  drawing = new Drawing(progress)
-  proving = new Drawing(progressOfProof)
-  drawing.failed = proving.failed = (error) => {
-    trouble.hidden = false
-    fill(trouble, error.message)
-  }
-  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  drawing = new Drawing()
+  proving = new Drawing()
+  proving.failed = (error) => drawing.failed(error)
   place = make("div", {class: "costs"})
   proof = make("ul", {class: "proof"})
   fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
     make("button", {type: "button", title: "Compare the optimised pipeline with the plain one on the shown data", onclick: verify}, "Verify on this data"),
     make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample.")),
-    progress, trouble, make("div", {class: "scroll"}, make("div", {}, progressOfProof, proof, place)))
+    drawing.place, drawing.trouble, make("div", {class: "scroll"}, make("div", {}, proving.place, proof, place)))
 }
 
 const time = (us) => (us === null || us === undefined ? "" : us >= 1000 ? `${(us / 1000).toPrecision(3)} ms` : `${us >= 100 ? Math.round(us) : Number(us.toPrecision(2))} µs`)
@@ -38,7 +31,7 @@ const time = (us) => (us === null || us === undefined ? "" : us >= 1000 ? `${(us
 export function refresh() {
   if (recipe.good === null) return
   drawing.start(async (signal) => {
-    trouble.hidden = true
+    drawing.trouble.hidden = true
     const answer = await ask("POST", "api/cost", asked({index: settings.index}), signal)
     draw(answer)
   })

@@ -7,14 +7,20 @@ import {say, unsay} from "./state.js"
 const GRACE = 140 // milliseconds that a drawing may go on after a newer one is asked for: sliders would starve without
 
 export class Drawing {
-  constructor(place) {
+  constructor() {
+    this.place = make("div", {class: "progress"})
+    this.trouble = make("p", {class: "trouble", role: "alert", hidden: true})
     this.bar = make("progress", {"aria-label": "Drawing"})
     this.words = make("span")
-    this.place = place
     this.running = null
     this.waiting = null
-    fill(place, this.bar, this.words, make("button", {type: "button", class: "quiet", onclick: () => this.stop(true)}, "Stop"))
-    place.hidden = true
+    fill(this.place, this.bar, this.words, make("button", {type: "button", class: "quiet", onclick: () => this.stop(true)}, "Stop"))
+    this.place.hidden = true
+  }
+
+  failed(error) {
+    this.trouble.hidden = false
+    fill(this.trouble, error.message, error.cure ? ` ${error.cure}` : "")
   }
 
   // `work(signal, progress)` runs now, or as soon as the one before is stopped; only the newest of those that wait.
@@ -54,7 +60,7 @@ export class Drawing {
     try {
       await work(mine.stopper.signal, progress)
     } catch (error) {
-      if (!wasStopped(error) && !(error instanceof Away)) this.failed?.(error)
+      if (!wasStopped(error) && !(error instanceof Away)) this.failed(error)
     } finally {
       clearTimeout(mine.late)
       this.place.hidden = true

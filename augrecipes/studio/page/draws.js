@@ -13,7 +13,6 @@ const strips = new Map() // by index: {element, cells: by epoch, scene, stale, s
 let root = null
 let grid = null
 let drawing = null
-let trouble = null
 let observer = null
 let drawn = 0
 
@@ -29,16 +28,10 @@ function build(element) {
   const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
     make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`, hidden: true,
       onclick: () => change({[name]: !settings[name]})}, words))
-  const progress = make("div", {class: "progress"})
-  drawing = new Drawing(progress)
-  drawing.failed = (error) => {
-    trouble.hidden = false
-    fill(trouble, error.message, error.cure ? ` ${error.cure}` : "")
-  }
-  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  drawing = new Drawing()
   grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
   grid.addEventListener("keydown", walk)
-  fill(element, make("div", {class: "bar"}, samples, first, epochs, size, make("span", {class: "overlays"}, overlays)), progress, trouble,
+  fill(element, make("div", {class: "bar"}, samples, first, epochs, size, make("span", {class: "overlays"}, overlays)), drawing.place, drawing.trouble,
     make("div", {class: "scroll"}, grid), large.build())
   observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
@@ -147,7 +140,7 @@ async function request(signal, progress) {
   const epochs = epochsShown()
   const begun = performance.now()
   let count = 0
-  trouble.hidden = true
+  drawing.trouble.hidden = true
   const dense = Math.ceil((devicePixelRatio || 1) * settings.size)
   await listen("api/draws", asked({indices, epochs, size: dense, source: source.kind === "pairs", tiles: TILES}), (line) => {
     if (line.done) {

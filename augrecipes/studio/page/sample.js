@@ -17,8 +17,7 @@ let back = null
 let fit = "fit"
 
 export function build() {
-  const progress = make("div", {class: "progress"})
-  drawing = new Drawing(progress)
+  drawing = new Drawing()
   drawing.failed = (error) => fill(stage, make("p", {class: "trouble", role: "alert"}, error.message))
   head = make("h3", {tabindex: -1})
   stage = make("div", {class: "stage"})
@@ -35,7 +34,7 @@ export function build() {
         scale()
       }),
       make("button", {type: "button", onclick: () => announce("view", "stages")}, "Its stages")),
-    progress, make("div", {class: "together"}, stage, side))
+    drawing.place, make("div", {class: "together"}, stage, side))
   root.addEventListener("keydown", (event) => {
     if (event.target.closest("input, [role=radiogroup], pre")) return
     const moves = {ArrowLeft: [-1, "index"], ArrowRight: [1, "index"], ArrowUp: [-1, "epoch"], ArrowDown: [1, "epoch"]}[event.key]

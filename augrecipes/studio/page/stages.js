@@ -11,27 +11,20 @@ import {asked, flip, on, recipe, say, settings, switched, switches} from "./stat
 
 let list = null
 let drawing = null
-let trouble = null
 let reset = null
 const cards = []
 
 export const view = {name: "stages", title: "Stages", sample: true, build, refresh, shown, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
 
 function build(element) {
-  const progress = make("div", {class: "progress"})
-  drawing = new Drawing(progress)
-  drawing.failed = (error) => {
-    trouble.hidden = false
-    fill(trouble, error.message)
-  }
-  trouble = make("p", {class: "trouble", role: "alert", hidden: true})
+  drawing = new Drawing()
   list = make("ol", {class: "stage-cards", "aria-label": "Steps, in turn"})
   reset = make("button", {type: "button", class: "quiet", hidden: true, onclick: () => flip((all) => {
     all.off.clear()
     all.force.clear()
   })}, "All steps as written")
   fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches hold for the pictures; the recipe changes when you write them into it."), reset),
-    progress, trouble, make("div", {class: "scroll"}, list))
+    drawing.place, drawing.trouble, make("div", {class: "scroll"}, list))
   on("switches", () => {
     reset.hidden = switched() === 0
   })
@@ -42,7 +35,7 @@ export function refresh() {
   drawing.start(async (signal) => {
     let count = 0
     const begun = performance.now()
-    trouble.hidden = true
+    drawing.trouble.hidden = true
     await listen("api/stages", asked({index: settings.index, epoch: settings.at, size: 360}), (line) => {
       if (line.done) return
       if (line.error && line.path === undefined) throw new Error(line.error.message)
