@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from augrecipes.sources.store.disk import naming, sync, write_all
 from augrecipes.sources.store.item import Item, pieces
+
+READ_ONLY = 0o444
+"""The mode of published files."""
 
 _READ = 1 << 22
 
@@ -28,6 +34,9 @@ class Blob:
             path.touch()
             path.chmod(0o644)  # an interrupted run may have made it ready for publishing
             self._file = path.open("r+b", buffering=0)
+
+    def lay(self, start: NDArray[Any], size: NDArray[Any]) -> None:
+        """Says where items lie; one file needs no telling."""
 
     def put(self, item: Item, step: int) -> int:
         """Writes an item at the next multiple of `step`, behind a hole that reads as zeros; where it starts."""
@@ -73,6 +82,19 @@ class Blob:
                 self._file.seek(at)
             write_all(self._file, data, self.path)
         return self.end + len(tail)
+
+    def finish(self, frame: tuple[bytes, bytes]) -> dict[str, Any]:
+        """Makes the file what it will stay; what an index says of it.
+
+        Args:
+            frame: what stands before and behind the items.
+        """
+        size = self.write_frame(*frame)
+        self.sync()
+        self.close()
+        with naming(self.path):
+            self.path.chmod(READ_ONLY)
+        return {"size": size, "head": self.head, "end": self.end, "frame": zlib.crc32(b"".join(frame))}
 
     def sync(self) -> None:
         """Waits until the items would outlive a power failure."""

@@ -14,7 +14,8 @@ from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming
 
-VERSION = 1
+VERSION = 2  # of stores in shards
+ONE_FILE = 1  # of stores with a file a target, which earlier releases read, too
 NAME = "index.json"
 COLUMNS = "columns.arrays"
 _MARK = "augrecipes"
@@ -27,7 +28,7 @@ def stage_folder(store: Path) -> Path:
 
 def render(content: Mapping[str, Any]) -> bytes:
     """The bytes of an index: the same for the same content."""
-    marked = {**content, "store": _MARK, "version": VERSION}
+    marked = {"version": ONE_FILE, **content, "store": _MARK}
     return _dump({**marked, "digest": _digest(marked)})
 
 
@@ -49,12 +50,15 @@ def load(store: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("store") != _MARK:
         raise StoreError("not the index of a store", path=str(path))
     version = content.get("version")
-    if type(version) is not int or version < VERSION:
+    if type(version) is not int or version < ONE_FILE:
         raise StoreError(f"the index of a store of version {version!r}, which never was", path=str(path))
     if version > VERSION:
         message = f"a store of version {version}; this augrecipes reads up to version {VERSION}: install a newer one"
         raise StoreError(message, path=str(path))
     schema.check(schema.Index, content, str(path))
+    for name, said in content["targets"].items():
+        form = schema.InShards if "shards" in said else schema.TargetFile
+        schema.check(form, said, str(path), f"targets.{name}")
     if not _is_its_own(content, data):
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
     return content

@@ -14,6 +14,7 @@ from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
+from augrecipes.sources.store.shards import MappedShards
 from augrecipes.sources.watch import stage
 
 Verify = Literal["first", "always"]
@@ -26,9 +27,9 @@ class Items:
     """The items of one target.
 
     Args:
-        path: the file, for errors.
+        path: the file, for errors; of shards their folder.
         kept: its format.
-        blob: the file, mapped.
+        blob: the file, mapped; or shards.
         table: the columns of the target: checked ones.
         verify: compare an item's bytes with their checksum at its `first` read in this process, or `always`; None: only
             those of formats that encode, for which that costs nothing next to decoding.
@@ -46,12 +47,14 @@ class Items:
         self,
         path: str,
         kept: StoreFormat,
-        blob: mmap.mmap | bytes,
+        blob: mmap.mmap | bytes | MappedShards,
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = None,
     ) -> None:
         self.verify, self._seen = verify, bytearray(len(table["start"]) if verify == "first" else 0)
-        self.path, self.blob, self.decode = path, blob, kept.decode
+        self.path, self.decode = path, kept.decode
+        self.shards = blob if isinstance(blob, MappedShards) else None
+        self._blob = b"" if isinstance(blob, MappedShards) else blob
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
@@ -85,9 +88,10 @@ class Items:
             if self.verify is not None:
                 self.confirm(item)
             with stage("read"):
+                blob, start = self._place(item)
                 if self._shape is not None:
-                    return np.ndarray(self._shape, self._dtype, self.blob, self._start[item])
-                return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], self.blob, self._start[item])
+                    return np.ndarray(self._shape, self._dtype, blob, start)
+                return np.ndarray(self._shape_of(item), DTYPES[self.sample[item]], blob, start)
         data = self.whole_data(item)
         try:
             with stage("decode"):
@@ -101,8 +105,8 @@ class Items:
 
     def data(self, item: int) -> memoryview:
         """The bytes of one item, as they lie in the file."""
-        start = self._start[item]
-        return memoryview(self.blob)[start : start + int(self.size[item])]
+        blob, start = self._place(item)
+        return memoryview(blob)[start : start + int(self.size[item])]
 
     def confirm(self, item: int) -> None:
         """Compares the bytes of an item with their checksum, as often as `verify` says. Raises StoreError."""
@@ -126,20 +130,31 @@ class Items:
 
         Whoever reads of it confirms the items before.
         """
-        if self.decode is not None or self._shape is None:
+        if self.decode is not None or self._shape is None or self.shards is not None:
             return None
         step = int(self.start[1] - self.start[0]) if len(self) > 1 else int(self.size[0])
         if not everywhere(len(self) - 1, lambda part: self.start[1:][part] - self.start[:-1][part] == step):
             return None
-        inner = np.ndarray(self._shape, self._dtype, self.blob, self._start[0]).strides
-        return np.ndarray((len(self), *self._shape), self._dtype, self.blob, self._start[0], (step, *inner))
+        inner = np.ndarray(self._shape, self._dtype, self._blob, self._start[0]).strides
+        return np.ndarray((len(self), *self._shape), self._dtype, self._blob, self._start[0], (step, *inner))
+
+    def file_of(self, item: int) -> str:
+        """Path of the file that an item lies in."""
+        return self.path if self.shards is None else str(self.shards.paths[self.shards.number(self._start[item])])
+
+    def _place(self, item: int) -> tuple[mmap.mmap | bytes, int]:
+        """The file that an item lies in, mapped, and where it begins in it."""
+        start = self._start[item]
+        return (self._blob, start) if self.shards is None else self.shards.at(start)
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()
         return (height, width, channels) if channels else (height, width)
 
     def _damaged(self, item: int, what: str) -> StoreError:
-        return StoreError(f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.path)
+        return StoreError(
+            f"item {item} (row {self.row_of(item)}) is damaged: {what}; pack the store again", self.file_of(item)
+        )
 
 
 def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows: int, head: int, end: int) -> None:

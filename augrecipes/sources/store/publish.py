@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from augrecipes.sources.store import columns, index
-from augrecipes.sources.store.blob import Blob
+from augrecipes.sources.store.blob import READ_ONLY, Blob
 from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming, sync_folder, write_file
 from augrecipes.sources.store.format import Frame, Role
-
-_READ_ONLY = 0o444
+from augrecipes.sources.store.sharded_blob import ShardedBlob
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +24,14 @@ class FinishedTarget:
     Attributes:
         name: of the target.
         role: image or mask.
-        blob: its file.
+        blob: its file, or files.
         table: what is known of each item.
         frame: what stands before and behind the items.
     """
 
     name: str
     role: Role
-    blob: Blob
+    blob: Blob | ShardedBlob
     table: Mapping[str, NDArray[Any]]
     frame: Frame
 
@@ -54,7 +52,7 @@ def publish(
         tables: the caller's columns.
         said: more for the index.
     """
-    targets = {part.name: _complete(part) for part in parts}
+    targets = {part.name: {"role": part.role, **part.blob.finish(part.frame)} for part in parts}
     own = {f"{columns.OWN}{part.name}/{key}": column for part in parts for key, column in part.table.items()}
     blob, described = columns.render({**tables, **own})
     _write(folder / index.COLUMNS, blob)
@@ -66,19 +64,7 @@ def publish(
     sync_folder(path.parent)
 
 
-def _complete(part: FinishedTarget) -> dict[str, Any]:
-    """Makes a target's file what it will stay; what the index says of it."""
-    blob = part.blob
-    size = blob.write_frame(*part.frame)
-    blob.sync()
-    blob.close()
-    with naming(blob.path):
-        blob.path.chmod(_READ_ONLY)
-    frame = zlib.crc32(b"".join(part.frame))
-    return {"role": part.role, "size": size, "head": blob.head, "end": blob.end, "frame": frame}
-
-
 def _write(path: Path, data: bytes) -> None:
     write_file(path, data)
     with naming(path):
-        path.chmod(_READ_ONLY)
+        path.chmod(READ_ONLY)

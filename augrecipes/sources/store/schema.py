@@ -40,6 +40,20 @@ class TargetFile(Fields):
     frame: Checksum
 
 
+class ShardFile(Fields):
+    """One of the files of a target in shards; it may lie in the folder of a part."""
+
+    file: Annotated[str, Field(pattern=r"^(part-\d+-of-\d+/)?\w+-\d{5,}\.\w+$")]
+    size: Annotated[int, Field(ge=1, le=LARGEST)]
+
+
+class InShards(Fields):
+    """The files of one target in shards."""
+
+    role: Literal["image", "mask"]
+    shards: list[ShardFile]
+
+
 class Array(Fields):
     """Where an array lies in the file of columns."""
 
@@ -71,7 +85,7 @@ class Index(Fields):
     quality: Annotated[int, Field(ge=1, le=100)] | None
     rows: Size
     about: dict[str, Any]
-    targets: Annotated[dict[Annotated[str, AfterValidator(_identifier)], TargetFile], Field(min_length=1)]
+    targets: Annotated[dict[Annotated[str, AfterValidator(_identifier)], dict[str, Any]], Field(min_length=1)]
     columns: ColumnFile
 
 

@@ -30,6 +30,7 @@ from augrecipes.sources.store.blob import Blob
 from augrecipes.sources.store.disk import naming, sync, sync_folder, write_all, write_file
 from augrecipes.sources.store.index import stage_folder
 from augrecipes.sources.store.lock import Lock
+from augrecipes.sources.store.sharded_blob import ShardedBlob
 
 
 class StagedStore:
@@ -40,6 +41,7 @@ class StagedStore:
         plan: what it is to be, as JSON.
         files: names of the targets' files and the bytes to leave free at their beginning, in the targets' order.
         progress: called with the bytes read back and their total.
+        most: bytes of a file of a target; None: each target has one.
 
     Attributes:
         folder: what will be published.
@@ -47,7 +49,12 @@ class StagedStore:
     """
 
     def __init__(
-        self, store: Path, plan: dict[str, Any], files: dict[str, int], progress: Progress | None = None
+        self,
+        store: Path,
+        plan: dict[str, Any],
+        files: dict[str, int],
+        progress: Progress | None = None,
+        most: int | None = None,
     ) -> None:
         self.root = stage_folder(store)
         self.folder = self.root / "store"
@@ -59,11 +66,13 @@ class StagedStore:
                     remove(self.root)
                 raise StoreError("exists already, and a published store is never modified; remove it first", str(store))
             self._begin(plan)
-            self.blobs = [
-                opened.enter_context(closing(Blob(path, head)))
-                for path, head in [(self.folder / name, head) for name, head in files.items()]
-                + [(self.root / "notes", 0)]
+            self.blobs: list[Blob | ShardedBlob] = [
+                opened.enter_context(
+                    closing(Blob(self.folder / name, head) if most is None else ShardedBlob(self.folder / name, most))
+                )
+                for name, head in files.items()
             ]
+            self.blobs.append(opened.enter_context(closing(Blob(self.root / "notes"))))
             with naming(self._path):
                 self._journal = opened.enter_context(self._path.open("a+b", buffering=0))
             self._resume(progress)
@@ -135,6 +144,9 @@ class StagedStore:
         with naming(self._path):
             content = self._path.read_bytes()
         table = journal.parse(content)
+        for number, blob in enumerate(self.blobs):
+            mine = table[table["target"] == number]
+            blob.lay(mine["start"], mine["size"])
         self._take(table[: _intact(table, self.blobs, progress)])
 
     def _take(self, good: NDArray[Any]) -> None:
@@ -143,6 +155,7 @@ class StagedStore:
         ends = []
         for number, blob in enumerate(self.blobs):
             mine = good[good["target"] == number]
+            blob.lay(mine["start"], mine["size"])
             ends.append(int(mine["start"][-1] + mine["size"][-1]) if len(mine) else blob.head)
         self.rewind(ends)
 
@@ -157,7 +170,7 @@ def remove(root: Path) -> None:
         root.rmdir()
 
 
-def _intact(table: NDArray[Any], blobs: Sequence[Blob], progress: Progress | None) -> int:
+def _intact(table: NDArray[Any], blobs: Sequence[Blob | ShardedBlob], progress: Progress | None) -> int:
     """How many records at the beginning belong to rows whose bytes are those that were written."""
     done, total, ends = 0, int(table["size"].sum()), [blob.head for blob in blobs]
     fields = (table[name].tolist() for name in ("row", "start", "size", "target", "checksum"))

@@ -14,6 +14,7 @@ from augrecipes.sources.store.disk import map_file
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.items import Items, Verify
+from augrecipes.sources.store.shards import MappedShards, shards_of
 
 
 class Store:
@@ -106,11 +107,19 @@ class Store:
         path = self.path / kept.file_name(name)
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
-        blob = map_file(path, about["size"])
+        in_shards = "shards" in about
+        blob = b"" if in_shards else map_file(path, about["size"])
+        head, end = (0, schema.LARGEST) if in_shards else (about["head"], min(about["end"], about["size"]))
         try:
-            items.check(table, kept, about["role"], self.rows, about["head"], min(about["end"], about["size"]))
+            items.check(table, kept, about["role"], self.rows, head, end)
+            shards = shards_of(table["start"], table["size"]) if in_shards else []
+            if [shard.size for shard in shards] != [shard["size"] for shard in about.get("shards", ())]:
+                raise ValueError("start, size: the items do not lie in the shards that the index names")
         except ValueError as error:
             raise schema.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
+        if in_shards:
+            files = [self.path / shard["file"] for shard in about["shards"]]
+            return Items(str(self.path), kept, MappedShards(files, shards), table, self.checks)
         return Items(str(path), kept, blob, table, self.checks)
 
 

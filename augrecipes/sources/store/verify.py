@@ -7,7 +7,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
@@ -49,7 +51,8 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
     """
     try:
         store = open_store(path)  # the index, the columns and all sizes
-        total = sum(about["size"] for about in store.index["targets"].values())
+        files = (said.get("shards", [said]) for said in store.index["targets"].values())
+        total = sum(file["size"] for several in files for file in several)
         faults, done = [], 0
         for name, items in store.tables.items():
             for fault, size in _target(store, name, items):
@@ -63,23 +66,44 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 
 
 def _target(store: Store, name: str, items: Items) -> Iterator[tuple[Fault | None, int]]:
-    """Reads one file from beginning to end: what each piece has wrong with it, and its bytes."""
-    about, path = store.index["targets"][name], Path(items.path)
-    with naming(path), path.open("rb", buffering=0) as file:
-        frame = _checksum(file, about["head"])
-        yield None, about["head"]
-        end = about["head"]
-        for item, (start, size, checksum) in enumerate(
-            zip(items.start.tolist(), items.size.tolist(), items.checksum.tolist(), strict=True)
-        ):
+    """Reads the files of one target from beginning to end: what each piece has wrong with it, and its bytes."""
+    about, numbers = store.index["targets"][name], range(len(items))
+    if items.shards is None:
+        how = _File(Path(items.path), 0, about["head"], about["size"], about["frame"])
+        yield from _file(store, name, items, numbers, how)
+        return
+    for path, (base, size) in zip(items.shards.paths, items.shards.shards, strict=True):
+        first, last = np.searchsorted(items.start, [base, base + size]).tolist()
+        yield from _file(store, name, items, numbers[first:last], _File(path, base, 0, size, 0))
+
+
+class _File(NamedTuple):
+    """One file of a target: the place of its first byte, and as the index has it."""
+
+    path: Path
+    base: int
+    head: int
+    size: int
+    frame: int
+
+
+def _file(store: Store, name: str, items: Items, numbers: range, how: _File) -> Iterator[tuple[Fault | None, int]]:
+    """The same of one file, which holds the items of these numbers."""
+    part = slice(numbers.start, numbers.stop)
+    starts, sizes, checksums = items.start[part].tolist(), items.size[part].tolist(), items.checksum[part].tolist()
+    with naming(how.path), how.path.open("rb", buffering=0) as file:
+        frame = _checksum(file, how.head)
+        yield None, how.head
+        end = how.base + how.head
+        for item, start, size, checksum in zip(numbers, starts, sizes, checksums, strict=True):
             gap = _read(file, start - end)
             reason = "its bytes" if _checksum(file, size) != checksum else "the bytes before it" if any(gap) else ""
             yield _fault(store, name, items, item, reason) if reason else None, start + size - end
             end = start + size
-        tail = about["size"] - end
-        if _checksum(file, tail, frame) != about["frame"]:
+        tail = how.base + how.size - end
+        if _checksum(file, tail, frame) != how.frame:
             reason = "the bytes around its items are not those that were written"
-            yield Fault(str(path), reason, name), tail
+            yield Fault(str(how.path), reason, name), tail
         else:
             yield None, tail
 
@@ -87,7 +111,7 @@ def _target(store: Store, name: str, items: Items) -> Iterator[tuple[Fault | Non
 def _fault(store: Store, name: str, items: Items, item: int, what: str) -> Fault:
     row = items.row_of(item)
     reason = f"{what} are not those that were written"
-    return Fault(items.path, reason, name, row, item, _source(store, name, row, item))
+    return Fault(items.file_of(item), reason, name, row, item, _source(store, name, row, item))
 
 
 def _source(store: Store, name: str, row: int, item: int) -> str | None:

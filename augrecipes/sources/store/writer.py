@@ -56,6 +56,7 @@ class StoreWriter:
         quality: int = 95,
         expected_bytes: int | None = None,
         progress: Progress | None = None,
+        shard_bytes: int | None = None,
     ) -> StoreWriter:
         """Begins a store, or goes on with one that was interrupted, after reading back and checking what is staged.
 
@@ -70,6 +71,8 @@ class StoreWriter:
             quality: of jpeg, 1 to 100.
             expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
             progress: called with the bytes and total while what is staged is read back.
+            shard_bytes: keep each target in files of at most so many bytes, which are opened when they are read from
+                (a single item that is larger has a file of its own); None: in one file.
 
         Raises:
             StoreError: the place is taken, another writer is at work, an interrupted run had other arguments, the
@@ -90,9 +93,16 @@ class StoreWriter:
             "quality": quality if any(how.encode for how in kept.values()) else None,
             "rows": rows,
             "targets": [[name, role] for name, role in targets.items()],
-            "version": index.VERSION,
+            "version": index.ONE_FILE,
         }
-        stage = StagedStore(place, plan, {how.file_name(name): heads[name] for name, how in kept.items()}, progress)
+        if shard_bytes is not None:
+            if shard_bytes < 1:
+                raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
+            if any(how.frame for how in kept.values()):
+                raise StoreError(f"{format} is one file a target: shards are of raw and jpeg", path=str(place))
+            plan |= {"version": index.VERSION, "shard_bytes": shard_bytes}
+        files = {how.file_name(name): heads[name] for name, how in kept.items()}
+        stage = StagedStore(place, plan, files, progress, shard_bytes)
         writer = cls(place, stage, plan, kept)
         try:
             writer._check_room(expected_bytes)
@@ -180,7 +190,7 @@ class StoreWriter:
         if self.done != rows:
             raise StoreError(f"only {self.done:,} of {rows:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
-        described = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
+        described = {key: self._plan[key] for key in ("format", "kind", "quality", "rows", "version")}
         described["about"] = {**self._plan["about"], **index.as_json(about or {})}
         records = self._stage.table()
         parts = [self._part(records[records["target"] == number], number, tables) for number in range(len(self._kept))]

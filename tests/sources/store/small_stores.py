@@ -21,6 +21,9 @@ ABOUT = {"recipe": "a1b2", "classes": ["cat", "dög"], "scale": 0.5}
 SOURCES = ["cats/1.jpg", "cats/é.jpg", "dogs/\udcff.jpg", "gone.jpg", "dogs/2.jpg"]
 COLUMNS: dict[str, Any] = {"label": np.array([0, 0, 1, -1, 1]), "source": SOURCES, "xy": np.ones((5, 2), np.float32)}
 
+FORMS = (*FORMATS, "raw-300", "jpeg-900")
+"""The formats; and some of them in shards of so many bytes."""
+
 Rows = Sequence[dict[str, list[NDArray[Any]]]]
 
 
@@ -43,10 +46,16 @@ def rows(seed: int = 0) -> Rows:
     ]
 
 
+def said(form: str) -> dict[str, Any]:
+    """The arguments of a writer for a form."""
+    format, _, most = form.partition("-")
+    return {"format": format, "shard_bytes": int(most) if most else None}
+
+
 def opened(path: Path, format: str, content: Rows, **more: Any) -> StoreWriter:
     """A writer of `content`."""
     arguments = {"kind": "image", "targets": TARGETS, "rows": len(content), "about": ABOUT, **more}
-    return StoreWriter.open(path, format=format, **arguments)
+    return StoreWriter.open(path, **said(format), **arguments)
 
 
 def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> Store:

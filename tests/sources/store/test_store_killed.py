@@ -16,7 +16,6 @@ import pytest
 import small_stores
 
 from augrecipes.sources.store import StoreWriter, blob, disk, open_store, publish, stage
-from augrecipes.sources.store.formats import FORMATS
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
@@ -30,7 +29,7 @@ def killed(format: str, step: int, seed: int, *planted: str) -> dict[str, Any]:
 
 
 @needs_fork
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", small_stores.FORMS)
 def test_killed_at_any_call(format: str) -> None:
     found = killed(format, 8, 1)
     assert found["wrong"] == []
@@ -45,7 +44,7 @@ def test_a_rename_before_the_index_is_caught() -> None:
 
 @needs_fork
 @pytest.mark.soak
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", small_stores.FORMS)
 def test_killed_at_every_call(format: str) -> None:
     for seed in range(3):
         found = killed(format, 1, seed)
@@ -85,7 +84,7 @@ class Power:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are not synced there")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", small_stores.FORMS)
 def test_everything_outlives_a_power_failure_before_it_is_published(
     format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +146,7 @@ def resumed_after_damage(format: str) -> None:
             shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", small_stores.FORMS)
 def test_what_is_staged_is_not_believed(format: str) -> None:
     resumed_after_damage(format)
 
