@@ -28,7 +28,7 @@ enum {
     MIXES,            /* drawn: three rows of four numbers: the same */
     TINTS,            /* drawn: what hue, saturation and value are shifted by: the same */
     MADE,             /* what is merged and coloured is made, for the steps behind it */
-                      /* from 64 on: see tables.h and points.h */
+                      /* from 64 on: see tables.h, points.h and neighbours.h */
 };
 
 EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,

@@ -4,6 +4,7 @@
 #define AUGRECIPES_POINTS_H
 
 #include "colour_draws.h"
+#include "neighbours.h"
 #include "tables.h"
 
 enum {
@@ -16,9 +17,7 @@ enum {
     ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
     STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
-    BLURS,                     /* drawn: pixels that squares are wide, of which means are taken */
-    CONVOLVES,                 /* drawn: nine weights; whether OpenCV fuses sums */
-    STREAKS,                   /* drawn: how many pixels a mean is of, and where they are; the most that these are away */
+                               /* from 96 on: see neighbours.h */
 };
 
 enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
@@ -34,11 +33,6 @@ EXPORT int32_t JOIN(own_noise, ISA)(int64_t, const void *, float, float, int32_t
                                     int32_t, int32_t);
 EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, double, const void *,
                                 uint8_t *, int64_t, uint8_t *);
-
-EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
-EXPORT int32_t JOIN(streak, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, const int32_t *, int64_t, uint8_t *,
-                                 uint8_t *);
-EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
                                 const float *, uint8_t *);
 
@@ -124,18 +118,6 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return DONE;
 }
 
-/* Where the picture lies, and memory for another in its place. */
-static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
-    View *v = &run->view;
-    int64_t answer = in_line(run, from), step = v->columns * v->channels;
-    if (answer != DONE)
-        return answer;
-    if (!(*to = taken(run, v->rows * step)))
-        return run->sample->answer;
-    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
-    return DONE;
-}
-
 /* As noise_native.py hands the numbers on: rounded to float32. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
@@ -211,44 +193,6 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
                                              found_at(a[0]), found_at(a[1]), to);
 }
 
-static inline int64_t blur(Run *run, int64_t side) {
-    const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
-    if (!room)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
-}
-
-static inline int64_t streak(Run *run, const double *drawn, int64_t far) {
-    const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    int32_t places[2 * MOST_STREAK];
-    if (drawn[0] > MOST_STREAK)
-        return REFUSED;
-    for (int k = 0; k < 2 * (int)drawn[0]; k++)
-        places[k] = (int32_t)drawn[1 + k];
-    int64_t answer = instead(run, &levels, &to);
-    uint8_t *room = answer == DONE ? taken(run, (2 * far + 1) * (v->columns + 2 * far) * v->channels) : 0;
-    if (!room)
-        return answer != DONE ? answer : run->sample->answer;
-    return JOIN(streak, ISA)(levels, v->rows, v->columns, v->channels, (int64_t)drawn[0], places, far, room, to);
-}
-
-static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
-    const View *v = &run->view;
-    const uint8_t *levels;
-    uint8_t *to;
-    float weights[9];
-    for (int k = 0; k < 9; k++)
-        weights[k] = (float)drawn[k];
-    int64_t answer = instead(run, &levels, &to);
-    return answer != DONE ? answer : JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
-}
-
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
@@ -281,16 +225,10 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return fill_holes(run, drawn, a);
     case EVENS_OUT:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
-    case BLURS:
-        return blur(run, (int64_t)drawn[0]);
-    case STREAKS:
-        return streak(run, drawn, (int64_t)a[0]);
-    case CONVOLVES:
-        return colours ? convolve(run, drawn, a) : REFUSED;
     case STAINS:
         return colours ? jitter_stains(run, drawn, a) : REFUSED;
     default:
-        return REFUSED;
+        return look_around(run, step->effect, drawn, a, colours);
     }
 }
 

@@ -79,4 +79,16 @@ static inline int64_t changeable(Run *run, uint8_t **to) {
     return DONE;
 }
 
+/* Where the picture lies, and memory for another in its place. */
+static inline int64_t instead(Run *run, const uint8_t **from, uint8_t **to) {
+    View *v = &run->view;
+    int64_t answer = in_line(run, from), step = v->columns * v->channels;
+    if (answer != DONE)
+        return answer;
+    if (!(*to = taken(run, v->rows * step)))
+        return run->sample->answer;
+    *v = whole_picture(*to, v->rows, v->columns, step, v->channels);
+    return DONE;
+}
+
 #endif

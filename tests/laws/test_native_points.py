@@ -84,6 +84,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
     "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
+    "ImageCompression": st.fixed_dictionaries({"quality_range": _whole(1, 100)}),
     "CLAHE": st.fixed_dictionaries(
         {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
     ),

@@ -1,4 +1,4 @@
-"""Blur, sharpening and embossing as numbers of a native plan."""
+"""Steps that look at the pixels about each one, as numbers of a native plan: blurs, sharpening, compression."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from augrecipes.compiler.kernels.twins import quicker
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
-# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_ODD, _SHARPENING, _EMBOSSING, _STREAK = 76, 77, 78, 79
-_BLURS, _CONVOLVES, _STREAKS = 81, 82, 83
+# What is drawn, as native/colour_draws.h numbers it, and what that does, as native/neighbours.h does.
+_WHOLE_NUMBERS, _ODD, _SHARPENING, _EMBOSSING, _STREAK = 67, 76, 77, 78, 79
+_BLURS, _CONVOLVES, _STREAKS, _COMPRESSES = range(96, 100)
 _LEAST, _WIDEST, _LONGEST = 3, 15, 9
 
 
@@ -65,4 +65,14 @@ def _convolved(step: Any, draw: int, amount: tuple[float, float], name: str) -> 
     return NativeStep(
         draw, _CONVOLVES, arguments, lambda params: tuple(params[name].ravel().tolist()), (native.sums_fused,),
         changes=True,
+    )  # fmt: skip
+
+
+def compressed(step: Any) -> NativeStep | None:
+    """What a JPEG leaves of a picture."""
+    if quicker(step) is None:
+        return None
+    arguments = (1.0, *ranges(step.quality_range))
+    return NativeStep(
+        _WHOLE_NUMBERS, _COMPRESSES, arguments, lambda params: (float(params["quality"]),), changes=True
     )  # fmt: skip

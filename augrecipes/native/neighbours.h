@@ -1,0 +1,91 @@
+/* Steps that look at the pixels about each one: blurs, sharpening, what a JPEG leaves. */
+
+#ifndef AUGRECIPES_NEIGHBOURS_H
+#define AUGRECIPES_NEIGHBOURS_H
+
+#include "colour_draws.h"
+#include "settled.h"
+
+enum {
+    BLURS = 96, /* drawn: pixels that squares are wide, of which means are taken */
+    CONVOLVES,  /* drawn: nine weights; whether OpenCV fuses sums */
+    STREAKS,    /* drawn: how many pixels a mean is of, and where they are; the most that these are away */
+    COMPRESSES, /* drawn: a quality of JPEGs */
+};
+
+enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of room for each column, and beside them */
+
+EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
+EXPORT int32_t JOIN(streak, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, const int32_t *, int64_t, uint8_t *,
+                                 uint8_t *);
+EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
+EXPORT int32_t JOIN(jpeg_round_trip, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, uint8_t *, int64_t,
+                                          uint8_t *);
+
+static inline int64_t blur(Run *run, int64_t side) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, 2 * (v->columns + side) * v->channels) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(blur, ISA)(levels, v->rows, v->columns, v->channels, side, (uint16_t *)room, to);
+}
+
+static inline int64_t streak(Run *run, const double *drawn, int64_t far) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int32_t places[2 * MOST_STREAK];
+    if (drawn[0] > MOST_STREAK)
+        return REFUSED;
+    for (int k = 0; k < 2 * (int)drawn[0]; k++)
+        places[k] = (int32_t)drawn[1 + k];
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, (2 * far + 1) * (v->columns + 2 * far) * v->channels) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(streak, ISA)(levels, v->rows, v->columns, v->channels, (int64_t)drawn[0], places, far, room, to);
+}
+
+static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    float weights[9];
+    for (int k = 0; k < 9; k++)
+        weights[k] = (float)drawn[k];
+    int64_t answer = instead(run, &levels, &to);
+    return answer != DONE ? answer : JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
+}
+
+static inline int64_t compress(Run *run, int32_t quality) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to), size = JPEG_COLUMN * ((v->columns + 63) / 64 * 64) + JPEG_REST;
+    uint8_t *room = answer == DONE ? taken(run, size) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(jpeg_round_trip, ISA)(levels, v->rows, v->columns, v->columns * v->channels, v->channels, quality, room,
+                                      size, to);
+}
+
+/* Do what was drawn; `colours`: whether pictures are of three colours, and OpenCV's Python sees that. */
+static inline int64_t look_around(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
+    switch (effect) {
+    case BLURS:
+        return blur(run, (int64_t)drawn[0]);
+    case STREAKS:
+        return streak(run, drawn, (int64_t)a[0]);
+    case CONVOLVES:
+        return colours ? convolve(run, drawn, a) : REFUSED;
+    case COMPRESSES:
+        return compress(run, (int32_t)drawn[0]);
+    default:
+        return REFUSED;
+    }
+}
+
+#endif
