@@ -1,0 +1,130 @@
+"""Slides that are open: a few in each process, those that were read last.
+
+Nothing that is open travels to other processes, and nothing that a parent had open is used after a fork: locks of other
+threads would stay locked for ever in it. A slide that was changed since it was listed is an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from augrecipes.errors import DataError
+from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of
+from augrecipes.sources.slides.level import Pyramid, needed
+from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
+from augrecipes.sources.slides.tiles import JpegTiles
+
+OPEN = 32
+"""Slides that a process holds open; each takes a file handle and some megabytes of places of tiles."""
+
+# What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
+_PLAIN = ("aperio", "generic-tiff", None)
+_BEGIN_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_log = logging.getLogger("augrecipes")
+
+
+class OpenSlides:
+    """The slides that a process has open.
+
+    Args:
+        most: so many; the one that was not read for longest is closed first, once nobody reads it any more.
+    """
+
+    def __init__(self, most: int = OPEN) -> None:
+        self.most, self._lost = most, list[Any]()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: OrderedDict[tuple[str, str], Pyramid] = OrderedDict()
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def reader(self, path: str, stamp: str) -> Pyramid:
+        """A slide, opened where it is not.
+
+        Args:
+            path: of its file.
+            stamp: what `stamp_of_slide` said when it was listed.
+
+        Raises:
+            DataError: it cannot be opened, or was changed.
+        """
+        if self._process != os.getpid():
+            self._lost.append(self._open)  # closing would wait for locks
+            self._begin()
+        key = path, stamp
+        with self._lock:
+            found = self._open.get(key)
+            if found is not None:
+                self._open.move_to_end(key)
+                return found
+        if stamp_of_slide(path) != stamp:
+            raise DataError("was changed since it was listed: list it again", path)
+        made = open_slide(path)
+        with self._lock:
+            found = self._open.setdefault(key, made)
+            self._open.move_to_end(key)
+            while len(self._open) > self.most:
+                self._open.popitem(last=False)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+
+OPENED = OpenSlides()
+"""Those of this process."""
+
+
+def stamp_of_slide(path: str) -> str:
+    """What tells a slide from another one that takes its place; DataError where there is none."""
+    try:
+        about = Path(path).stat()
+    except OSError as error:
+        raise DataError("no such file" if isinstance(error, FileNotFoundError) else str(error.strerror), path) from None
+    return f"{about.st_size} {about.st_mtime_ns}"
+
+
+def open_slide(path: str) -> Pyramid:
+    """A slide: its tiles directly where it is a TIFF of JPEG tiles, or else by OpenSlide.
+
+    Raises:
+        DataError: it is no slide, or a broken one; or the extra `slides` is not installed.
+
+    >>> open_slide("nowhere.svs")
+    Traceback (most recent call last):
+    augrecipes.errors.DataError: nowhere.svs: no such file
+    """
+    stamp_of_slide(path)
+    openslide = needed("openslide")
+    index = _index(path)
+    try:
+        vendor = openslide.OpenSlide.detect_format(path)
+        handle = None if vendor is None else openslide.OpenSlide(path)
+    except openslide.OpenSlideError as error:
+        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
+    if index is not None and vendor in _PLAIN:
+        sizes = {(level.width, level.height) for level in index.levels}
+        if handle is None or sizes.issuperset(handle.level_dimensions):
+            return JpegTiles(path, index.levels, index.mpp if handle is None else mpp_of(handle) or index.mpp)
+    if handle is None:
+        raise DataError("is no slide: neither a TIFF of JPEG tiles nor of a format that OpenSlide knows", path)
+    return ByOpenSlide(path)
+
+
+def _index(path: str) -> PyramidIndex | None:
+    """The tiles of a TIFF, or None where it has none that can be read directly, be it because it is broken."""
+    try:
+        with Path(path).open("rb") as file:
+            if file.read(4) not in _BEGIN_TIFF:
+                return None
+        return index_of(path)
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # tifffile raises whatever a broken file makes it meet
+        _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
+        return None

@@ -1,0 +1,382 @@
+"""Parts of slides: the pixels of OpenSlide and Pillow, of every kind of pyramid, and words for what is broken."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+openslide = pytest.importorskip("openslide")
+pytest.importorskip("tifffile")
+
+from PIL import Image  # noqa: E402
+from whole_slides import KINDS, Slide, tissue, write_slide  # noqa: E402
+
+from augrecipes.errors import DataError  # noqa: E402
+from augrecipes.sources.slides import tiff_index, tiles  # noqa: E402
+from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
+from augrecipes.sources.slides.opened import OpenSlides, open_slide, stamp_of_slide  # noqa: E402
+from augrecipes.sources.slides.windows import Resolution, finer, read_window, source_of, thumbnail  # noqa: E402
+
+LIMIT = 10**8
+TOUCHED: Any = tiles._touched
+DIRECT = [kind for kind, (_, _, direct, _) in KINDS.items() if direct]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("slides")
+
+
+@functools.cache
+def slide_of(folder: Path, kind: str, tile: int = 64, seed: int = 0) -> Slide:
+    return write_slide(folder, kind, tile=tile, seed=seed, name=f"{kind.replace(' ', '-')}-{tile}-{seed}")
+
+
+def referee(slide: Slide, level: int, part: Part) -> np.ndarray:
+    """A part as another library has it: OpenSlide, or Pillow for what OpenSlide does not open; white outside."""
+    out = np.full((part.height, part.width, 3), 255, np.uint8)
+    if slide.known and level < (opened := openslide.OpenSlide(slide.path)).level_count:
+        # Below level 0 OpenSlide moves by parts of a pixel where it is not asked for whole ones.
+        width, height = opened.level_dimensions[level]
+        whole = np.asarray(opened.read_region((0, 0), level, (width, height)))[:, :, :3]
+    else:
+        with Image.open(slide.path) as file:
+            file.seek(level)
+            whole = np.asarray(file.convert("RGB"))
+    there = part.inside(whole.shape[1], whole.shape[0])
+    y, x = there.y - part.y, there.x - part.x
+    out[y : y + there.height, x : x + there.width] = whole[
+        there.y : there.y + there.height, there.x : there.x + there.width
+    ]
+    return out
+
+
+def law_of_parts(slide: Slide, reader: Pyramid, level: int, part: Part) -> None:
+    """A part has the pixels that others read, each of them."""
+    assert np.array_equal(reader.read(level, part), referee(slide, level, part))
+
+
+parts = st.builds(Part, st.integers(-90, 450), st.integers(-90, 330), st.integers(1, 200), st.integers(1, 150))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=12)
+@given(tile=st.sampled_from([48, 64, 128]), level=st.integers(0, 2), part=parts)
+def test_parts_are_those_of_other_libraries(folder: Path, kind: str, tile: int, level: int, part: Part) -> None:
+    slide = slide_of(folder, kind, tile if kind in DIRECT else max(tile, 64))  # OpenSlide refuses raw tiles of 48 px
+    reader = open_slide(str(slide.path))
+    assert isinstance(reader, tiles.JpegTiles) == slide.direct
+    if kind != "below" or level == 0:  # neither referee finds the others
+        law_of_parts(slide, reader, level, part)
+    if slide.lossless:
+        there = part.inside(*slide.levels[level].shape[1::-1])
+        inner = Part(there.x - part.x, there.y - part.y, there.width, there.height)
+        read = reader.read(level, part)[inner.y : inner.y + inner.height, inner.x : inner.x + inner.width]
+        source = slide.levels[level][there.y : there.y + there.height, there.x : there.x + there.width]
+        assert np.array_equal(read, source)
+
+
+def test_levels_below_the_first_are_those_behind_it(folder: Path) -> None:
+    below, behind = (open_slide(str(slide_of(folder, kind).path)) for kind in ("below", "420"))
+    assert below.levels == behind.levels
+    for k, level in enumerate(below.levels):
+        whole = Part(0, 0, level.width, level.height)
+        assert np.array_equal(below.read(k, whole), behind.read(k, whole))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "kind"),
+    [
+        (tiff_index, "_CODED", dict.fromkeys((1, 2, 6), b""), "rgb"),  # decoders guess YCbCr
+        (tiff_index, "_ADOBE", b"", "rgb"),
+        (tiles, "WHITE", 0, "420"),
+        (tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1], "420"),
+    ],
+)
+def test_planted_faults_break_the_law_of_parts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any, kind: str
+) -> None:
+    slide = slide_of(folder, kind)
+    part = Part(380, 250, 100, 100)
+    law_of_parts(slide, open_slide(str(slide.path)), 0, part)
+    monkeypatch.setattr(module, name, fault)
+    if name == "_ADOBE":
+        monkeypatch.setattr(tiff_index, "_CODED", {1: b"", 2: b"", 6: b""})
+    with pytest.raises(AssertionError):
+        law_of_parts(slide, open_slide(str(slide.path)), 0, part)
+
+
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(["420", "deflate", "rgb strips"]),
+    x=st.integers(-100, 450),
+    y=st.integers(-100, 330),
+    side=st.integers(1, 90),
+    downsample=st.floats(1, 9),
+)
+def test_windows_are_reduced_from_the_next_finer_level(
+    folder: Path, kind: str, x: int, y: int, side: int, downsample: float
+) -> None:
+    slide = slide_of(folder, kind)
+    reader = open_slide(str(slide.path))
+    window = read_window(reader, "slide", x, y, side, side, downsample, LIMIT)
+    assert window.shape == (side, side, 3)
+    number = finer(reader.levels, downsample)
+    level = reader.levels[number]
+    assert level.downsample <= downsample * 1.01
+    assert not any(level.downsample < other.downsample <= downsample for other in reader.levels)
+    part = source_of(level, x, y, side, side, downsample)
+    # Where it lies: half a pixel of that level, and no more, from where it was asked for.
+    assert abs(part.x * level.downsample - x) <= level.downsample / 2 + 1e-9
+    assert abs(part.y * level.downsample - y) <= level.downsample / 2 + 1e-9
+    if abs(downsample / level.downsample - 1) <= 0.01:
+        assert part.width == part.height == side
+    else:
+        assert abs(part.width - side * downsample / level.downsample) <= 0.5
+    source = referee(slide, number, part)
+    assert np.array_equal(window, cv2.resize(source, (side, side), interpolation=cv2.INTER_AREA).reshape(window.shape))
+
+
+@settings(max_examples=25)
+@given(
+    kind=st.sampled_from(["420", "deflate", "strips"]), downsample=st.floats(1, 40), band=st.sampled_from([3000, 9000])
+)
+def test_thumbnails_are_the_slide_made_small(folder: Path, kind: str, downsample: float, band: int) -> None:
+    """In bands or at once, and close to the mean of the pixels that a pixel stands for."""
+    reader = open_slide(str(slide_of(folder, kind).path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("augrecipes.sources.slides.windows._BAND", band)
+        small = thumbnail(reader, downsample)
+    level = reader.levels[0]
+    whole = reader.read(0, Part(0, 0, level.width, level.height))
+    assert small.shape[:2] == (int(level.height / downsample) or 1, int(level.width / downsample) or 1)
+    covered = whole[: round(small.shape[0] * downsample), : round(small.shape[1] * downsample)]
+    truth = cv2.resize(covered, small.shape[1::-1], interpolation=cv2.INTER_AREA).reshape(small.shape)
+    # JPEG changes levels by 5 on average here, bands begin at whole rows: up to 7 were seen, 15 where places are wrong.
+    assert np.abs(small.astype(int) - truth).mean() < 9
+
+
+# -- what is asked for ------------------------------------------------------------------------------------------------
+
+
+def test_scales_are_found_or_told(folder: Path) -> None:
+    reader, path = open_slide(str(slide_of(folder, "420").path)), "a.svs"
+    assert reader.mpp == pytest.approx((0.5, 0.5))
+    assert Resolution(level=1).downsample(reader, path) == reader.levels[1].downsample
+    assert Resolution(mpp=0.5).downsample(reader, path) == Resolution(mpp=0.502).downsample(reader, path) == 1.0
+    assert Resolution(mpp=1.5).downsample(reader, path) == pytest.approx(3)
+    assert Resolution(mpp=1.0).downsample(reader, path, known=0.25) == pytest.approx(4)
+    with pytest.raises(DataError, match=r"^a\.svs: has no level 3; there are 0 \(420×300 px\), 1 \(210×150 px\)"):
+        Resolution(level=3).downsample(reader, path)
+    with pytest.raises(DataError, match=r"has 0\.5 micrometres a pixel at its finest, so none at mpp=0\.25"):
+        Resolution(mpp=0.25).downsample(reader, path)
+    with pytest.raises(DataError, match="limit of 100;"):
+        read_window(reader, path, 0, 0, 64, 64, 1.0, 100)
+    for wrong in ({}, {"mpp": 1.0, "level": 0}, {"mpp": 0.0}, {"mpp": float("nan")}, {"level": -1}):
+        with pytest.raises(ValueError, match=r"mpp|level"):
+            Resolution(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_slide_that_does_not_say_its_resolution(tmp_path: Path) -> None:
+    reader = open_slide(str(write_slide(tmp_path, "420", mpp=None).path))
+    assert reader.mpp is None
+    with pytest.raises(DataError, match="give slide_mpp=, or level= instead"):
+        Resolution(mpp=1.0).downsample(reader, "a.svs")
+    assert Resolution(mpp=1.0).downsample(reader, "a.svs", known=0.5) == 2
+
+
+# -- what is broken ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_damage_is_told_or_changes_nothing_else(folder: Path, kind: str, data: st.DataObject) -> None:
+    """Any bytes of any slide changed, or its end cut off: an error that names the file, or pixels."""
+    slide = slide_of(folder, kind)
+    raw = bytearray(slide.path.read_bytes())
+    if data.draw(st.booleans(), label="cut"):
+        del raw[data.draw(st.integers(0, len(raw) - 1), label="at") :]
+    else:
+        for _ in range(data.draw(st.integers(1, 8), label="bytes")):
+            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    path = folder / f"damaged{slide.path.suffix}"
+    path.write_bytes(raw)
+    try:
+        reader = open_slide(str(path))
+        for k, level in enumerate(reader.levels[:3]):
+            assert reader.read(k, Part(0, 0, 80, 80)).shape == (80, 80, 3)
+            reader.read(k, Part(max(level.width - 80, 0), max(level.height - 80, 0), 80, 80))
+    except DataError as error:
+        assert error.path == str(path)
+        assert str(error).startswith(str(path))
+
+
+@pytest.mark.parametrize("kind", DIRECT)
+def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: str) -> None:
+    slide = slide_of(folder, kind)
+    index = tiff_index.index_of(str(slide.path))
+    assert index is not None
+    first = index.levels[0]
+    number = first.across  # the first of the second row
+    raw = bytearray(slide.path.read_bytes())
+    start = int(first.offsets[number])
+    raw[start : start + int(first.counts[number]) - 2] = bytes(int(first.counts[number]) - 2)
+    path = folder / f"broken{slide.path.suffix}"
+    path.write_bytes(raw)
+    reader = open_slide(str(path))
+    what = "strip" if "strips" in kind else "tile"
+    with pytest.raises(DataError, match=re.escape(f"{path}: the {what} at x=0, y=64 of level 0: ")) as caught:
+        reader.read(0, Part(10, 40, 30, 30))
+    assert caught.value.path == str(path)
+    law_of_parts(slide, reader, 0, Part(10, 10, 30, 30))
+    law_of_parts(slide, reader, 0, Part(10, 140, 30, 30))
+
+
+def test_a_tile_of_another_size_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slide = slide_of(folder, "420")
+    index = tiff_index.index_of(str(slide.path))
+    assert index is not None
+    level = index.levels[0]
+    other = tiff_index.TileIndex(level.width, level.height, 64, 32, False, level.offsets, level.counts, level.head, 3)
+    with pytest.raises(DataError, match="64×64 px where 64×32 are expected"):
+        tiles.JpegTiles(str(slide.path), [other], None).read(0, Part(0, 0, 9, 9))
+
+
+@pytest.mark.parametrize("content", [b"", b"II*\0", b"MM\0*" + bytes(40), b"no slide", b"\x89PNG\r\n\x1a\n"])
+def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.svs"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is no slide"):
+        open_slide(str(path))
+    with pytest.raises(DataError, match="is no slide"):
+        open_slide(str(tmp_path))
+
+
+def test_without_the_extra_the_way_to_get_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(slide_of(folder, "420").path)
+    monkeypatch.setitem(sys.modules, "openslide", None)
+    with pytest.raises(DataError, match=r"reading slides needs openslide: pip install 'augrecipes\[slides\]'"):
+        open_slide(path)
+
+
+def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None:
+    """Its handles repeat their first error for ever; ours do not."""
+    slide = slide_of(folder, "jp2")
+    raw = bytearray(slide.path.read_bytes())
+    tifffile = pytest.importorskip("tifffile")
+    with tifffile.TiffFile(slide.path) as file:
+        start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
+    raw[start : start + count] = bytes(count)
+    path = tmp_path / "broken.svs"
+    path.write_bytes(raw)
+    reader = open_slide(str(path))
+    for _ in range(2):
+        with pytest.raises(DataError, match="OpenSlide cannot read 9×9 px at x=0, y=0 of level 0"):
+            reader.read(0, Part(0, 0, 9, 9))
+        law_of_parts(slide, reader, 0, Part(100, 100, 50, 50))
+
+
+# -- open handles -----------------------------------------------------------------------------------------------------
+
+
+def handles() -> int:
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux shows them")
+def test_few_slides_stay_open(folder: Path, tmp_path: Path) -> None:
+    paths = [shutil.copy(slide_of(folder, "420").path, tmp_path / f"{k}.tif") for k in range(12)]
+    opened, before = OpenSlides(3), handles()
+    kept = [opened.reader(str(path), stamp_of_slide(str(path))) for path in paths]
+    assert len(opened) == 3
+    assert handles() - before == 12
+    first = kept[0].read(0, Part(0, 0, 64, 64))  # one that was let go, and is still in use
+    del kept
+    assert handles() - before == 3
+    again = opened.reader(str(paths[0]), stamp_of_slide(str(paths[0])))
+    assert np.array_equal(again.read(0, Part(0, 0, 64, 64)), first)
+    assert opened.reader(str(paths[0]), stamp_of_slide(str(paths[0]))) is again
+
+
+def test_a_slide_that_was_changed_is_told(folder: Path, tmp_path: Path) -> None:
+    path = str(shutil.copy(slide_of(folder, "420").path, tmp_path / "a.tif"))
+    stamp = stamp_of_slide(path)
+    opened = OpenSlides()
+    Path(path).write_bytes(Path(path).read_bytes() + b"\0")
+    with pytest.raises(DataError, match=r"a\.tif: was changed since it was listed"):
+        opened.reader(path, stamp)
+
+
+def _children_read(opened: OpenSlides, path: str, stamp: str) -> Iterator[np.ndarray]:
+    def child(pipe: Any) -> None:
+        pipe.send(opened.reader(path, stamp).read(0, Part(30, 30, 100, 100)))
+        pipe.close()
+
+    for _ in range(2):
+        ours, theirs = get_context("fork").Pipe()
+        process = get_context("fork").Process(target=child, args=(theirs,))
+        process.start()
+        assert ours.poll(30), "the child hangs"
+        yield ours.recv()
+        process.join(10)
+        assert process.exitcode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["420", "jp2"])
+def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
+    """Also where a thread of the parent holds the lock at that time, as it would for ever in the child."""
+    slide = slide_of(folder, kind)
+    path, stamp, opened = str(slide.path), stamp_of_slide(str(slide.path)), OpenSlides()
+    mine = opened.reader(path, stamp).read(0, Part(30, 30, 100, 100))
+    with opened._lock:
+        for theirs in _children_read(opened, path, stamp):
+            assert np.array_equal(theirs, mine)
+    assert np.array_equal(opened.reader(path, stamp).read(0, Part(30, 30, 100, 100)), mine)
+
+
+@pytest.mark.parametrize("kind", ["420", "jp2"])
+def test_threads_read_at_once(folder: Path, kind: str) -> None:
+    slide = slide_of(folder, kind)
+    opened, stamp = OpenSlides(1), stamp_of_slide(str(slide.path))
+    wanted = [Part(7 * k % 300, 5 * k % 200, 90, 70) for k in range(40)]
+    expected = [referee(slide, 0, part) for part in wanted]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda part: opened.reader(str(slide.path), stamp).read(0, part), wanted))
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.soak
+@settings(max_examples=300)
+@given(
+    kind=st.sampled_from(DIRECT), tile=st.sampled_from([16, 32, 48, 80, 112, 256]), seed=st.integers(0, 5),
+    size=st.tuples(st.integers(17, 500), st.integers(17, 500)), part=parts, level=st.integers(0, 1),
+)  # fmt: skip
+def test_parts_of_random_pyramids(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, tile: int, seed: int, size: tuple[int, int], part: Part,
+    level: int,
+) -> None:  # fmt: skip
+    if kind == "below":
+        level = 0
+    folder = tmp_path_factory.mktemp("one")
+    slide = write_slide(folder, kind, tile=tile, factors=(2,), image=tissue(*size, seed))
+    law_of_parts(slide, open_slide(str(slide.path)), level, part)
+    shutil.rmtree(folder)
