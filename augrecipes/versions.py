@@ -23,11 +23,22 @@ _log = logging.getLogger("augrecipes")
 # Measured: with AVX-512 the bits are those of AVX2.
 _DECIDE = {"AVX2", "NEON", "IPP"}
 _warned: set[tuple[int, str]] = set()
+_plugins: dict[str, str] = {}
 
 
 def versions() -> dict[str, str]:
-    """The versions of the libraries that decide pixels."""
-    return dict(_versions())
+    """The versions of the libraries that decide pixels, and of the packages whose plugins do."""
+    return {**_versions(), **_plugins}
+
+
+def decides(package: str, version: str) -> None:
+    """From here on this package takes part: a plugin of it has run."""
+    _plugins[package] = version
+
+
+def plugins() -> dict[str, str]:
+    """The versions of the packages whose plugins have run."""
+    return dict(_plugins)
 
 
 @cache  # reading what is installed takes milliseconds, and every saved state says it

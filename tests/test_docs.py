@@ -26,6 +26,7 @@ WIDTH = "100"
 STATUS = {
     "augrecipes check args.yaml": 2,
     "augrecipes check config.yaml": 2,
+    "augrecipes check faded.yaml": 2,  # without its --plugin
     "augrecipes check first-try.yaml": 2,
     "augrecipes check from-2021.yaml": 2,
     "augrecipes check train_x4.yaml": 2,

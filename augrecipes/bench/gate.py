@@ -172,7 +172,7 @@ def open_baseline(path: Path) -> Baseline:
     if not sides:
         raise BenchError(f"{path}: has no ratios to stock; take it again with --against stock")
     try:
-        yardsticks = {name: parse_text(text, file=f"{path}, {name}") for name, text in texts.items()}
+        yardsticks = {name: parse_text(text, file=f"{path}, {name}", plugins=False) for name, text in texts.items()}
     except RecipeError as error:
         raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
     return Baseline(path, date, about, sides, yardsticks, features)

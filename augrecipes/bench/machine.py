@@ -11,7 +11,7 @@ from pathlib import Path
 from augrecipes.compat.guard import version_of
 from augrecipes.machine import cores
 from augrecipes.native.described import described
-from augrecipes.versions import features
+from augrecipes.versions import features, plugins
 
 _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", "torch", "simplejpeg")
 
@@ -56,7 +56,7 @@ def machine() -> Machine:
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
         python=platform.python_version(),
-        packages={name: found for name in _PACKAGES if (found := version_of(name))},
+        packages={**{name: found for name in _PACKAGES if (found := version_of(name))}, **plugins()},
         features=features(),
         kernels=described(),
     )

@@ -14,6 +14,8 @@ from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
 from augrecipes.compiler.plan.rules import RULES
 from augrecipes.errors import Diagnostic, LintError, RecipeError
 from augrecipes.lint import lint
+from augrecipes.ops import plugins
+from augrecipes.ops.registry import BrokenPlugin
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 if TYPE_CHECKING:
@@ -33,9 +35,21 @@ def compile_recipe(
     threads: int | None = None,
 ) -> Pipeline:
     """Compile: see `Recipe.compile`."""
+    _run_plugins(recipe)
     steps_of(recipe, mode)
     check(recipe)
     return build(recipe, mode, optimize, seed, save_applied_params=save_applied_params, threads=threads)
+
+
+def _run_plugins(recipe: Recipe) -> None:
+    """Run the plugins that the recipe names where they have not run yet: it may come from another process."""
+    for name in recipe.plugins:
+        try:
+            plugins.load(name)
+        except KeyError:
+            raise RecipeError(f"{recipe.file}: no package that is installed here announces a plugin {name!r}") from None
+        except BrokenPlugin as error:
+            raise RecipeError(f"{recipe.file}: plugin {name!r}: {error}") from error
 
 
 def build(

@@ -178,6 +178,9 @@ def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:
     if a.without_rules != b.without_rules:
         rules = (", ".join(one.without_rules) or "none" for one in (a, b))
         yield f"without_rules: {' → '.join(rules)}: the same recipe and the same draws, planned differently"
+    if a.plugins != b.plugins:
+        names = (", ".join(one.plugins) or "none" for one in (a, b))
+        yield f"plugins: {' → '.join(names)}: where classes of steps come from"
     if a.max_bytes != b.max_bytes:
         yield f"max_bytes: {a.max_bytes} → {b.max_bytes}: the same samples, where they are made"
     if same and a.digest != b.digest:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -26,6 +27,7 @@ RESERVED = ("p", "id", "target", "at", "share", "steps")
 
 _Class = TypeVar("_Class", bound=type)
 _registered: dict[str, type] = {}
+_replaces = True  # see `no_name_twice`
 
 
 def register(cls: _Class) -> _Class:
@@ -55,10 +57,24 @@ def register(cls: _Class) -> _Class:
     clashes = sorted(set(class_schema(cls)["properties"]) & set(RESERVED) - {"p"})
     if clashes:
         raise ValueError(f"cannot register {name!r}: argument {clashes[0]!r} is a reserved key of a step; rename it")
+    before = _registered.get(name, cls)
+    if not _replaces and (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"cannot register {name!r}: {before.__module__} has registered a class of this name")
     # A second definition replaces the first, as it does in a notebook whose cell runs again.
     _registered[name] = cls
     _live_schema.cache_clear()
     return cls
+
+
+@contextmanager
+def no_name_twice() -> Iterator[None]:
+    """Within, a class cannot take the name of another one that was registered: of packages the order is chance."""
+    global _replaces  # noqa: PLW0603 - the caller holds a lock
+    _replaces = False
+    try:
+        yield
+    finally:
+        _replaces = True
 
 
 class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names

@@ -107,6 +107,27 @@ _ALL = (
         "Write the steps of `eval:` out. A class of yours may say `in_eval = 'keep'` or `in_eval = 'drop'`.",
     ),
     Code(
+        "E209",
+        "no such plugin",
+        "A plugin is what an installed package announces, never a file or a module; one that is not there cannot "
+        "register the classes of the steps.",
+        "Install the package that announces it as an entry point of `augrecipes.plugins`. A file of your own: "
+        "`augrecipes --plugin FILE.py`.",
+    ),
+    Code(
+        "E210",
+        "broken plugin",
+        "It was run because the recipe names it, and it failed; or it registers a class whose name is taken.",
+        "See the message; mend or reinstall the package.",
+    ),
+    Code(
+        "E211",
+        "plugin that nobody asked for",
+        "The text of a page, or of a record, runs no code of a package that this process has not run already.",
+        "Load the recipe from its file, or with `augrecipes.load`; open the studio with a recipe that names the "
+        "plugin, or in a program that has imported it.",
+    ),
+    Code(
         "E301",
         "not a step",
         "A step is a bare name or a mapping with one key.",

@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from augrecipes.kinds import owners
-from augrecipes.ops import registry
+from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
-from augrecipes.recipe import derive, inputs, outputs, pairs, suggest
+from augrecipes.recipe import derive, inputs, outputs, pairs, spelling, suggest
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import BAG, KEYS, TOP, WORD
 from augrecipes.recipe.groups import other_default
 from augrecipes.recipe.model import Arguments, Bag, Recipe, Step
-from augrecipes.recipe.nodes import MappingNode, Node, Scalar, describe, plain
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.problems import Problems, noted
 from augrecipes.recipe.sites import label
 from augrecipes.recipe.steps import build_steps
@@ -28,11 +28,12 @@ RESERVED = {
     "mixup": "MixUp",
     "cutmix": "CutMix",
 }
+_ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.load"
 _NAME = re.compile(TOP["properties"]["recipe"]["pattern"])
 
 
-def build(resolved: Resolved, problems: Problems) -> Recipe:
-    """A recipe of everything that is understood; what is not is noted in `problems`."""
+def build(resolved: Resolved, problems: Problems, *, run_plugins: bool = True) -> Recipe:
+    """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = resolved.top
     context = Context(problems, resolved.lines, file=resolved.file, extends=resolved.extends)
     _check_keys(context, top)
@@ -46,6 +47,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
             problems.add("E207", top.at[key], f"belongs to recipes of kind {owner}, and this is kind {kind}", key)
     context.max_bytes = _value(context, top, "max_bytes", MOST_BYTES)
     context.scales = pairs.build_scales(context, top)
+    named = _plugins(context, top, run=run_plugins)
     steps = _section(context, top, "steps")
     evaluation = _evaluation(context, top, steps or ())
     if "steps" not in top.entries and not resolved.partial:
@@ -57,6 +59,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         kind=context.kind,
         optimize=_value(context, top, "optimize", "exact"),
         without_rules=tuple(_value(context, top, "without_rules", ())),
+        plugins=named,
         inputs=inputs.build_inputs(context, top.entries.get("inputs")),
         steps=steps or (),
         eval=evaluation,
@@ -113,6 +116,27 @@ def _value(context: Context, top: MappingNode, key: str, otherwise: Any) -> Any:
     node = top.entries.get(key)
     fine = node is not None and context.value(node, TOP["properties"][key], "E204", key)
     return plain(node) if node is not None and fine else otherwise
+
+
+def _plugins(context: Context, top: MappingNode, *, run: bool) -> tuple[str, ...]:
+    """The plugins that the recipe names, which have run: their classes can be steps from here on."""
+    node = top.entries.get("plugins")
+    names = _value(context, top, "plugins", ())
+    for name, item in zip(names, node.items if isinstance(node, ListNode) else (), strict=False):
+        try:
+            if run or name not in plugins.announced():
+                plugins.load(name)
+            elif not plugins.is_loaded(name):
+                message = f"plugin {name!r} is not run for this text; {_ASKED}"
+                context.problems.add("E211", item.place, message, "plugins")
+        except KeyError:
+            there = plugins.announced()
+            have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
+            message = f"no installed package announces a plugin {name!r}{spelling.hint(name, there) or f'; {have}'}"
+            context.problems.add("E209", item.place, message, "plugins")
+        except registry.BrokenPlugin as error:
+            context.problems.add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
+    return tuple(dict.fromkeys(names))
 
 
 def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] | None:

@@ -131,6 +131,10 @@ TOP = _mapping(
         _list({"enum": list(get_args(RuleName))}),
         "Rules that the optimiser does without; `explain` names those that fire.",
     ),
+    plugins=_described(
+        _list(_TEXT),
+        "Plugins of installed packages (entry points `augrecipes.plugins`) that register classes of steps.",
+    ),
     inputs=_described(INPUTS, "What arrives, checked before the first sample."),
     steps=_described(_STEPS, "Training steps."),
     eval=_described(

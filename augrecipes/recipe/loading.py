@@ -20,6 +20,7 @@ def load(
     *,
     overrides: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
+    plugins: bool = True,
 ) -> Recipe:
     """A recipe: of the gallery, from a file, or written in Python.
 
@@ -29,6 +30,8 @@ def load(
             a mapping. Text and mappings can extend recipes of the gallery, not files.
         overrides: values by address, as in a variant's `set:`, such as `{"RandomCrop.height": 64}`.
         without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run the plugins of installed packages that it names. False, for the recipes of strangers: it may name
+            those that this program has run already, and no others.
 
     Raises:
         RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
@@ -39,10 +42,10 @@ def load(
     'Rotate#1'
     """
     if isinstance(source, Mapping):
-        return parse.parse_text(text_of(source), overrides=overrides, without=without)
+        return parse.parse_text(text_of(source), overrides=overrides, without=without, plugins=plugins)
     if isinstance(source, str) and "\n" in source:
-        return parse.parse_text(source, overrides=overrides, without=without)
-    recipe, problems = parse.parse_file(find(source), overrides=overrides, without=without)
+        return parse.parse_text(source, overrides=overrides, without=without, plugins=plugins)
+    recipe, problems = parse.parse_file(find(source), overrides=overrides, without=without, plugins=plugins)
     if recipe is None:
         raise RecipeError(problems=problems)
     return recipe

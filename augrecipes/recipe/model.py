@@ -49,6 +49,7 @@ class Recipe(Displayed):
         kind: `image`, `pair` or `bag`.
         optimize: the recipe's own choice, `exact` unless it says otherwise.
         without_rules: names of rules that the optimiser leaves out.
+        plugins: names of plugins of installed packages, which register classes of steps.
         inputs: what arrives.
         steps: training steps.
         eval: validation steps, or None where the recipe has none.
@@ -68,6 +69,7 @@ class Recipe(Displayed):
     kind: Kind = "image"
     optimize: Optimize = "exact"
     without_rules: tuple[RuleName, ...] = ()
+    plugins: tuple[str, ...] = ()
     inputs: Inputs = field(default_factory=Inputs)
     steps: tuple[Step, ...] = ()
     eval: tuple[Step, ...] | None = None
@@ -92,7 +94,7 @@ class Recipe(Displayed):
     def digest(self) -> str:
         """64 hex digits that name what the recipe does; equal recipes have equal digests.
 
-        The name, `about`, `optimize`, `without_rules` and `max_bytes` do not count: they say how, not what.
+        The name, `about`, `optimize`, `without_rules`, `plugins` and `max_bytes` do not count: they say how, not what.
         """
         meaning = {k: v for k, v in _plain(self).items() if k not in _HOW}
         return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
@@ -238,7 +240,7 @@ def named(steps: Sequence[Step]) -> str:
     return ", ".join([*(step.site for step in steps[:_NAMED]), *more]) or "no steps"
 
 
-_HOW = frozenset({"name", "about", "optimize", "without_rules", "max_bytes"})
+_HOW = frozenset({"name", "about", "optimize", "without_rules", "plugins", "max_bytes"})
 
 
 def _plain(value: Any) -> Any:

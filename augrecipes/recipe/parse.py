@@ -29,6 +29,7 @@ def parse_text(
     root: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
+    plugins: bool = True,
 ) -> Recipe:
     """A recipe from YAML text.
 
@@ -38,6 +39,7 @@ def parse_text(
         root: folder that paths of `extends:` stay inside and start from; None: only gallery names can be extended.
         overrides: values by address, as in a variant's `set:`.
         without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: run those that it names; False: it may name those that have run in this process, and no others.
 
     Raises:
         RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
@@ -49,7 +51,7 @@ def parse_text(
     data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     folder = None if root is None else root.resolve()
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
-    recipe = _parse(data, source, problems, overrides, without)
+    recipe = _parse(data, source, problems, overrides, without, plugins)
     if recipe is None or problems:
         raise problems.error()
     return recipe
@@ -60,6 +62,7 @@ def parse_file(
     *,
     overrides: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
+    plugins: bool = True,
 ) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
     """A recipe from a file, and what is wrong with it; never raises on what the file holds.
 
@@ -67,6 +70,7 @@ def parse_file(
         path: of the file.
         overrides: values by address, as in a variant's `set:`.
         without: addresses of steps to leave out, as in a variant's `without:`.
+        plugins: as of `parse_text`.
 
     >>> recipe, problems = parse_file("no-such-file.yaml")
     >>> recipe is None, problems[0].code
@@ -79,7 +83,7 @@ def parse_file(
         real = Path(path).resolve()
     except Stop:
         return None, problems.all()
-    recipe = _parse(data, SourceFile(shown, real, real.parent), problems, overrides, without)
+    recipe = _parse(data, SourceFile(shown, real, real.parent), problems, overrides, without, plugins)
     return (None if problems else recipe), problems.all()
 
 
@@ -89,10 +93,11 @@ def _parse(
     problems: Problems,
     overrides: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
+    plugins: bool = True,
 ) -> Recipe | None:
     try:
         resolved = Variants(read_nodes, problems).resolve(data, source, overrides, without)
-        return build(resolved, problems)
+        return build(resolved, problems, run_plugins=plugins)
     except Stop:
         return None
 

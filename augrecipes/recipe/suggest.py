@@ -15,7 +15,10 @@ from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.spelling import hint
 from augrecipes.recipe.write import flow
 
-_OWN_CLASS = "; a class of yours is made known with augrecipes.register(cls), or by an entry point augrecipes.ops"
+_OWN_CLASS = (
+    "; a class of yours is made known with augrecipes.register(cls), a plugin of an installed package by its name "
+    "under `plugins:`"
+)
 
 
 def step(name: str, given: Any, valid: Iterable[str]) -> str:

@@ -107,6 +107,7 @@ class Variants:
                 # What the variant says itself replaces; its version counts too, so a missing one is noticed.
                 if key not in top.entries and key != "version":
                     top.entries[key], top.at[key] = node, place
+            _add_plugins(parent, top)
         elif changes:
             key = next(iter(changes))
             problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
@@ -214,3 +215,10 @@ class Variants:
         for step, place in gone.values():
             if not step.parent.items:  # a group that this leaves empty is an error of the variant
                 step.parent.place = place
+
+
+def _add_plugins(parent: MappingNode, top: MappingNode) -> None:
+    """Plugins of both: the steps of either need their own."""
+    theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
+    if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
+        top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)

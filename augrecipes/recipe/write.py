@@ -52,6 +52,8 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
         top.append(("optimize", recipe.optimize))
     if recipe.without_rules:
         top.append(("without_rules", flow(list(recipe.without_rules))))
+    if recipe.plugins:
+        top.append(("plugins", flow(list(recipe.plugins))))
     if recipe.max_bytes != default.max_bytes:
         top.append(("max_bytes", flow(recipe.max_bytes)))
     for key, value in (

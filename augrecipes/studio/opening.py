@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from augrecipes.data.reading.listing import Data
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.pack.check import remains
 from augrecipes.recipe import gallery
-from augrecipes.recipe.loading import Source, find
+from augrecipes.recipe.loading import Source, find, load
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.studio.studio import Studio
@@ -46,6 +47,7 @@ def opened(
     if isinstance(data, str | os.PathLike) and Path(data).is_dir() and remains(Path(data)):
         message = "is a packed store, which ar.Packed reads: give the files it was packed from"
         raise DataError(message, os.fsdecode(data))
+    _run_plugins(recipe)
     more: dict[str, Any] = {"data": data, "masks": masks, "read_only": read_only}
     if recipe is None:
         return Studio(text=NEW, **more)
@@ -61,3 +63,10 @@ def opened(
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise RecipeError(f"{path}: no file, and none can be written there")
     return Studio(file=path.resolve(), text="" if path.exists() else NEW, **more)
+
+
+def _run_plugins(recipe: Recipe | Source | None) -> None:
+    """Run the plugins that the recipe names: whoever opens it asks for them. What pages send later runs none."""
+    if recipe is not None and not isinstance(recipe, Recipe):
+        with suppress(RecipeError):  # the page shows what is wrong
+            load(recipe)

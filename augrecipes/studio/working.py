@@ -36,11 +36,11 @@ class Workbench:
         return SHOWN if self.file is None else self.file.name
 
     def recipe(self, text: str) -> Recipe:
-        """The recipe of a text. Raises RecipeError with everything that is wrong."""
+        """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
         root = None if self.file is None else self.file.parent
         if "extends" in text:  # what it extends may have been written anew
-            return parse_text(text, file=self.name, root=root)
-        return self._recipes.get(text, lambda: parse_text(text, file=self.name, root=root))
+            return parse_text(text, file=self.name, root=root, plugins=False)
+        return self._recipes.get(text, lambda: parse_text(text, file=self.name, root=root, plugins=False))
 
     def pipeline(
         self, recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, **more: Any

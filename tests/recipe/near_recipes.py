@@ -23,6 +23,7 @@ about: Words.
 kind: image
 optimize: fast
 max_bytes: 2000000000
+plugins: []
 inputs:
   image: {channels: 3, min_size: [64, 64]}
   mask: required

@@ -32,6 +32,7 @@ BEYOND = [
     ("E204", ".0; such as '", "version: 1, recipe: 12.0, steps: []"),  # a name of digits counts as it is written
     ("E207", "", f"{HEAD}, steps: [], bag: {{}}"),
     ("E208", "", f"{HEAD}, eval: derived, steps: [RandomCropNearBBox]"),
+    ("E209", "no installed package", f"{HEAD}, steps: [], plugins: [nothing]"),
     ("E307", "may not exceed the second", f"{HEAD}, steps: [RandomResizedCrop: {{size: [8, 8], scale: [1, 0.5]}}]"),
     ("E308", "", f"{HEAD}, steps: [Blur: {{blur_limit: 4}}]"),
     ("E309", "is limited to", f"{PAIR}, steps: [Sequential: {{target: lr, steps: [ToGray: {{target: hr}}]}}]"),
