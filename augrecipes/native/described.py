@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from augrecipes.native.build import processor
 from augrecipes.native.kernels import library
 from augrecipes.native.libjpeg import codec
 
-_NAMES = {"v3": "AVX2", "v4": "AVX-512"}
+# What people call the instruction sets; on ARM the least one has NEON.
+_NAMES = {"v3": "AVX2", "v4": "AVX-512"} | ({"base": "NEON"} if processor() == "arm64" else {})
 
 
 def described() -> str:
     """Which kernels run, and what decodes parts of JPEGs where libjpeg-turbo does.
 
-    `native AVX-512, libjpeg-turbo 2.1.5`, `native base`, or `no native kernels`.
+    `native AVX-512, libjpeg-turbo 2.1.5`, `native NEON`, `native base`, or `no native kernels`.
 
     >>> described().partition(" ")[0] in ("native", "no")
     True
