@@ -53,6 +53,14 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
     return line;
 }
 
+/* Ask for what of it lies in the picture. */
+static inline __attribute__((always_inline)) void ask_line(const Source *s, int64_t y, int64_t left, int64_t count) {
+    int32_t row = fold((int32_t)y, s->rows, s->border);
+    int64_t from = MAX(left, 0), to = MIN(left + count, s->columns);
+    if (row >= 0)
+        ask_for(s->pixels + row * (int64_t)s->step, from * s->channels, to * s->channels);
+}
+
 #if defined(__AVX2__)
 /* Four pixels of two rows as two, in the lower six words. */
 static inline __m128i halve_four(const uint8_t *one, const uint8_t *two) {
@@ -121,6 +129,8 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
         for (int64_t i = 0; i < k; i++)
             lines[i] = line_of(s, p->y + (y + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k, room + i * wide);
         uint8_t *to = scratch + y * p->step + left * s->channels;
+        for (int64_t i = 0; i < k; i++)
+            ask_line(s, p->y + (y + 1 + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k);
         reduce_row(lines, right - left, (int)k, s->channels, sums, to);
     }
     return made;

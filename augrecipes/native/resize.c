@@ -3,6 +3,7 @@
    Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. */
 
 #include "lanes.h"
+#include "sampled.h"
 #include "windows.h"
 
 enum { ACROSS = 256, WHOLE = 2048 };
@@ -110,7 +111,8 @@ static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t c
                                   const Columns *c, int64_t count, uint8_t *target, int64_t first, int64_t height,
                                   double scale, int64_t step_to) {
     int16_t values[2][4 * ACROSS];
-    int64_t held[2] = {-1, -1};
+    int64_t held[2] = {-1, -1}, asked = -1; /* asked: the last row that is on its way */
+    float unused;
     const uint8_t *end = source + (rows - 1) * step + columns * channels;
     for (int64_t y = 0; y < height; y++) {
         float weight;
@@ -124,6 +126,9 @@ static inline void resize_columns(const uint8_t *source, int64_t rows, int64_t c
                 blend_columns(c, count, source + wanted[k] * step, end, channels, values[slots[k]]);
             }
         }
+        int64_t next = y + 1 < height ? place(first + y + 1, scale, &unused) + 1 : -1;
+        for (int64_t row = MAX(next - 1, asked + 1); row <= MIN(next, rows - 1); asked = row++)
+            ask_for(source + row * step, c->at[0], c->at[count - 1] + channels);
         blend_rows(values[slots[0]], values[slots[1]], count, (int16_t)rintf((1.0f - weight) * WHOLE),
                    (int16_t)rintf(weight * WHOLE), channels, target + y * step_to);
     }

@@ -29,4 +29,11 @@ static inline void bring_row(const uint8_t *row, int64_t from, int64_t to) {
         (void)read[x];
 }
 
+/* Ask for some bytes of a row that will be read soon. A call that is not inlined has no effect that compilers see, and
+   they leave it out. */
+static inline __attribute__((always_inline)) void ask_for(const uint8_t *row, int64_t from, int64_t to) {
+    for (int64_t x = from; x < to; x += LINE)
+        __builtin_prefetch(row + x, 0, 2);
+}
+
 #endif

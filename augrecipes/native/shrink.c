@@ -97,6 +97,7 @@ typedef struct {
     const uint8_t *source, *end;
     int64_t step;
     Share share;
+    int64_t wanted; /* rows from the share's first to behind the last that the next row of the result is made of */
 } Rows;
 
 static inline float weight_of(const Share *s, int32_t k) {
@@ -114,6 +115,8 @@ static inline void add_down(const Rows *r, int64_t x, int vectors, float *restri
         for (int i = 0; i < vectors; i++)
             sums[i] += some(at + i * AT_ONCE) * weight;
     }
+    for (int64_t k = r->share.count; k < r->wanted; k++, at += r->step)
+        __builtin_prefetch(at, 0, 2);
     for (int i = 0; i < vectors; i++)
         memcpy(to + i * AT_ONCE, &sums[i], sizeof sums[i]);
 }
@@ -207,7 +210,7 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
                                   const Share *shares, int64_t count, uint8_t *target, int64_t first, int64_t height,
                                   double scale, int64_t step_to) {
     float sums[SPAN + 4];
-    Rows r = {source, source + (rows - 1) * step + columns * channels, step, {0}};
+    Rows r = {source, source + (rows - 1) * step + columns * channels, step, {0}, 0};
     for (int64_t from = 0; from < count;) {
         int64_t x = (int64_t)shares[from].first * channels, to = from, end = x;
         for (; to < count; to++) {
@@ -218,6 +221,8 @@ static inline void shrink_columns(const uint8_t *source, int64_t rows, int64_t c
         }
         for (int64_t y = 0; y < height; y++) {
             r.share = share_of(first + y, scale, rows);
+            Share next = share_of(first + MIN(y + 1, height - 1), scale, rows);
+            r.wanted = next.first + next.count - r.share.first;
             uint8_t *out = target + y * step_to + from * channels;
             if (to > from) {
                 sum_rows(&r, x, end - x, sums);

@@ -3,7 +3,7 @@
    Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
    and once more where float16 leaves. */
 
-#include "kernels.h"
+#include "sampled.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -98,6 +98,8 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
     for (int64_t y = 0; y < height; y++)
         for (int64_t left = 0; left < width; left += ACROSS) {
             int64_t some = MIN(ACROSS, width - left);
+            if (pixel == channels && y + 1 < height)
+                ask_for(picture + (y + 1) * row, left * pixel, (left + some) * pixel);
             take_apart(picture + y * row + left * pixel, some, channels, pixel, room);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
