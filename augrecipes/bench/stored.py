@@ -13,7 +13,7 @@ from augrecipes.compiler.prefix import rest_of
 from augrecipes.data.packed_match import check_section, check_store
 from augrecipes.data.reading.listing import Data, is_source
 from augrecipes.data.reading.sample import Sample
-from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
+from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.store import is_store, open_store
@@ -67,17 +67,18 @@ class Stored:
 
     def read(self, k: int) -> Sample:
         """One of them, in memory of its own; DataError, naming the file, where there are no pixels."""
-        if k in self._unreadable:
-            raise DataError(self._unreadable[k].reason, self._unreadable[k].path)
+        stored = k * steps_between(self._store)[0]
+        if stored in self._unreadable:
+            raise DataError(self._unreadable[stored].reason, self._unreadable[stored].path)
         table, sources = self._table, self._store.columns[f"source/{self._targets[0]}"]
         index, tile = table.place(k)
-        rest = points_of(table, self._inputs, k)
+        rest = points_of(table, self._inputs, stored)
         if "mask" in self._store.targets and self._inputs.mask != "absent":
-            rest["mask"] = self._array("mask", k)
-        return Sample(index, tile, str(sources[k]), {name: self._array(name, k) for name in self._targets}, rest)
+            rest["mask"] = self._array("mask", stored)
+        return Sample(index, tile, str(sources[k]), {name: self._array(name, stored) for name in self._targets}, rest)
 
-    def _array(self, target: str, k: int) -> Any:
-        return np.array(self._store.array(target, self._store.items(target, k)[0]))
+    def _array(self, target: str, stored: int) -> Any:
+        return np.array(self._store.array(target, self._store.items(target, stored)[0]))
 
 
 def path_of(data: Data) -> Path:

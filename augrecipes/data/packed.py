@@ -23,7 +23,7 @@ from augrecipes.data.pictures_at_once import pictures_at_once
 from augrecipes.data.read import naming_all
 from augrecipes.data.reading.sample import Sample
 from augrecipes.data.sample import as_torch, ragged_keys
-from augrecipes.data.tables.packed_table import points_of, table_of, unreadable_in
+from augrecipes.data.tables.packed_table import points_of, steps_between, table_of, unreadable_in
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -31,7 +31,7 @@ from augrecipes.sources.paths import PathLike
 from augrecipes.sources.store import Store, Verify, open_store, reopen_store
 
 # What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "_table", "_units", "_sources_of", "unreadable"})
+_OFF_THE_STORE = frozenset({"store", "_table", "_steps", "_sources_of", "unreadable"})
 
 
 class Packed(SampleDataset):
@@ -119,7 +119,7 @@ class Packed(SampleDataset):
     def _look(self) -> None:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
         self._table: Columns = table_of(self.store, kinds.part(self.store.kind, "reader").TABLE)
-        self._units = self._table.units
+        self._steps = steps_between(self.store)
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: self.store.columns[f"source/{name}"] for name in self.store.targets}
         self._sources_of = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
@@ -180,8 +180,8 @@ class Packed(SampleDataset):
     def paths(self, index: int) -> dict[str, str]:
         """The file that each target of a sample was packed from; of a bag its first tile."""
         row = self._row(index)
-        stored = self._table.units_of(row).start
-        return {name: self._source(name, stored) for name in self.store.targets}
+        unit = self._table.units_of(row).start
+        return {name: self._source(name, unit) for name in self.store.targets}
 
     @property
     def ragged_keys(self) -> frozenset[str]:
@@ -196,21 +196,20 @@ class Packed(SampleDataset):
             return str(self.store.columns["bag/path"][row])
         return self._source(next(iter(self.store.targets)), row)
 
-    def _source(self, target: str, stored: int) -> str:
+    def _source(self, target: str, unit: int) -> str:
         blob, offsets = self._sources_of[target]
-        return str(blob[offsets[stored] : offsets[stored + 1]], "utf-8", "surrogateescape")
+        return str(blob[offsets[unit] : offsets[unit + 1]], "utf-8", "surrogateescape")
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        first = self._variant(epoch, virtual) * self._units
         if self.recipe.facts.tiles:
             table = cast("Any", self._table)
-            return read_bag(
-                self, table, self._rule, row, epoch, virtual, lambda tile: self._pixels("image", first + tile)
-            )
-        targets = {name: self._pixels(name, first + row) for name in self._taken()}
-        targets |= points_of(self._table, self.recipe.inputs, first + row)
+            read = lambda tile: self._pixels("image", self._stored(tile, epoch, virtual))  # noqa: E731
+            return read_bag(self, table, self._rule, row, epoch, virtual, read)
+        stored = self._stored(row, epoch, virtual)
+        targets = {name: self._pixels(name, stored) for name in self._taken()}
+        targets |= points_of(self._table, self.recipe.inputs, stored)
         try:
             buffers = rooms(self.pipeline.outputs) if self.recipe.facts.scales else room("image")
             out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
@@ -222,7 +221,7 @@ class Packed(SampleDataset):
         pipeline, facts = self.pipeline, self.recipe.facts
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
-        stored = self._variant(epoch, virtual) * self._units + rows
+        stored = self._stored(rows, epoch, virtual)
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
         more = len(self._taken()) > 1 or points_of(self._table, self.recipe.inputs, 0)
@@ -235,19 +234,20 @@ class Packed(SampleDataset):
         return pictures_at_once(pipeline, lambda k: self._pixels("image", int(stored[k])), epoch, virtual, take)
 
     def _given(self, unit: int, virtual: int, tile: int, epoch: int) -> Sample:
-        stored, inputs = self._variant(epoch, virtual) * self._units + unit, self.recipe.inputs
+        stored, inputs = self._stored(unit, epoch, virtual), self.recipe.inputs
         images = {name: self._decoded(name, stored) for name in self._largest_first(self._taken())}
         rest = {} if self.recipe.facts.tiles else points_of(self._table, inputs, stored)
         rest |= {"mask": images.pop("mask")} if "mask" in images else {}
-        return Sample(virtual, tile, self._source(next(iter(self.store.targets)), stored), images, rest)
+        return Sample(virtual, tile, self._source(next(iter(self.store.targets)), unit), images, rest)
 
     def _decoded(self, target: str, stored: int) -> Any:
         self._pixels(target, stored)  # or there is none, and it says why
         return np.array(self.store.array(target, self.store.items(target, stored)[0]))
 
-    def _variant(self, epoch: int, virtual: Any) -> Any:
-        """Which of the baked epochs a sample, or each of several, begins with."""
-        return (epoch + virtual // len(self._table)) % max(1, int(self.store.about["epochs"]))
+    def _stored(self, unit: Any, epoch: int, virtual: Any) -> Any:
+        """The row of a unit, or of each of several, in the baked epoch that its sample begins with."""
+        baked = (epoch + virtual // len(self._table)) % max(1, int(self.store.about["epochs"]))
+        return unit * self._steps[0] + baked * self._steps[1]
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""

@@ -9,19 +9,18 @@ from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import brief, described, digest_of
 from augrecipes.data.checks import presence_of, tell_of_absent
 from augrecipes.data.tables import packed_schema
-from augrecipes.data.tables.packed_table import POINTS
+from augrecipes.data.tables.packed_table import LAYOUTS, POINTS
 from augrecipes.errors import StoreError
 from augrecipes.recipe.model import Inputs, Mode, Recipe
 from augrecipes.sources.store import Store
 from augrecipes.versions import warn_of_differences
 
-LAYOUT = 1  # of what `augrecipes pack` says of its stores
 _MADE_BY = "augrecipes pack"
 
 
 def check_store(store: Store, recipe: Recipe) -> None:
     """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
-    if store.about.get("packed") != LAYOUT:
+    if store.about.get("packed") not in LAYOUTS:
         other = f"of another layout ({store.about['packed']})" if "packed" in store.about else "not samples"
         raise StoreError(f"its rows are {other}: {_MADE_BY} writes what this version reads", str(store.path))
     if store.kind != recipe.kind:

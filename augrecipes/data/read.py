@@ -29,20 +29,23 @@ def read_targets(
     depth: Depth | None = None,
     frames: Frames | None = None,
     names: Iterable[str] | None = None,
+    opened: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What the pipeline takes of a unit of a table.
 
     Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W, boxes and points float32, labels int64.
+    Pictures of files that are `opened` already are taken as they are.
     """
     if isinstance(table, SourceTable):
         how = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames, "channels": channels}
         return table.read(unit, inputs, undecoded=undecoded, names=names, **how)
     paths = table.paths(unit)
     read: Callable[..., Any] = open_encoded if undecoded else read_image
-    targets: dict[str, Any] = {
-        name: read(paths[name], channels=channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames)
-        for name in names or paths
-    }
+    targets: dict[str, Any] = dict(opened or {})
+    for name in names or paths:
+        if name not in targets:
+            how = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames}
+            targets[name] = read(paths[name], channels=channels, **how)
     if table.recorded is not None:
         name, path = next(iter(paths.items()))
         table.recorded.check(unit, path, targets[name].shape, exif)

@@ -1,8 +1,9 @@
-"""One row of a store: a picture, a scene or a tile, read and run through the steps that are baked. Runs in workers."""
+"""The rows of a store: pictures, scenes or tiles, read and run through the steps that are baked. Runs in workers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +16,13 @@ from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.source_table import SourceTable
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.pack.opened import Opened, decoded
 from augrecipes.sources.encoded import Encoded, open_encoded
 from augrecipes.sources.file_bytes import stamp_of
 from augrecipes.sources.formats.jpeg_kept import kept
 from augrecipes.sources.store import Item, decodes_to, encoded_item, make_item
+
+_RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
 
 
 @dataclass
@@ -47,6 +51,8 @@ class Baker:
         format: of the store.
         quality: of formats that lose something.
         keeps: JPEGs, which no step changes, are kept as they are.
+        times: how often each picture, scene or tile is baked: with the draws of so many epochs.
+        repeats: whether a file is in several rows, beside those of its epochs.
     """
 
     pipeline: Pipeline
@@ -56,16 +62,55 @@ class Baker:
     format: str
     quality: int
     keeps: bool = False
+    times: int = 1
+    repeats: bool = False
+    _opened: Opened = field(default_factory=Opened)
+
+    def runs(self, rows: range) -> Iterator[range]:
+        """Rows that are best made by one process, because they are of one file."""
+        start = rows.start
+        while start < rows.stop:
+            end = self._behind(start)
+            while self.repeats and end < rows.stop and end - start < _RUN and self._same(start, end):
+                end = self._behind(end)
+            yield range(start, min(end, rows.stop))
+            start = end
+
+    def several(self, rows: range) -> Iterator[Baked]:
+        """Some rows: of each picture, scene or tile one row a baked epoch, side by side; its files are opened once."""
+        while rows:
+            unit = rows.start // self.times
+            mine = range(rows.start, min(self._behind(rows.start), rows.stop))
+            stamp = self.stamp(rows.start)
+            try:
+                given = self._read(unit, several=len(mine) > 1)
+            except DataError as error:
+                yield from [self._lost(unit, stamp, error)] * len(mine)
+            else:
+                for row in mine:
+                    yield self._baked(unit, row % self.times, stamp, given)
+            rows = rows[len(mine) :]
 
     def row(self, row: int) -> Baked:
-        """Row `row`: of each baked epoch one row a picture, scene or tile, one epoch after another."""
-        epoch, unit = divmod(row, self.table.units)
-        stamp = self.stamp(row)
+        """One of them."""
+        return next(self.several(range(row, row + 1)))
+
+    def _behind(self, row: int) -> int:
+        """The first row of the next unit."""
+        return (row // self.times + 1) * self.times
+
+    def _same(self, row: int, other: int) -> bool:
+        return self.table.paths(row // self.times) == self.table.paths(other // self.times)
+
+    def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
+        lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
+        return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": lost.reason_in_step}))
+
+    def _baked(self, unit: int, epoch: int, stamp: list[str], given: dict[str, Any]) -> Baked:
         try:
-            done = self.arrays(unit, epoch)
+            done = self._run(unit, epoch, given)
         except DataError as error:
-            lost = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-            return Baked(note=_dump({"stamp": stamp, "path": lost.path, "reason": lost.reason_in_step}))
+            return self._lost(unit, stamp, error)
         made = {name: [self._item(unit, name, role, done[name])] for name, role in self.roles.items()}
         label = self.table.label_of(unit)
         report = {} if label is None else {"label": label}
@@ -90,22 +135,33 @@ class Baker:
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""
         if isinstance(self.table, SourceTable):
-            return [self.table.stamp(row % self.table.units)]
-        sources, unit = self.table.sources(), row % self.table.units
+            return [self.table.stamp(row // self.times)]
+        sources, unit = self.table.sources(), row // self.times
         taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
         return [stamp_of(sources[name][unit]) for name in taken]
 
-    def arrays(self, unit: int, epoch: int) -> dict[str, Any]:
-        """What the baked steps leave of a picture, scene or tile."""
+    def _read(self, unit: int, *, several: bool) -> dict[str, Any]:
+        """What the baked steps take of a picture, scene or tile."""
+        recipe, names = self.pipeline.recipe, self.pipeline.targets
+        undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
+        paths = tuple(self.table.paths(unit).values()) if self.repeats else ()
+        how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
+        known = self._opened.get(paths) if self.repeats else None
+        given = read_targets(self.table, unit, opened=known, **how)
+        if several or self.repeats:
+            given = decoded(given)
+        if self.repeats and known is None:
+            self._opened.keep(paths, {name: given[name] for name in names})
+        return given
+
+    def _run(self, unit: int, epoch: int, given: dict[str, Any]) -> dict[str, Any]:
+        """What the baked steps leave of it."""
         pipeline, (index, tile) = self.pipeline, self.table.place(unit)
-        inputs, facts, names = pipeline.recipe.inputs, pipeline.recipe.facts, pipeline.targets
-        undecoded = pipeline.reads and not (facts.scales or facts.tiles)
-        given = read_targets(self.table, unit, inputs=inputs, undecoded=undecoded, names=names, **self.decode)
         try:
             done = pipeline.at(index, epoch, tile)(**given)
         except DataError as error:
             paths = self.table.paths(unit)
-            raise naming_all(error, {name: paths[name] for name in names}) from error.__cause__
+            raise naming_all(error, {name: paths[name] for name in pipeline.targets}) from error.__cause__
         if "mask" in done:
             done["mask"] = _as_before(done["mask"], given["mask"])
         return done

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.packed_match import LAYOUT, declared
+from augrecipes.data.packed_match import declared
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data, DataListing
-from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points
+from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
+from augrecipes.data.tables.source_table import SourceTable
+from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
@@ -95,7 +97,9 @@ def prepare(
     if given.table.masked:
         roles["mask"] = "mask"
     keeps = format == "jpeg" and quality is None and plan.count == 0
-    baker = Baker(pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps)
+    baker = Baker(
+        pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times, _repeat(given.table)
+    )
     rows = given.table.units * plan.times
     return Packing(plan, given, Path(out), rows, baker, size_of(baker, rows))
 
@@ -178,6 +182,14 @@ def write(
     return replace(packing, unreadable=tuple(lost_rows))
 
 
+def _repeat(table: Columns) -> bool:
+    """Whether a picture is listed more than once."""
+    if isinstance(table, SourceTable):
+        return False
+    paths = next(iter(table.images_by_target().values()))
+    return len({hash(paths.encoded(unit)) for unit in range(len(paths))}) < len(paths)
+
+
 def _unchanged(baker: Baker, writer: StoreWriter) -> int:
     """How many rows at the beginning were made of the very files that are there now."""
     notes = writer.notes
@@ -191,7 +203,7 @@ def _about(packing: Packing) -> dict[str, Any]:
     table, decode = packing.given.table, packing.given.decode
     boxes = table.boxes
     return {
-        "packed": LAYOUT,
+        "packed": layout_of(packing.plan.times),
         **packing.plan.about(),
         "units": table.units,
         "data": table.digest(),
@@ -210,8 +222,8 @@ def _about(packing: Packing) -> dict[str, Any]:
 def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
     """The columns of the store; boxes and keypoints from the rows' notes."""
     table = packing.given.table
-    found = columns_of(table, packing.plan.times)
-    labels = {row: note["label"] for row, note in notes.items() if "label" in note and row < table.units}
+    found, times = columns_of(table), packing.plan.times
+    labels = {row // times: note["label"] for row, note in notes.items() if "label" in note}
     if labels:
         known = np.full(table.units, -1, np.int64) if table.labels is None else table.labels
         found["label"] = np.array([labels.get(unit, known[unit]) for unit in range(table.units)], np.int64)

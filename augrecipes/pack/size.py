@@ -117,6 +117,6 @@ def _shapes(baker: Baker, key: Key) -> list[tuple[int, int, int, int]]:
 
 def _encoded(baker: Baker, raw: float, units: int) -> float:
     """Bytes of one row, from some that are baked and encoded; of `raw` bytes where none can be."""
-    made = [baker.row(row).items for row in _spread(units, _ENCODED)]
+    made = [baker.row(unit * baker.times).items for unit in _spread(units, _ENCODED)]
     sizes = [sum(item.size for items in one.values() for item in items) for one in made if one]
     return sum(sizes) / len(sizes) if sizes else raw

@@ -39,20 +39,21 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
         WorkerDied: a process was killed, or crashed.
     """
     if not workers:
-        yield from map(baker.row, rows)
+        for run in baker.runs(rows):
+            yield from baker.several(run)
         return
     pool = ProcessPoolExecutor(
         min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
     )
-    waiting: deque[Future[Baked]] = deque()
+    waiting: deque[tuple[int, Future[list[Baked]]]] = deque()
     try:
-        for row in rows:
+        for run in baker.runs(rows):
             with _uninterrupted():  # starts a worker, until all are there
-                waiting.append(pool.submit(_row, row))
-            if len(waiting) >= _AHEAD * workers:
-                yield waiting.popleft().result()
+                waiting.append((len(run), pool.submit(_several, run)))
+            while len(waiting) > workers and sum(many for many, _ in waiting) >= _AHEAD * workers:
+                yield from waiting.popleft()[1].result()
         while waiting:
-            yield waiting.popleft().result()
+            yield from waiting.popleft()[1].result()
     except BrokenProcessPool as error:
         raise WorkerDied(
             "a worker process died; the system may have run out of memory and killed it (use fewer workers), or a "
@@ -89,5 +90,5 @@ def _start(pickled: bytes) -> None:
     _here.append(pickle.loads(pickled))
 
 
-def _row(row: int) -> Baked:
-    return _here[0].row(row)
+def _several(rows: range) -> list[Baked]:
+    return list(_here[0].several(rows))

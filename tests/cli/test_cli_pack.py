@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +60,15 @@ def test_unreadable_inputs_are_named_and_counted(run: Any, photos: Path, tmp_pat
 def test_an_interrupted_run_says_how_to_go_on(
     run: Any, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, rows = Baker.row, []
+    plain, rows = Baker.several, []
 
-    def row(self: Baker, number: int) -> Baked:
-        rows.append(number)
+    def several(self: Baker, numbers: range) -> Iterator[Baked]:
+        rows.extend(numbers)
         if len(rows) == 4:
             raise KeyboardInterrupt
-        return plain(self, number)
+        return plain(self, numbers)
 
-    monkeypatch.setattr(Baker, "row", row)
+    monkeypatch.setattr(Baker, "several", several)
     done = run(*PACK)
     assert done.exit_code == 130
     assert "the same command goes on from there" in done.output

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,13 @@ class Baker:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def row(self, row: int) -> None:
+    def runs(self, rows: range) -> Iterator[range]:
+        return (range(row, row + 1) for row in rows)
+
+    def several(self, rows: range) -> list[None]:
         if self.folder:
             busy(self.folder)
+        return [None] * len(rows)
 
 
 class Slow:

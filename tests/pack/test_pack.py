@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +170,10 @@ def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: 
 class Dies(Baker):
     """A worker that is killed, as for want of memory."""
 
-    def row(self, row: int) -> Baked:
-        if row == 4:
+    def several(self, rows: range) -> Iterator[Baked]:
+        if 4 in rows:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().row(row)
+        return super().several(rows)
 
 
 def test_a_dead_worker_is_told_and_the_rest_is_kept(

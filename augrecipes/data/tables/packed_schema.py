@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from augrecipes.data.tables.packed_table import LAYOUTS
 from augrecipes.kinds import facts
 from augrecipes.sources.store import Store, index, schema
 from augrecipes.sources.store.columns import Texts, are_offsets, everywhere
@@ -99,7 +100,8 @@ def _columns(store: Store) -> dict[str, _Required]:
         "weight": _Required((samples,), "f8"),
         "group": _Required((samples,), None),
     }
-    wanted |= {f"source/{name}": _Required((store.rows,), None, needed=True) for name in store.targets}
+    named = units if store.about["packed"] == LAYOUTS[1] else store.rows
+    wanted |= {f"source/{name}": _Required((named,), None, needed=True) for name in store.targets}
     if facts(store.kind).tiles:
         wanted |= {name: _Required((samples,), None, needed=True) for name in ("bag/name", "bag/path")}
         wanted["bag/offsets"] = _Required((samples + 1,), "i8", needed=True)

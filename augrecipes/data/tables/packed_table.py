@@ -2,7 +2,10 @@
 
 Columns, one entry a sample: `label`, `weight`, `group`. Of image stores also `boxes` and `keypoints`, as the baked
 steps left them: `/values`, `/labels` and `/offsets` (one entry a stored row and one more). Of bag stores `bag/name`,
-`bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each stored row.
+`bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each unit.
+
+Where epochs of draws are baked, those of a unit stand side by side (layout 2), so that who writes them opens its files
+once. Stores of earlier releases have one epoch behind another, with a source for each row (layout 1).
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from augrecipes.sources.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")
+LAYOUTS = (1, 2)  # of what `augrecipes pack` says of its stores; without epochs they are the same
 T = TypeVar("T", bound=Columns)
 
 
@@ -41,8 +45,19 @@ class Unreadable:
     reason: str
 
 
-def columns_of(table: Columns, epochs: int) -> dict[str, Column]:
-    """The columns of a table whose samples are stored `epochs` times."""
+def layout_of(epochs: int) -> int:
+    """The layout of a store with so many epochs."""
+    return LAYOUTS[epochs > 1]
+
+
+def steps_between(store: Store) -> tuple[int, int]:
+    """How many rows lie between two units, and between two baked epochs of one."""
+    times = max(1, int(store.about["epochs"]))
+    return (times, 1) if store.about["packed"] == LAYOUTS[1] else (1, int(store.about["units"]))
+
+
+def columns_of(table: Columns) -> dict[str, Column]:
+    """The columns of a table."""
     found: dict[str, Column] = {}
     if table.labels is not None:
         found["label"] = table.labels
@@ -51,7 +66,7 @@ def columns_of(table: Columns, epochs: int) -> dict[str, Column]:
     if table.groups is not None:
         found["group"] = [str(group) for group in table.groups]
     found |= table.columns()
-    return found | {f"source/{name}": list(paths) * epochs for name, paths in table.sources().items()}
+    return found | {f"source/{name}": list(paths) for name, paths in table.sources().items()}
 
 
 def table_of(store: Store, made: type[T]) -> T:

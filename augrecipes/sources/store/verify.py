@@ -118,8 +118,8 @@ def _source(store: Store, name: str, row: int, item: int) -> str | None:
     for column in (store.columns.get(f"source/{name}"), store.columns.get("source")):
         if isinstance(column, Texts) and len(column) == store.count(name) != store.rows:
             return column[item]
-        if isinstance(column, Texts) and len(column) == store.rows:
-            return column[row]
+        if isinstance(column, Texts) and len(column) and store.rows % len(column) == 0:
+            return column[row * len(column) // store.rows]
     return None
 
 

@@ -180,7 +180,8 @@ class StoreWriter:
 
         Args:
             columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
-                or ``source/TARGET`` (one a row, or one an item), names files in what `Store.verify` finds.
+                or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
+                `Store.verify` finds.
             about: more of what `open` was told.
 
         Raises:
