@@ -25,9 +25,11 @@ enum {
     DRAWS_EMBOSSING,           /* least and greatest share, the same of strength; drawn: nine weights */
     DRAWS_STREAK,              /* as DRAWS_ODD; the least and the greatest angle and direction; whether it is shifted. Drawn:
                                   how many pixels, then rows and columns from the middle to each */
+    DRAWS_GAUSSIAN,            /* least and greatest deviation, the same of weights, or 0: as many as it needs. Drawn: how
+                                  many weights, then these in float32 */
 };
 
-enum { MOST_STREAK = 9, MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
+enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
 
 static inline void draw_order(Drawing *d, double *to) {
     for (int64_t k = 0; k < d->channels; k++)
@@ -135,6 +137,31 @@ static inline int draw_streak(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
+/* Weights that come to 1. Libraries compute powers differently in their last bits: 0 where that decides. */
+static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
+    double deviation = between(&d->stream, a[0], a[1]), sum = 0, off = 4e-15;
+    int64_t size = whole(&d->stream, (int64_t)a[2], (int64_t)a[3]);
+    if (!(deviation > 0 && deviation < MOST_WEIGHTS))
+        return 0;
+    size = size ? size : 2 * (int64_t)(deviation * 3.5) + 1;
+    size += size % 2 == 0;
+    to[0] = (double)size;
+    if (size > MOST_WEIGHTS)
+        return 1; /* nobody looks at them */
+    for (int64_t k = 0; k < size; k++) {
+        double away = (double)(k - size / 2) / deviation;
+        to[1 + k] = exp(-0.5 * (away * away));
+        sum += to[1 + k];
+    }
+    for (int64_t k = 1; k <= size; k++) {
+        double weight = to[k] / sum;
+        to[k] = (double)(float)weight;
+        if ((float)(weight * (1 - off)) != (float)(weight * (1 + off)))
+            return 0;
+    }
+    return 1;
+}
+
 /* Draw; 0 where that is Python's to do. */
 static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
     switch (kind) {
@@ -186,6 +213,8 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         return 1;
     case DRAWS_STREAK:
         return draw_streak(d, a, to);
+    case DRAWS_GAUSSIAN:
+        return draw_gaussian(d, a, to);
     case DRAWS_SHARPENING:
     case DRAWS_EMBOSSING:
         draw_weights(kind, d, a, to);

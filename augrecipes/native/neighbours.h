@@ -11,6 +11,8 @@ enum {
     CONVOLVES,  /* drawn: nine weights; whether OpenCV fuses sums */
     STREAKS,    /* drawn: how many pixels a mean is of, and where they are; the most that these are away */
     COMPRESSES, /* drawn: a quality of JPEGs */
+    SMOOTHS,    /* drawn: how many weights, and these; how many sums OpenCV fuses at a time, along and across */
+    MEDIANS,    /* drawn: pixels that squares are wide */
 };
 
 enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of room for each column, and beside them */
@@ -19,6 +21,9 @@ EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64
 EXPORT int32_t JOIN(streak, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, const int32_t *, int64_t, uint8_t *,
                                  uint8_t *);
 EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int32_t, uint8_t *);
+EXPORT int32_t JOIN(gaussian, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, int64_t,
+                                   float *, uint8_t *);
+EXPORT int32_t JOIN(median, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint8_t *, uint8_t *);
 EXPORT int32_t JOIN(jpeg_round_trip, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, uint8_t *, int64_t,
                                           uint8_t *);
 
@@ -60,6 +65,37 @@ static inline int64_t convolve(Run *run, const double *drawn, const double *a) {
     return answer != DONE ? answer : JOIN(filter, ISA)(levels, v->rows, v->columns, v->channels, weights, (int32_t)a[0], to);
 }
 
+static inline int64_t smooth(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    float weights[MOST_WEIGHTS];
+    int64_t size = (int64_t)drawn[0], length = v->columns * v->channels;
+    if (size > MOST_WEIGHTS)
+        return REFUSED;
+    if (size == 1)
+        return DONE;
+    for (int64_t k = 0; k < size; k++)
+        weights[k] = (float)drawn[1 + k];
+    int64_t answer = instead(run, &levels, &to), numbers = size * (length + 64) + length + size * v->channels + 64;
+    float *room = answer == DONE ? (float *)taken(run, numbers * (int64_t)sizeof *room) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(gaussian, ISA)(levels, v->rows, v->columns, v->channels, weights, size, (int64_t)a[0], (int64_t)a[1], room,
+                               to);
+}
+
+static inline int64_t take_medians(Run *run, int64_t side) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *room = answer == DONE ? taken(run, side * ((v->columns + side) * v->channels + 64)) : 0;
+    if (!room)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(median, ISA)(levels, v->rows, v->columns, v->channels, side, room, to);
+}
+
 static inline int64_t compress(Run *run, int32_t quality) {
     const View *v = &run->view;
     const uint8_t *levels;
@@ -83,6 +119,10 @@ static inline int64_t look_around(Run *run, int64_t effect, const double *drawn,
         return colours ? convolve(run, drawn, a) : REFUSED;
     case COMPRESSES:
         return compress(run, (int32_t)drawn[0]);
+    case SMOOTHS:
+        return smooth(run, drawn, a);
+    case MEDIANS:
+        return take_medians(run, (int64_t)drawn[0]);
     default:
         return REFUSED;
     }

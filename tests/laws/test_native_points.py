@@ -84,6 +84,10 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "Sharpen": st.fixed_dictionaries({"alpha": _range(0, 1), "lightness": _range(0, 3)}),
     "Emboss": st.fixed_dictionaries({"alpha": _range(0, 1), "strength": _range(0, 3)}),
+    "GaussianBlur": st.fixed_dictionaries(
+        {"sigma_limit": _range(0.1, 4), "blur_limit": st.one_of(st.just([0, 0]), _whole(0, 15))}
+    ),
+    "MedianBlur": st.fixed_dictionaries({"blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends])}),
     "ImageCompression": st.fixed_dictionaries({"quality_range": _whole(1, 100)}),
     "CLAHE": st.fixed_dictionaries(
         {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}

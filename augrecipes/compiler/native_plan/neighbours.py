@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.colour_native import MOST, colours
+from augrecipes.compiler.kernels.gaussian import gaussian
 from augrecipes.compiler.kernels.twins import quicker
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/neighbours.h does.
-_WHOLE_NUMBERS, _ODD, _SHARPENING, _EMBOSSING, _STREAK = 67, 76, 77, 78, 79
-_BLURS, _CONVOLVES, _STREAKS, _COMPRESSES = range(96, 100)
-_LEAST, _WIDEST, _LONGEST = 3, 15, 9
+_WHOLE_NUMBERS, _ODD, _SHARPENING, _EMBOSSING, _STREAK, _GAUSSIAN = 67, *range(76, 81)
+_BLURS, _CONVOLVES, _STREAKS, _COMPRESSES, _SMOOTHS, _MEDIANS = range(96, 102)
+_LEAST, _WIDEST, _LONGEST, _MOST_WEIGHTS = 3, 15, 9, 63
 
 
 def blurred(step: Any) -> NativeStep | None:
@@ -24,6 +25,27 @@ def blurred(step: Any) -> NativeStep | None:
     if sides[1] > _WIDEST:
         return None
     return NativeStep(_ODD, _BLURS, sides, lambda params: (float(params["kernel"]),), changes=True)
+
+
+def smoothed(step: Any) -> NativeStep | None:
+    """Sums by the weights of a Gaussian."""
+    if quicker(step) is None or (native := gaussian()) is None:
+        return None
+    arguments = ranges(step.sigma_limit, step.blur_limit)
+    return NativeStep(_GAUSSIAN, _SMOOTHS, arguments, _weights, native.fused, changes=True)
+
+
+def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
+    weights = params["kernel"]
+    shown = weights.astype(np.float32).tolist() if len(weights) <= _MOST_WEIGHTS else ()
+    return (float(len(weights)), *shown)
+
+
+def medians(step: Any) -> NativeStep | None:
+    """Medians of squares."""
+    if quicker(step) is None:
+        return None
+    return NativeStep(_ODD, _MEDIANS, _sides(step), lambda params: (float(params["kernel"]),), changes=True)
 
 
 def _sides(step: Any) -> tuple[int, int]:

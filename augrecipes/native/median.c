@@ -1,0 +1,171 @@
+/* Medians of squares about each pixel, bit for bit as OpenCV's medianBlur has them: whole numbers, put in order.
+
+   Columns of a square are sorted first, once for all squares that share them; then rows of what they hold. Behind that
+   most numbers have too many below them, or above them, to be the median, which is looked for among the others. */
+
+#include <string.h>
+
+#include "kernels.h"
+
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+enum { AT_ONCE = 64 };
+#elif defined(__AVX2__)
+#include <immintrin.h>
+enum { AT_ONCE = 32 };
+#else
+enum { AT_ONCE = 16 };
+#endif
+
+enum { WIDEST = 7 };
+typedef uint8_t Bytes __attribute__((vector_size(AT_ONCE)));
+
+/* The lower numbers to a, the others to b. */
+static inline void order(Bytes *a, Bytes *b) {
+#if defined(__AVX512BW__)
+    Bytes low = (Bytes)_mm512_min_epu8((__m512i)*a, (__m512i)*b), high = (Bytes)_mm512_max_epu8((__m512i)*a, (__m512i)*b);
+#elif defined(__AVX2__)
+    Bytes low = (Bytes)_mm256_min_epu8((__m256i)*a, (__m256i)*b), high = (Bytes)_mm256_max_epu8((__m256i)*a, (__m256i)*b);
+#else
+    Bytes less = (Bytes)(*a < *b), low = (*a & less) | (*b & ~less), high = (*b & less) | (*a & ~less);
+#endif
+    *a = low, *b = high;
+}
+
+static inline Bytes bytes(const uint8_t *from) {
+    Bytes made;
+    memcpy(&made, from, sizeof made);
+    return made;
+}
+
+static const int8_t PAIRS[][2] = {
+    {0, 1}, {1, 2}, {0, 1}, /* of three */
+    {0, 1}, {3, 4}, {2, 4}, {2, 3}, {1, 4}, {0, 3}, {0, 2}, {1, 3}, {1, 2}, /* of five */
+    {0, 6}, {2, 3}, {4, 5}, {0, 2}, {1, 4}, {3, 6}, {0, 1}, {2, 5}, {3, 4}, {1, 2}, {4, 6}, {2, 3}, {4, 5}, {1, 2}, {3, 4}, {5, 6},
+};
+
+/* Put 3, 5 or 7 numbers in order. */
+static inline __attribute__((always_inline)) void sort(Bytes *v, int side) {
+    int from = side == 3 ? 0 : side == 5 ? 3 : 12, count = side == 3 ? 3 : side == 5 ? 9 : 16;
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++)
+        order(v + PAIRS[from + k][0], v + PAIRS[from + k][1]);
+}
+
+/* Of some numbers the least to the first place, the greatest to the last one: neither is their median. */
+static inline __attribute__((always_inline)) void part(Bytes *v, int count) {
+#pragma GCC unroll 16
+    for (int k = 0; k < count / 2; k++)
+        order(v + k, v + count - 1 - k);
+#pragma GCC unroll 16
+    for (int k = 1; k < (count + 1) / 2; k++)
+        order(v, v + k);
+#pragma GCC unroll 16
+    for (int k = count / 2; k < count - 1; k++)
+        order(v + k, v + count - 1);
+}
+
+/* Of `held` numbers without these two: the next one of those that wait behind the first `all` comes to them. */
+static inline __attribute__((always_inline)) void step(Bytes *v, int held, int all) {
+    part(v, held);
+    v[0] = v[2 * all - held];
+}
+
+/* The median of 3, 13 or 29 numbers, of which the first 3, 8 or 16 are looked at together. */
+static inline __attribute__((always_inline)) Bytes middle(Bytes *v, int all) {
+    if (all == 16) {
+        step(v, 16, all), step(v, 15, all), step(v, 14, all), step(v, 13, all);
+        step(v, 12, all), step(v, 11, all), step(v, 10, all), step(v, 9, all);
+    }
+    if (all >= 8)
+        step(v, 8, all), step(v, 7, all), step(v, 6, all), step(v, 5, all), step(v, 4, all);
+    part(v, 3);
+    return v[1];
+}
+
+/* Of a square whose columns are in order; its rows are `wide`, and its columns `apart`. */
+static inline __attribute__((always_inline)) Bytes median_of(const uint8_t *from, int64_t wide, int64_t apart, int side) {
+    Bytes left[WIDEST * WIDEST];
+    int count = 0, most = (side * side + 1) / 2;
+#pragma GCC unroll 8
+    for (int r = 0; r < side; r++) {
+        Bytes row[WIDEST];
+#pragma GCC unroll 8
+        for (int c = 0; c < side; c++)
+            row[c] = bytes(from + r * wide + c * apart);
+        sort(row, side);
+#pragma GCC unroll 8
+        for (int c = 0; c < side; c++)
+            if ((r + 1) * (c + 1) <= most && (side - r) * (side - c) <= most)
+                left[count++] = row[c];
+    }
+    return middle(left, side == 3 ? 3 : side == 5 ? 8 : 16);
+}
+
+/* Columns of some rows put in order, to rows that are `wide`. */
+static inline __attribute__((always_inline)) void sort_columns(const uint8_t *const *rows, int64_t length, int64_t wide,
+                                                               int side, uint8_t *to) {
+    int64_t i = 0;
+    Bytes v[WIDEST];
+    for (; i + AT_ONCE <= length; i += AT_ONCE) {
+#pragma GCC unroll 8
+        for (int k = 0; k < side; k++)
+            v[k] = bytes(rows[k] + i);
+        sort(v, side);
+#pragma GCC unroll 8
+        for (int k = 0; k < side; k++)
+            memcpy(to + k * wide + i, v + k, sizeof *v);
+    }
+    uint8_t rest[WIDEST][AT_ONCE] = {{0}};
+    for (int k = 0; k < side; k++) {
+        memcpy(rest[k], rows[k] + i, (size_t)(length - i));
+        v[k] = bytes(rest[k]);
+    }
+    sort(v, side);
+    for (int k = 0; k < side; k++)
+        memcpy(to + k * wide + i, v + k, (size_t)(length - i));
+}
+
+static inline __attribute__((always_inline)) void medians(const uint8_t *source, int64_t rows, int64_t columns,
+                                                          int64_t channels, int side, uint8_t *room, uint8_t *target) {
+    int64_t far = side / 2, length = columns * channels, wide = length + 2 * far * channels + AT_ONCE;
+    uint8_t *inner = room + far * channels;
+    for (int64_t y = 0; y < rows; y++) {
+        const uint8_t *about[WIDEST];
+        for (int64_t k = 0; k < side; k++)
+            about[k] = source + MIN(MAX(y - far + k, 0), rows - 1) * length;
+        sort_columns(about, length, wide, side, inner);
+        for (int64_t k = 0; k < side; k++)
+            for (int64_t i = 0; i < far * channels; i++) { /* beyond the border lies its last pixel again */
+                inner[k * wide - 1 - i] = inner[k * wide + channels - 1 - i % channels];
+                inner[k * wide + length + i] = inner[k * wide + length - channels + i % channels];
+            }
+        for (int64_t i = 0; i < length; i += AT_ONCE) {
+            Bytes found = median_of(room + i, wide, channels, side);
+            if (length - i >= AT_ONCE)
+                memcpy(target + y * length + i, &found, sizeof found);
+            else
+                memcpy(target + y * length + i, &found, (size_t)(length - i));
+        }
+    }
+}
+
+/* A picture of medians; beyond its borders lie its outermost pixels.
+
+   source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1, 3 or 4
+   side: of the squares: 3, 5 or 7
+   room: side * ((columns + side - 1) * channels + 64) bytes to work in */
+KERNEL(median)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint8_t *room,
+               uint8_t *target) {
+    if (rows < 1 || columns < 1 || channels < 1 || channels > 4 || channels == 2)
+        return REFUSED;
+    if (side == 3)
+        medians(source, rows, columns, channels, 3, room, target);
+    else if (side == 5)
+        medians(source, rows, columns, channels, 5, room, target);
+    else if (side == 7)
+        medians(source, rows, columns, channels, 7, room, target);
+    else
+        return REFUSED;
+    return DONE;
+}
