@@ -34,7 +34,7 @@ RETIRED = {
 GONE = {
     "_around": "overhead, or call",
     "around": "overhead, or call",
-    "Whole": "Standalone",
+    "Whole": "AsCompose",
     "heads": "headers, headings or captions",
     "read_head": "read_file_header",
     "draw_mask": "render_mask",

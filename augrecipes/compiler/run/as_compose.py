@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from augrecipes.compat.albumentations import Compose
+from augrecipes.compat.albumentations import A, Compose
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.run.lower import Sites, lower_step
 from augrecipes.compiler.run.made_size import guard
+from augrecipes.compiler.run.nested import Nested
+from augrecipes.compiler.run.points import processors
 from augrecipes.display import Displayed
 from augrecipes.recipe.model import named
 
-_ONE_BY_ONE = (
-    "write the steps into the recipe (OneOf and the other groups too; a class of your own: ar.register), or call one "
-    "after the other, the recipe's with `output: {layout: hwc}`: image = pipeline(image=image)['image']; or nest what "
-    "recipe.to_albumentations() gives, drawing as albumentations does: A.Compose([recipe.to_albumentations(), step])"
-)
 _NESTED = (
-    "a compiled pipeline cannot be a step of A.Compose, A.OneOf or another group: its draws are keyed by sample, and "
-    f"what comes out is the recipe's output, not a picture for further steps. Instead, {_ONE_BY_ONE}"
+    "several pictures make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "
+    "pipeline of kind {} cannot be a step of theirs. Write their steps into the recipe (OneOf and other groups too; a "
+    "class of your own: ar.register), or call one after the other"
+)
+_MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
+_BEHIND = (
+    "what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the recipe, or put "
+    "them in front, A.Compose([step, pipeline]), or let pictures leave as they are: ar.load(..., "
+    "overrides={'output': {'dtype': 'uint8', 'layout': 'hwc'}})"
+)
+_NO_LESS = (
+    "nothing can be taken away from a compiled pipeline, or repeated in it: ar.load(..., without=['Blur']) leaves "
+    "steps out; steps of albumentations are put in front or behind by step + pipeline and pipeline + step"
 )
 _SEED = "a pipeline's draws are keyed by its seed; for another seed, recipe.compile(seed=...)"
 _STEPS = (
@@ -31,9 +40,15 @@ _STEPS = (
 )
 
 
-class Standalone(Displayed, Compose):
-    """An albumentations Compose that is not part of another, and to which nothing can be added.
+_log = logging.getLogger("augrecipes")
+_said: set[str] = set()
 
+
+class AsCompose(Displayed, Compose):
+    """An albumentations Compose whose steps are its own, and which may be a step of another Compose, or of a group.
+
+    As a step of others it draws by their generators, takes what their steps leave, and hands over what the recipe's
+    output says (see `Nested`); `at` does what it always does. `p` is its probability there, and its weight in a OneOf.
     `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
     own. `pipeline.recipe.steps` are the same as data.
 
@@ -43,10 +58,17 @@ class Standalone(Displayed, Compose):
     <ImagePipeline folder-128, train, exact, seed 0: SmallestMaxSize#1, RandomCrop#1, HorizontalFlip#1>
     >>> [type(step).__name__ for step in pipeline]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip']
-    >>> pipeline + pipeline[0]
+    >>> import albumentations as A, numpy as np
+    >>> both = A.Compose([A.VerticalFlip(p=0.5), pipeline], seed=3)
+    >>> both(image=np.zeros((200, 300, 3), np.uint8))["image"].shape
+    torch.Size([3, 128, 128])
+    >>> pipeline + A.VerticalFlip(p=0.5)
     Traceback (most recent call last):
-    TypeError: nothing can be added to a compiled pipeline, or taken away; write the steps into the recipe (OneOf ...
+    TypeError: what leaves this recipe is chw, and steps of albumentations take H×W×C. Write the steps into the ...
     """
+
+    nests: ClassVar[bool] = False  # whether one picture is a sample
+    nested: Nested | None = None
 
     compiled: Compiled
     seed: int | None
@@ -93,45 +115,122 @@ class Standalone(Displayed, Compose):
     # What albumentations calls on the parts of a group; each begins with the first.
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
-        """Refused."""
-        if self._standalone:
-            raise TypeError(_NESTED if mask_interpolation is None else "say it in the recipe, step by step")
-        super().set_mask_interpolation(mask_interpolation)
+        """From here on this is a step of others; refused where they would give masks another interpolation."""
+        if not self._standalone:
+            super().set_mask_interpolation(mask_interpolation)
+            return
+        if not self.nests:
+            raise TypeError(_NESTED.format(self.compiled.recipe.kind))
+        if mask_interpolation is not None:
+            raise TypeError(_MASKS)
+        self.nested = self.nested or Nested()
+        self._mine = [(each, each.processors, each.check_each_transform) for each in _groups(self)]
+        for step in _steps(self):
+            step.set_processors = _keep_own
 
     def set_random_seed(self, seed: int | None) -> None:
-        """Refused: the seed is part of what was compiled."""
-        if self._standalone:
+        """The seed of the outer Compose; refused where there is none: the seed is part of what was compiled."""
+        if not self._standalone:
+            super().set_random_seed(seed)
+        elif self.nested is None:
             raise TypeError(_SEED)
-        super().set_random_seed(seed)
+        else:
+            self.nested.py_random = random.Random(seed)
 
     def set_random_state(self, random_generator: np.random.Generator, py_random: random.Random) -> None:
-        """Refused, as `set_random_seed`."""
-        raise TypeError(_SEED)
+        """The generators of the outer Compose; refused, as `set_random_seed`, where there is none."""
+        if self.nested is None:
+            raise TypeError(_SEED)
+        self.nested.py_random = py_random
+
+    def disable_check_args_private(self) -> None:
+        """An outer Compose has put its processors in the place of ours: it keeps them to itself."""
+        if not self._standalone:
+            super().disable_check_args_private()
+        elif self.nested is not None:
+            self.nested.limits = {name: processor.params for name, processor in self.processors.items()}
+            for each, processors_, checked in self._mine:
+                each.processors, each.check_each_transform = processors_, checked
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> None:
         """Refused: every sample can be had again."""
+        self.nested = None
         raise TypeError("a sample is replayed from its key: pipeline.at(index, epoch)(image=image)")
 
     # What other versions of albumentations do with + and -, and what saves.
 
-    def _no_sum(self, _: Any) -> NoReturn:
-        raise TypeError(f"nothing can be added to a compiled pipeline, or taken away; {_ONE_BY_ONE}")
+    def __add__(self, other: Any) -> Any:
+        """An `A.Compose` of this pipeline and steps of albumentations behind it."""
+        if self.nests and self.compiled.recipe.output.layout == "chw":
+            raise TypeError(_BEHIND)
+        return self._with([self, *_listed(other)])
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_sum
+    def __radd__(self, other: Any) -> Any:
+        """An `A.Compose` of steps of albumentations and this pipeline behind them."""
+        return self._with([*_listed(other), self])
 
-    def to_dict_private(self) -> NoReturn:
-        """Refused: albumentations could not read it back."""
+    def _with(self, parts: list[Any]) -> Any:
+        params = processors(self.compiled.recipe.inputs)
+        for given in params.values():
+            given.label_fields = given.label_fields and given.label_fields[:1]  # the other numbers rows
+        return A.Compose(parts, **params)
+
+    def _no_less(self, _: Any) -> NoReturn:
+        raise TypeError(_NO_LESS)
+
+    __sub__ = __rsub__ = __mul__ = __rmul__ = _no_less
+
+    def to_dict(self, on_not_implemented_error: str = "raise") -> dict[str, Any]:
+        """What `A.save` writes: the recipe as plain albumentations, which draws in its own way."""
+        saved: dict[str, Any] = super().to_dict(on_not_implemented_error)
+        if (name := self.compiled.recipe.name) not in _said:
+            _said.add(name)
+            _log.warning("%s is saved as plain albumentations, without its keys; recipe.to_yaml() keeps them", name)
+        return saved
+
+    def to_dict_private(self) -> dict[str, Any]:
+        """The recipe as `eject` has it; refused where no Compose can carry it out."""
+        if not self.nests:
+            self.get_dict_with_id()
+        made = self.compiled.recipe.to_albumentations(self.compiled.mode)
+        return {**made.to_dict_private(), "p": self.p}
+
+    def get_dict_with_id(self) -> NoReturn:
+        """Refused: albumentations could not replay it."""
         of = self.compiled
         again = f"mode={of.mode!r}, optimize={of.optimize!r}, seed={of.seed}"
         raise TypeError(
             "albumentations would lose a compiled pipeline's keys and output. Save the recipe: "
             f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
-            "this pipeline again. Or pickle it. What albumentations can read draws in its own way: "
-            "A.save(pipeline.recipe.to_albumentations(), 'aug.json')"
+            "this pipeline again. Or pickle it."
         )
-
-    get_dict_with_id = to_dict_private
 
 
 def _refuse_step(*_: Any) -> NoReturn:
     raise TypeError(_STEPS)
+
+
+def _keep_own(_: Any) -> None:
+    """In the place of a step's `set_processors`: those of an outer Compose are none of its."""
+
+
+def _groups(made: Any) -> Iterator[Any]:
+    """A Compose or group, and those in it."""
+    yield made
+    for each in made.transforms:
+        if isinstance(each, A.BaseCompose):
+            yield from _groups(each)
+
+
+def _steps(made: Any) -> Iterator[Any]:
+    """The steps of a Compose, and of the groups in it."""
+    return (step for group in _groups(made) for step in group.transforms if hasattr(step, "set_processors"))
+
+
+def _listed(other: Any) -> list[Any]:
+    """What is added: a step of albumentations, or some."""
+    found = list(other) if isinstance(other, list | tuple) else [other]
+    for step in found:
+        if not isinstance(step, A.BasicTransform | A.BaseCompose):
+            raise TypeError(f"steps of albumentations can be added to a compiled pipeline, not {step!r}")
+    return found

@@ -10,7 +10,6 @@ import copy
 import itertools
 import operator
 import os
-import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -22,7 +21,8 @@ import cv2
 from augrecipes.compat.albumentations import A, running
 from augrecipes.compiler.kernels import twins
 from augrecipes.compiler.plan import Compiled
-from augrecipes.compiler.run.as_compose import Standalone
+from augrecipes.compiler.run import streams
+from augrecipes.compiler.run.as_compose import AsCompose
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.made_size import guard
@@ -31,13 +31,12 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.seeds import MASK, mix
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
 _BARE = 1 << 63
 
 
-class Pipeline(Standalone):
+class Pipeline(AsCompose):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
     `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. A bare call counts for itself and
@@ -76,7 +75,7 @@ class Pipeline(Standalone):
         self.run_through(transforms)
         self._labels = {id(made): site for made, site, _ in sites}
         self._acting = [(made, site) for made, site, _ in sites if isinstance(made, A.BasicTransform)]
-        self._home, self._stream, self._count = _home(), _BARE, itertools.count()
+        self._home, self._stream, self._count = streams.home(), _BARE, itertools.count()
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
@@ -129,13 +128,15 @@ class Pipeline(Standalone):
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
 
         In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
-        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does.
+        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does. As a
+        step of another Compose, or of a group, it is called so by them: see `Nested`.
         """
-        del force_apply
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
-            self._home, self._stream = os.getpid(), _BARE | _process_stream()
+            self._home, self._stream = os.getpid(), _BARE | streams.of_this_process()
+        if self.nested is not None:
+            return self.nested.run(self, self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +158,8 @@ class Pipeline(Standalone):
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiling again is quicker than pickling generators, and cannot go stale.
         made = (type(self), self.compiled, self.arrival)
-        return _rebuild, (*made, self._home, self._stream, _registered(self.recipe))
+        state = {"nested": self.nested, "p": self.p}
+        return _rebuild, (*made, self._home, self._stream, _registered(self.recipe)), state
 
     # What the kinds build on.
 
@@ -278,25 +280,6 @@ def key_part(name: str, value: int) -> int:
     if not 0 <= number < _BARE:
         raise ValueError(f"{name} must be an integer from 0 to 2⁶³ − 1, got {value}")
     return number
-
-
-def _home() -> int:
-    """The process whose bare calls need no more than a count; none, where a DataLoader worker compiles for itself."""
-    return -1 if _worker_seed() is not None else os.getpid()
-
-
-def _worker_seed() -> int | None:
-    """The seed of the DataLoader worker that this process is, or None."""
-    # torch is asked only where it is already imported: a worker of its DataLoader cannot run without it.
-    torch = sys.modules.get("torch")
-    worker = torch.utils.data.get_worker_info() if torch is not None else None
-    return None if worker is None else int(worker.seed)
-
-
-def _process_stream() -> int:
-    """What tells this process's bare calls from those of every other: the DataLoader worker's seed, or chance."""
-    seed = _worker_seed()
-    return mix(int.from_bytes(os.urandom(8), "little") if seed is None else seed) & (MASK >> 1)
 
 
 def _registered(recipe: Recipe) -> dict[str, type]:

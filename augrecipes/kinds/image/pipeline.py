@@ -54,6 +54,8 @@ class ImagePipeline(NativelyRun):
     be a function (shape, dtype) → array; then that array comes out.
     """
 
+    nests = True
+
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         transforms, sites = lower(compiled.plans[arrival].steps)
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
@@ -115,6 +117,11 @@ class ImagePipeline(NativelyRun):
     def likes(self) -> dict[str, str]:
         """Names of targets beside `image` and `mask`, and the one of albumentations' that each is like."""
         return {**STACKS, **self.compiled.added} if self.compiled.added else STACKS
+
+    def knows(self, name: str) -> bool:
+        """Whether arrays of this name go through the steps, or some step reads them."""
+        inner = ("image", "mask", "bboxes", "keypoints")
+        return name in inner or name in self.likes or name in self._read_by_steps()
 
     def _refuse_stranger(self, name: str) -> None:
         """DataError, unless some step reads this name."""

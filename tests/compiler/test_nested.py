@@ -1,0 +1,276 @@
+"""Law: as a step of A.Compose or a group a pipeline is what it is alone, at a key that the outer generators decide."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import albumentations as A
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader, Dataset
+
+import augrecipes as ar
+from augrecipes.compiler.run import nested, pipeline
+from augrecipes.recipe.parse import parse_text
+
+BARE = 1 << 63
+HEAD = "version: 1\nrecipe: nested\neval: []\n"
+PLAIN = f"{HEAD}output: {{dtype: uint8, layout: hwc}}\n"
+BOXES = (
+    "inputs: {boxes: {format: FORMAT, labels: names, min_visibility: 0.2}, keypoints: {format: POINTS, labels: who}}\n"
+)
+STEPS = (
+    "steps: [HorizontalFlip, {RandomCrop: {height: 40, width: 56}}, "
+    "{OneOf: {steps: [{D4: {p: 0.9}}, {Blur: {p: 0.4}}]}}]",
+    "steps: [{Affine: {rotate: [-30, 30], scale: [0.6, 1.4], p: 0.9}}, {RandomResizedCrop: {size: [48, 64]}}]",
+    "steps: [{SomeOf: {n: 2, steps: [D4, {RandomBrightnessContrast: {p: 0.7}}, {CoarseDropout: {p: 0.8}}]}}, "
+    "{PadIfNeeded: {min_height: 90, min_width: 90}}]",
+)
+SAMPLES = st.integers(0, 2**32 - 1)
+
+
+def sample(seed: int, form: str) -> dict[str, Any]:
+    """A picture with a mask, boxes and points on it."""
+    rng = np.random.default_rng(seed)
+    height, width = (int(rng.integers(60, 90)) for _ in range(2))
+    count = int(rng.integers(0, 5))
+    low = rng.uniform(0, 0.6, (count, 2))
+    corners = np.hstack([low, low + rng.uniform(0.05, 0.39, (count, 2))])
+    boxes = corners * (1 if form == "albumentations" else np.array([width, height] * 2))
+    if form == "coco":
+        boxes[:, 2:] -= boxes[:, :2]
+    return {
+        "image": rng.integers(0, 256, (height, width, 3), np.uint8),
+        "mask": rng.integers(0, 5, (height, width), np.uint8),
+        "bboxes": boxes.astype(np.float32),
+        "names": [f"b{k}" for k in range(count)],
+        "keypoints": rng.uniform(0, 1, (3, 2)).astype(np.float32) * [width, height],
+        "who": ["x", "y", "z"],
+    }
+
+
+def params(form: str) -> dict[str, Any]:
+    boxes = A.BboxParams(form, label_fields=["names"], min_visibility=0.2)
+    return {"bbox_params": boxes, "keypoint_params": A.KeypointParams("xy", label_fields=["who"])}
+
+
+def agrees(steps: str, form: str, optimize: Any, declared: bool, seed: int) -> None:
+    """The pipeline between two steps of an outer Compose, and the three one after another, are the same."""
+    inputs = BOXES.replace("FORMAT", form).replace("POINTS", "xy")
+    alone = parse_text(f"{PLAIN}{inputs}{steps}").compile(optimize=optimize, seed=seed % 5)
+    made = alone if declared else parse_text(f"{PLAIN}{steps}").compile(optimize=optimize, seed=seed % 5)
+    before, behind = A.VerticalFlip(p=1), A.Transpose(p=1)
+    outer = A.Compose([before, made, behind], **params(form), seed=seed)
+    came = sample(seed, form)
+    found = outer(**copy.deepcopy(came))
+
+    first = A.Compose([before], **params(form))(**copy.deepcopy(came))
+    key = random.Random(seed).getrandbits(63)
+    boxes = np.array(first.pop("bboxes"), np.float32).reshape(-1, 4)
+    middle = alone.run(BARE, key, 0, {**first, "boxes": boxes, "keypoints": np.array(first["keypoints"], np.float32)})
+    middle["bboxes"] = middle.pop("boxes")
+    last = A.Compose([behind], **params(form))(**middle)
+    for name in ("image", "mask"):
+        np.testing.assert_array_equal(found[name], last[name])
+    assert found["mask"].dtype == np.uint8
+    assert (found["names"], found["who"]) == (list(last["names"]), list(last["who"]))
+    for name in ("bboxes", "keypoints"):
+        np.testing.assert_allclose(np.array(found[name]), np.array(last[name]), atol=2e-3)
+
+
+@given(
+    st.sampled_from(STEPS), st.sampled_from(["pascal_voc", "coco", "albumentations"]),
+    st.sampled_from(["none", "exact", "fast"]), st.booleans(), SAMPLES,
+)  # fmt: skip
+def test_law_between_other_steps(steps: str, form: str, optimize: str, declared: bool, seed: int) -> None:
+    agrees(steps, form, optimize, declared, seed)
+
+
+def images(compose: Any, count: int = 6, **came: Any) -> list[bytes]:
+    given_ = {"image": sample(3, "coco")["image"], **came}
+    return [np.asarray(compose(**given_)["image"]).tobytes() for _ in range(count)]
+
+
+def compiled(steps: str = STEPS[1], **more: Any) -> Any:
+    return parse_text(f"{PLAIN}{steps}").compile(**more)
+
+
+@given(SAMPLES)
+def test_law_the_outer_seed_decides(seed: int) -> None:
+    once = images(A.Compose([compiled(), A.NoOp()], seed=seed))
+    assert len(set(once)) == len(once)
+    assert images(A.Compose([compiled(optimize="none"), A.NoOp()], seed=seed)) == once
+    assert images(A.Compose([A.OneOf([compiled()], p=1)], seed=seed)) == once
+    assert images(A.Compose([compiled()], seed=seed + 1)) != once
+    assert images(A.Compose([compiled(seed=1)], seed=seed)) != once
+    later = A.Compose([compiled()])
+    later.set_random_seed(seed)
+    assert images(later) == once
+    states = [A.Compose([A.HorizontalFlip(p=0.5), compiled()]) for _ in range(2)]
+    for made in states:
+        made.set_random_state(np.random.default_rng(seed), random.Random(seed))
+    assert images(states[0]) == images(states[1])
+
+
+def test_one_pipeline_twice_draws_twice() -> None:
+    flip = parse_text(f"{PLAIN}steps: [{{HorizontalFlip: {{p: 0.5}}}}]").compile()
+    twice = A.Compose([flip, flip], seed=2)
+    assert len(set(images(twice, 40))) == 2  # were they equal, every picture would be the one that came
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies_go_on_where_it_stands(again: Any) -> None:
+    made = A.Compose([A.OneOf([compiled(), A.NoOp()], p=1)], seed=4)
+    images(made, 3)
+    twin = again(made)
+    assert images(twin) == images(made)
+
+
+class Pictures(Dataset):  # type: ignore[type-arg]
+    """One picture, many times."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform, self.image = transform, sample(3, "coco")["image"]
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(image=self.image)["image"]
+
+
+def test_workers_of_a_plain_loader_do_not_repeat_each_other() -> None:
+    """Albumentations' own steps do: 4 default workers made 16 distinct draws of 192."""
+    for seed in (None, 7):
+        made = A.Compose([compiled()], seed=seed)
+        loader = DataLoader(Pictures(made), batch_size=4, num_workers=2, collate_fn=lambda rows: rows)
+        drawn = [picture.tobytes() for _ in range(2) for batch in loader for picture in batch]
+        assert len(set(drawn)) == 48
+
+
+def test_p_is_honoured() -> None:
+    invert = parse_text(f"{PLAIN}steps: [{{InvertImg: {{p: 1}}}}]").compile()
+    invert.p = 0.25
+    came = sample(3, "coco")["image"].tobytes()
+    share = np.mean([found != came for found in images(A.Compose([invert], seed=1), 400)])
+    assert 0.18 < share < 0.32
+    weighted = A.Compose([A.OneOf([invert, A.NoOp(p=0.75)], p=1)], seed=1)
+    share = np.mean([found != came for found in images(weighted, 400)])
+    assert 0.18 < share < 0.32
+
+
+def test_what_leaves_it() -> None:
+    came = sample(3, "coco")
+    chw = parse_text(f"{HEAD}steps: [{{Resize: {{height: 32, width: 24}}}}]\noutput: {{normalize: imagenet}}")
+    found = A.Compose([A.HorizontalFlip(p=1), chw.compile()])(image=came["image"], mask=came["mask"])
+    ejected = A.Compose([A.HorizontalFlip(p=1), chw.to_albumentations()])(image=came["image"], mask=came["mask"])
+    for name in ("image", "mask"):
+        assert (type(found[name]), found[name].shape) == (type(ejected[name]), ejected[name].shape)
+        np.testing.assert_allclose(found[name], ejected[name], atol=2e-6)
+    grey = A.Compose([compiled(), A.Transpose(p=1)])(image=came["image"][..., 0])
+    assert grey["image"].shape == (64, 48)
+    rest = A.Compose([compiled()], save_applied_params=True)(image=came["image"], beside=came["keypoints"], word="w")
+    assert (rest["word"], rest["beside"] is came["keypoints"]) == ("w", True)
+    assert [name for name, _ in rest["applied_transforms"]][-1] == "RandomResizedCrop"
+    added = A.Compose([compiled()], additional_targets={"left": "image", "cells": "mask"}, seed=3)
+    found = added(image=came["image"], left=came["image"], cells=came["mask"])
+    np.testing.assert_array_equal(found["left"], found["image"])
+    assert (found["cells"].shape, found["cells"].dtype) == ((48, 64), np.uint8)
+    frames = A.Compose([compiled()])(images=np.stack([came["image"]] * 2), masks=[came["mask"]] * 3)
+    assert (frames["images"].shape, len(frames["masks"])) == ((2, 48, 64, 3), 3)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_it_stays_what_it_is(declared: bool) -> None:
+    """What the outer Compose does to its parts does not reach it: `at` gives the samples that it gave."""
+    inputs = BOXES.replace("FORMAT", "coco").replace("POINTS", "xy") if declared else ""
+    made = parse_text(f"{PLAIN}{inputs}{STEPS[2]}").compile(optimize="none")
+    came = sample(5, "coco")
+    given_ = {**came, "boxes": came.pop("bboxes")} if declared else {"image": came["image"]}
+    before = [made.at(index)(**copy.deepcopy(given_)) for index in range(8)]
+    tight = A.BboxParams("coco", label_fields=["names"], min_area=1e9)
+    outer = A.Compose([A.OneOf([made, A.NoOp()], p=1)], bbox_params=tight)
+    outer(image=came["image"], bboxes=[], names=[])
+    np.testing.assert_equal([made.at(index)(**copy.deepcopy(given_)) for index in range(8)], before)
+
+
+def test_sums() -> None:
+    made, flip = compiled(), A.HorizontalFlip(p=1)
+    for found, count in ((made + flip, 2), (flip + made, 2), (made + [flip, flip], 3), ([flip] + made, 2)):  # noqa: RUF005
+        assert (type(found), len(found.transforms)) == (A.Compose, count)
+        assert found(image=sample(1, "coco")["image"])["image"].shape == (48, 64, 3)
+    assert len((made + compiled()).transforms) == 2
+    boxed = parse_text(f"{PLAIN}{BOXES.replace('FORMAT', 'coco').replace('POINTS', 'xy')}{STEPS[0]}").compile()
+    came = sample(4, "coco")
+    found = (boxed + flip)(**came)
+    assert set(found) == set(came)
+    assert len(found["names"]) == len(found["bboxes"])
+    with pytest.raises(TypeError, match=r"H×W×C. Write the steps into the recipe"):
+        ar.load("folder-128").compile() + flip
+    with pytest.raises(TypeError, match="not 3"):
+        made + 3
+    for wrong in (lambda: made - flip, lambda: made * 2, lambda: 2 * made):
+        with pytest.raises(TypeError, match="leaves steps out"):
+            wrong()
+
+
+@pytest.mark.filterwarnings("ignore:Argument.*not valid:UserWarning")  # as albumentations itself saves PadIfNeeded
+def test_saved_as_it_is_ejected(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    recipe = ar.load("detection")
+    made = recipe.compile()
+    file = tmp_path / "saved.json"
+    A.save(made, file)
+    assert "without its keys; recipe.to_yaml() keeps them" in caplog.text
+    loaded = A.load(file)
+    assert A.to_dict(loaded) == A.to_dict(recipe.to_albumentations()) == A.to_dict(made)
+    back, own = ar.from_albumentations(loaded), ar.from_albumentations(recipe.to_albumentations())
+    assert back.digest == own.digest
+    whole = A.Compose([A.OneOf([compiled(), A.NoOp()], p=0.5)])  # an outer Compose has boxes for all, or none
+    for data_format in ("json", "yaml"):
+        stream = io.StringIO()
+        A.save(whole, stream, data_format=data_format)
+        stream.seek(0)
+        assert A.to_dict(A.load(stream, data_format=data_format)) == A.to_dict(whole)
+
+
+@pytest.mark.parametrize("kind", ["stained-tissue-bag", "sr-x4"])
+def test_several_pictures_do_not_nest(kind: str) -> None:
+    made = ar.load(kind).compile()
+    for attempt in (lambda: A.Compose([made]), lambda: A.OneOf([made]), lambda: A.HorizontalFlip() + made):
+        with pytest.raises(TypeError, match="several pictures make up a sample of this recipe"):
+            attempt()
+    with pytest.raises(TypeError, match="makes this pipeline again"):
+        A.to_dict(made)
+
+
+PLANTED = {
+    "the same key again and again": (nested, "_BITS", 0),
+    "the outer limits are forgotten": (nested, "_boxes", lambda declared, limits: nested.Boxes("albumentations", None)),
+    "boxes are turned": (nested.Nested, "_inner", lambda self, made, *_: made),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_fault_that_is_planted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, attribute, wrong = PLANTED[name]
+    monkeypatch.setattr(place, attribute, wrong)
+
+    def law() -> None:
+        for seed in range(12):
+            agrees(STEPS[seed % 3], "coco", "exact", False, seed)
+
+    with pytest.raises((AssertionError, ar.DataError, ValueError)):
+        law()
+
+
+def test_another_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline.streams, "of_this_process", lambda: 0)
+    with pytest.raises(AssertionError):
+        test_workers_of_a_plain_loader_do_not_repeat_each_other()
