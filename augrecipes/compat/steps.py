@@ -52,8 +52,8 @@ def is_gated(step: Any) -> bool:
     )
 
 
-def is_plain(step: Any) -> bool:
-    """Whether a step is a transform that runs in albumentations' usual way, and asks for no other targets to draw.
+def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
+    """Whether a step is a transform that runs in albumentations' usual way, and asks for no targets but these to draw.
 
     >>> is_plain(A.Blur()), is_plain(A.MaskDropout()), is_plain(A.OneOf([A.Blur()]))
     (True, False, False)
@@ -66,7 +66,7 @@ def is_plain(step: Any) -> bool:
             getattr(cls, name) is getattr(_PLAIN, name) and name not in vars(step)
             for name in ("__call__", "should_apply", "update_transform_params", "apply_with_params")
         )
-        and not step.targets_as_params
+        and reads.issuperset(step.targets_as_params)
     )
 
 

@@ -85,8 +85,14 @@ CAPABILITIES = (
     # These read the mask's pixels, a key of their own, or may resize: opaque.
     _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask"),
     _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable),
-    _crop("BBoxSafeRandomCrop", size=sizes.unpredictable, needs="boxes"),
-    _resized_crop("RandomSizedBBoxSafeCrop", size=sizes.to_sides, makes=made.of_sides, needs="boxes"),
+    _crop("BBoxSafeRandomCrop", size=sizes.unpredictable, needs="boxes", native="moves:window_about_boxes"),
+    _resized_crop(
+        "RandomSizedBBoxSafeCrop",
+        size=sizes.to_sides,
+        makes=made.of_sides,
+        needs="boxes",
+        native="moves:resized_about_boxes",
+    ),
     _resampling(
         "CropAndPad",
         random=False,

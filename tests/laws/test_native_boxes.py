@@ -15,9 +15,16 @@ from test_exact_equals_none import build, outcome
 from test_native_merges import MERGED
 from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
 
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.run import points_alone
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
+ABOUT_BOXES: Pool = (
+    ("BBoxSafeRandomCrop", {}),
+    ("BBoxSafeRandomCrop", {"erosion_rate": 0.4}),
+    ("RandomSizedBBoxSafeCrop", {"height": 31, "width": 24}),
+    ("RandomSizedBBoxSafeCrop", {"height": 30, "width": 41, "interpolation": 0, "erosion_rate": 0.2}),
+)
 pytestmark = pytest.mark.skipif(KERNEL_SETS[-1] is None, reason="no native kernels here")
 
 
@@ -58,7 +65,7 @@ def test_boxes_are_those_of_the_steps() -> None:
     carried_out = []
 
     @DEAR
-    @given(recipes(NATIVE + ON_MASKS + WARPED * 2).filter(has_boxes), st.integers(0, 2**32))
+    @given(recipes(NATIVE + ON_MASKS + (WARPED + ABOUT_BOXES) * 2).filter(has_boxes), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         carried_out.append(check(recipe, seed))
 
@@ -70,7 +77,7 @@ def test_boxes_are_those_that_python_moves_where_warps_are_merged() -> None:
     carried_out = []
 
     @DEAR
-    @given(recipes(MERGED, max_steps=5).filter(has_boxes), st.integers(0, 2**32))
+    @given(recipes(MERGED + ABOUT_BOXES * 2, max_steps=5).filter(has_boxes), st.integers(0, 2**32))
     def law(recipe: Recipe, seed: int) -> None:
         fast, python = build(recipe, "fast", seed), build(recipe, "fast", seed)
         python.__dict__["native"] = "not here"
@@ -101,6 +108,23 @@ def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(
             points_alone, "sampler_of", lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1]
         )
+    with pytest.raises(AssertionError):
+        check(recipe, 5)
+
+
+@pytest.mark.parametrize("step", ABOUT_BOXES, ids=lambda step: step[0])
+def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = recipe_of(("Affine", {"rotate": 20}), step, ("InvertImg", {"p": 1.0})).steps
+    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    assert check(recipe, 5) == 4
+    plain, exact, seen = build(recipe, "none"), build(recipe, "exact"), given_to(recipe, 5)
+    for sample in ({"image": seen["image"]}, {**seen, "boxes": np.zeros((0, 4))}):
+        are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
+    assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]
+    monkeypatch.setattr(NativePlan, "take_given", lambda _: None)
+    if "height" not in step[1]:
+        assert check(recipe, 5) == 0  # of a size that is not that of the boxes' picture
+        return
     with pytest.raises(AssertionError):
         check(recipe, 5)
 

@@ -22,7 +22,7 @@ from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
-_ROOM = struct.Struct("=2q")
+_ROOM, _ARGUMENTS = struct.Struct("=2q"), 6 * 8  # bytes of a step before what it draws by
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
 _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
@@ -68,6 +68,7 @@ class NativePlan:
     Attributes:
         left: labels of steps that Python carries out: it makes every sample in which one of them acts.
         only_moves: pictures are cut and turned, and that is all.
+        given: steps whose draws go by boxes, by their places: `take_given` is to be called when they have drawn.
     """
 
     def __init__(
@@ -84,6 +85,8 @@ class NativePlan:
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
+        self.given: dict[int, Any] = {}
+        self._seen = [step.numbers.seen for step in steps]
         self._plan = ctypes.create_string_buffer(_HEAD.size + len(steps) * _STEP.size)
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
@@ -127,6 +130,15 @@ class NativePlan:
                 return out
         return None
 
+    def take_given(self) -> None:
+        """Take over what the steps of `given` have drawn, those that have."""
+        for place, step in self.given.items():
+            if step.params:
+                numbers = self._seen[place](step.params)
+                struct.pack_into(
+                    f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers
+                )
+
     def many(
         self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Picture], places: Places
     ) -> list[int] | None:
@@ -144,7 +156,7 @@ class NativePlan:
         channels = pictures[0].shape[2]
         samples = np.zeros(len(pictures), SAMPLES)
         shapes = np.array([picture.shape for picture in pictures], np.int64)
-        if not self._takes(channels) or (shapes[:, 2] != channels).any():
+        if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(len(pictures))]
         samples["index"], samples["tile"] = np.array(keys, np.uint64).astype(np.int64).T
         samples["rows"], samples["columns"] = shapes[:, 0], shapes[:, 1]

@@ -49,6 +49,7 @@ _MOVED = {CUTS, TURNS}
 _RESAMPLED = {RESIZES, CUTS_AND_RESIZES}
 _COLOURS = {JITTERS: JITTERS, JITTERS_EXACTLY: JITTERS, SCALES_LEVELS: ADJUSTS, SHIFTS_HSV: AMONG_HSV}  # among colours
 _FULL = 255.0
+_BOXES = frozenset({"bboxes"})  # what is moved in Python knows them
 # From a step, and how what it resamples is sampled, to its numbers; None: Python does that.
 AsNumbers = Callable[[Any, int], NativeStep | None]
 
@@ -111,7 +112,7 @@ class Walk:
             raise NotNativeError("its steps are looked at one by one")
         label, shared = self.made[id(step)]
         numbers = None
-        if is_plain(step):
+        if is_plain(step, reads=_BOXES):
             numbers = masks.numbers_of(step, as_numbers) if self.labels else as_numbers(step, LINEAR)
         if numbers is None and not is_gated(step):
             raise NotNativeError(f"{label} runs in Python")

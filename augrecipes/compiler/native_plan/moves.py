@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -33,6 +35,7 @@ KERNELS = {
 }
 _SHORTER, _LONGER, _HEIGHT, _WIDTH, _COVERS, _FITS = range(6)  # as native/drawn_moves.h numbers sides
 _MOST_LENGTHS = 14
+_ANY_WINDOW = (0.0, 0.0, 1.0, 1.0)  # until one is drawn
 
 
 def nothing(step: Any) -> NativeStep:
@@ -67,7 +70,7 @@ def _bits(symmetry: Symmetry) -> float:
 def inner_window(step: Any) -> NativeStep:
     """A window that leaves out some of each border."""
     parts = (step.crop_left, step.crop_right, step.crop_top, step.crop_bottom)
-    return NativeStep(BORDERS, CUTS, parts, lambda params: tuple(map(float, params["crop_coords"])))
+    return NativeStep(BORDERS, CUTS, parts, _window)
 
 
 def resized_crop(step: Any) -> NativeStep | None:
@@ -81,12 +84,26 @@ def sized_crop(step: Any) -> NativeStep | None:
     return _resized(step, SIZED_CROP, (*step.min_max_height, step.w2h_ratio))
 
 
+def window_about_boxes(step: Any) -> NativeStep:
+    """A window that boxes have a say in."""
+    return NativeStep(NOTHING, CUTS, _ANY_WINDOW, _window, given=True)
+
+
+def resized_about_boxes(step: Any) -> NativeStep | None:
+    """The same, resized."""
+    found = resize(step)
+    return found and replace(found, effect=CUTS_AND_RESIZES, arguments=_ANY_WINDOW, seen=_window, given=True)
+
+
+def _window(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(map(float, params["crop_coords"]))
+
+
 def _resized(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     if (sampled := _interpolations(step)) is None:
         return None
     both, kernels = sampled
-    seen = lambda params: tuple(map(float, params["crop_coords"]))  # noqa: E731
-    return NativeStep(draw, CUTS_AND_RESIZES, arguments, seen, (*step.size, *both), kernels)
+    return NativeStep(draw, CUTS_AND_RESIZES, arguments, _window, (*step.size, *both), kernels)
 
 
 def resize(step: Any) -> NativeStep | None:
@@ -136,5 +153,6 @@ def _scaled(step: Any, draw: int, arguments: tuple[float, ...], *, rounds: bool)
 
 def _interpolations(step: Any) -> tuple[tuple[int, int], tuple[str, ...]] | None:
     """How a step resizes, and where it makes smaller; and the kernels that do. None: there are none."""
-    both = step.interpolation, cv2.INTER_AREA if step.area_for_downscale else step.interpolation
+    by_areas = getattr(step, "area_for_downscale", None)
+    both = step.interpolation, cv2.INTER_AREA if by_areas else step.interpolation
     return None if both[0] not in KERNELS else (both, KERNELS[both[0]] + KERNELS[both[1]])

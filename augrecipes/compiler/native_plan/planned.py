@@ -61,8 +61,11 @@ def native_plan(
     if sink.dtype not in (np.uint8, np.float32) or (output.color not in ("rgb", "bgr") and output.where == "host"):
         raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
     walk = Walk({id(step): (label, shared) for step, label, shared in sites}, transforms[0] if files else None)
-    steps, few = [], _few(most)
+    steps: list[KeyedStep] = []
+    given, few = {}, _few(most)
     for step, keyed in walk.keyed(transforms):
+        if keyed.numbers.given:
+            given[len(steps)] = step
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         if step is not None and not _draws_alike(alone, step, keyed, position):
             raise NotNativeError(f"{keyed.label} draws otherwise here")
@@ -70,6 +73,7 @@ def native_plan(
             raise NotNativeError(f"{keyed.label} changes pictures otherwise here")
         steps.append(keyed)
     plan = NativePlan(kernels, steps, sink, seed, few)
+    plan.given = given
     if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE):
         raise NotNativeError(f"{plan.left[0]} runs in Python")
     return plan
@@ -101,12 +105,17 @@ def mask_plan(
     if kernels is None:
         raise NotNativeError("there are no native kernels")
     walk = Walk({id(step): (label, shared) for step, label, shared in sites}, labels=True)
-    steps = []
+    steps: list[KeyedStep] = []
+    given = {}
     for step, keyed in walk.keyed(transforms):
+        if keyed.numbers.given:
+            given[len(steps)] = step
         if step is not None and not _works_alike(kernels, step, keyed, seed, position, labels=True):
             raise NotNativeError(f"{keyed.label} changes masks otherwise here")
         steps.append(replace(keyed, p=1.0) if keyed.numbers is KEPT else keyed)
-    return NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
+    plan = NativePlan(kernels, steps, MaskSink(wide=wide), seed, _few(most), labels=True)
+    plan.given = given
+    return plan
 
 
 def _few(most: int | None) -> int:
@@ -117,7 +126,7 @@ def _few(most: int | None) -> int:
 def _draws_alike(plan: NativePlan, step: Any, keyed: KeyedStep, position: Position) -> bool:
     """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
     draw = groups.sampler_of(step) if keyed.numbers.effect == GROUPS else sampler_of(step)
-    left = keyed.numbers.draw == IN_PYTHON
+    left = keyed.numbers.draw == IN_PYTHON or keyed.numbers.given
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), found in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
@@ -133,8 +142,13 @@ def _works_alike(
     kernels: Library, step: Any, keyed: KeyedStep, seed: int, position: Position, *, labels: bool = False
 ) -> bool:
     """Whether the kernel makes of some pictures, or masks, what the step does, of what it draws at some keys."""
-    if keyed.p <= 0 or keyed.numbers.effect in (KEEPS, GROUPS) or MERGES <= keyed.numbers.effect <= MERGED_ENDS:
-        return True  # it never acts, or nothing alone
+    if (
+        keyed.p <= 0
+        or keyed.numbers.given
+        or keyed.numbers.effect in (KEEPS, GROUPS)
+        or MERGES <= keyed.numbers.effect <= MERGED_ENDS
+    ):
+        return True  # it never acts, or nothing alone, or by boxes
     always = keyed if keyed.p >= 1 else replace(keyed, p=_NEARLY)
     plan, draw = NativePlan(kernels, [always], Sink(_AS_IT_IS), seed, _MOST, labels=labels), sampler_of(step)
     apply = partial(type(step).apply_to_mask, step) if labels else step.apply

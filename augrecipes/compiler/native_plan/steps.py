@@ -31,6 +31,7 @@ class NativeStep:
         seen: from the parameters that albumentations' sampler draws to the numbers that are drawn instead.
         kernels: of resizes, whose bits have to be OpenCV's.
         changes: it changes values, and is held to the step on some pictures when a plan is made.
+        given: what it draws goes by boxes: Python draws it, and it takes the place of `arguments` before each sample.
     """
 
     draw: int
@@ -40,6 +41,7 @@ class NativeStep:
     does: tuple[float, ...] = ()
     kernels: tuple[str, ...] = ()
     changes: bool = False
+    given: bool = False
 
 
 KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())

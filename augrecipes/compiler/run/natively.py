@@ -171,14 +171,22 @@ class NativelyRun(Pipeline):
         image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
         if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):
             return None
-        image, done = check_size(image, self.recipe.inputs), dict(targets)
-        if "mask" in on_it and (mask := self._mask(epoch, index, tile, done.pop("mask"), image)) is None:
+        image, done, moved = check_size(image, self.recipe.inputs), dict(targets), None
+        mask = done.pop("mask", None)
+        if self.native.given:
+            moved = self._with_points_moved(epoch, index, tile, done) if on_it - _MASK else None
+            if moved is None:
+                return None
+            for plan in filter(None, (self.native, self.native_masks)):
+                plan.take_given()
+        if "mask" in on_it and (mask := self._mask(epoch, index, tile, mask, image)) is None:
             return None
         if (made := self.native.sample(epoch, index, tile, image, allocate)) is None:
             return None
         if on_it - _MASK:
             size = made.shape[1:] if self.recipe.output.layout == "chw" else made.shape[:2]
-            if (moved := self._with_points_moved(epoch, index, tile, done, size)) is None:
+            moved = self._with_points_moved(epoch, index, tile, done) if moved is None else moved
+            if moved is None or moved["image"].shape[:2] != size:
                 return None
             done = moved
         done["image"] = made
@@ -186,17 +194,15 @@ class NativelyRun(Pipeline):
             done["mask"] = mask
         return done
 
-    def _with_points_moved(
-        self, epoch: int, index: int, tile: int, data: dict[str, Any], size: tuple[int, ...]
-    ) -> dict[str, Any] | None:
-        """A sample with its boxes and keypoints where they belong; None: that is Python's, or it fails there, too.
+    def _with_points_moved(self, epoch: int, index: int, tile: int, data: dict[str, Any]) -> dict[str, Any] | None:
+        """A sample with its boxes and keypoints where they belong, and what stands for a picture of the size that it
+        then has; None: that is Python's, or it fails there, too.
 
         Args:
             epoch: of the draws.
             index: the same.
             tile: the same.
             data: the sample, with its picture as it came; changed in place.
-            size: of the picture that was made.
         """
         compiled, shape = self.compiled, data["image"].shape
         data["image"] = stand_in(shape, np.dtype(np.uint8))
@@ -213,8 +219,6 @@ class NativelyRun(Pipeline):
                     data = filters(data)
             data = self.postprocess(data)
         except Exception:  # what runs in Python then says where
-            return None
-        if data["image"].shape[:2] != size:
             return None
         for taken in points:
             taken.put_back(data)
