@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from augrecipes.data.samples import Samples as Samples
     from augrecipes.data.views import concat as concat
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
+    from augrecipes.demo.pyramids import draw_whole_slides as draw_whole_slides
     from augrecipes.demo.scenes import draw_scenes as draw_scenes
     from augrecipes.demo.slides import draw_slides as draw_slides
     from augrecipes.diff.recipes import diff as diff
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from augrecipes.errors import StoreError as StoreError
     from augrecipes.errors import UnprovenWarning as UnprovenWarning
     from augrecipes.kinds.bag.dataset import TileBags as TileBags
+    from augrecipes.kinds.bag.slides import SlideBags as SlideBags
     from augrecipes.kinds.image.dataset import ImageFolder as ImageFolder
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
@@ -82,6 +84,7 @@ _HOMES = {
     "RecipeError": "errors:RecipeError",
     "Step": "recipe.model:Step",
     "Samples": "data.samples:Samples",
+    "SlideBags": "kinds.bag.slides:SlideBags",
     "StoreError": "errors:StoreError",
     "UnprovenWarning": "errors:UnprovenWarning",
     "bench": "bench.run:bench",
@@ -90,6 +93,7 @@ _HOMES = {
     "draw_dataset": "demo.dataset:draw_dataset",
     "draw_scenes": "demo.scenes:draw_scenes",
     "draw_slides": "demo.slides:draw_slides",
+    "draw_whole_slides": "demo.pyramids:draw_whole_slides",
     "explain": "compiler.explain:explain",
     "from_albumentations": "bring.importing:from_albumentations",
     "from_torchvision": "bring.dialects.torchvision:from_torchvision",

@@ -30,7 +30,7 @@ LAYERS = (
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
     "facts": "kinds.facts", "pipeline": "compiler.run.kinds", "reader": "data.kinds", "audit": "data.kinds",
-    "dataset": "data.kinds", "sheet": "preview.kinds",
+    "dataset": "data.kinds", "slides": "data.kinds", "sheet": "preview.kinds",
 }  # fmt: skip
 # Inside `data`: the loader, what it is made of, the datasets, their batches, and their tables, which need no torch.
 INSIDE_DATA = ("loader", "loading", "datasets", "batches", "tables")

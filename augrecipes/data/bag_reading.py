@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from augrecipes.compiler.run.tiles import BagResult, default_threads
@@ -24,7 +22,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Bag, Recipe
 
 _log = logging.getLogger("augrecipes")
-Read = Callable[[int], npt.NDArray[np.uint8]]
+Read = Callable[[int], Any]  # a picture, or one that is not decoded yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def read_bag(
     name, result = table.bags.name(row), Result(room("image"))
     unread: dict[int, DataError] = {}
 
-    def read_picked(k: int) -> npt.NDArray[np.uint8]:
+    def read_picked(k: int) -> Any:
         try:
             return read(tiles[k])
         except DataError as error:

@@ -68,6 +68,11 @@ class LookedAt(Displayed):
 
         return of_dataset(self, samples, draws, stages=stages, epoch=epoch)
 
+    @property
+    def decode(self) -> dict[str, Any]:
+        """How pictures are read: arguments of `read_image`."""
+        return dict(self._decode)
+
     def indices(self) -> Indices:
         """What keys the draws of each sample, with an epoch: `index` in samples, int64 (n,)."""
         return np.arange(len(self)) if self._order is None else self._order

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.data.tables.outlines import Outlines
-from augrecipes.data.tables.source_table import SourceTable
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.encoded import open_encoded
@@ -36,7 +35,7 @@ def read_targets(
     Pictures uint8 H×W×C or `undecoded`, of all targets or of `names`; mask H×W, boxes and points float32, labels int64.
     Pictures of files that are `opened` already are taken as they are.
     """
-    if isinstance(table, SourceTable):
+    if isinstance(table, GivenTable):
         how = {"exif": exif, "max_pixels": max_pixels, "depth": depth, "frames": frames, "channels": channels}
         return table.read(unit, inputs, undecoded=undecoded, names=names, **how)
     paths = table.paths(unit)

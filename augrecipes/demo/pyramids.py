@@ -83,8 +83,8 @@ def write_pyramid(path: Path, levels: Sequence[NDArray[np.uint8]], layout: Layou
                 **({} if layout.mpp is None or not first else _resolution(layout.mpp)),
             )
     with tifffile.TiffFile(path, mode="r+") as file:
-        first, *others = file.pages
-        for page in (first, *(first.pages or ()), *others):
+        top, *others = file.pages
+        for page in (top, *(top.aspage().pages or ()), *others):
             page.aspage().tags["Compression"].overwrite(layout.compression)
             page.aspage().tags["PhotometricInterpretation"].overwrite(layout.photometric)
     return path

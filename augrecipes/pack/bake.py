@@ -13,8 +13,7 @@ import numpy.typing as npt
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
-from augrecipes.data.tables.source_table import SourceTable
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
 from augrecipes.pack.opened import Opened, decoded
 from augrecipes.sources.encoded import Encoded, open_encoded
@@ -126,7 +125,7 @@ class Baker:
 
     def _encoded(self, unit: int, name: str) -> Encoded | None:
         """The picture in its file format; None where it comes as pixels."""
-        if isinstance(self.table, SourceTable):
+        if isinstance(self.table, GivenTable):
             inputs = self.pipeline.recipe.inputs
             found = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
             return found if isinstance(found, Encoded) else None
@@ -134,7 +133,7 @@ class Baker:
 
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""
-        if isinstance(self.table, SourceTable):
+        if isinstance(self.table, GivenTable):
             return [self.table.stamp(row // self.times)]
         sources, unit = self.table.sources(), row // self.times
         taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)

@@ -15,8 +15,7 @@ from augrecipes.data.packed_match import declared
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data, DataListing
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
-from augrecipes.data.tables.source_table import SourceTable
-from augrecipes.data.tables.table import Columns
+from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
@@ -184,7 +183,7 @@ def write(
 
 def _repeat(table: Columns) -> bool:
     """Whether a picture is listed more than once."""
-    if isinstance(table, SourceTable):
+    if isinstance(table, GivenTable):
         return False
     paths = next(iter(table.images_by_target().values()))
     return len({hash(paths.encoded(unit)) for unit in range(len(paths))}) < len(paths)

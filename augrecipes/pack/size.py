@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from augrecipes.data.tables.source_table import SourceTable
+from augrecipes.data.tables.table import GivenTable
 from augrecipes.errors import DataError
 from augrecipes.pack.bake import Baker
 from augrecipes.sources.file_headers import read_headers
@@ -43,7 +43,7 @@ class StoreSize:
 def size_of(baker: Baker, rows: int) -> StoreSize:
     """The size of a store of `rows` rows: from headers, and from the steps run on empty pictures of those sizes."""
     units = baker.table.units
-    chosen = _spread(units, _SIZES if isinstance(baker.table, SourceTable) else _HEADERS)
+    chosen = _spread(units, _SIZES if isinstance(baker.table, GivenTable) else _HEADERS)
     keys, unreadable = _keys(baker, chosen)
     if not keys:
         return StoreSize(0, False, None, unreadable)
@@ -68,7 +68,7 @@ def _spread(n: int, most: int) -> list[int]:
 
 def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
     """The sizes of the files of each chosen unit, without those that cannot be read; and how many cannot."""
-    if isinstance(baker.table, SourceTable):
+    if isinstance(baker.table, GivenTable):
         return _given(baker, baker.table, chosen)
     files = _files(baker)
     headers = {name: read_headers([paths[i] for i in chosen]) for name, paths in files.items()}
@@ -78,7 +78,7 @@ def _keys(baker: Baker, chosen: Sequence[int]) -> tuple[list[Key], int]:
     return keys, len(chosen) - len(keys)
 
 
-def _given(baker: Baker, table: SourceTable, chosen: Sequence[int]) -> tuple[list[Key], int]:
+def _given(baker: Baker, table: GivenTable, chosen: Sequence[int]) -> tuple[list[Key], int]:
     """The same of what a source gives, which has to be read for it."""
     keys = []
     for unit in chosen:

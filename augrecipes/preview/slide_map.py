@@ -14,6 +14,7 @@ from augrecipes.preview.text import Colour
 
 SHOWN: Colour = (213, 94, 0)
 PICKED: Colour = (160, 164, 170)
+PICKED_ON_SLIDE: Colour = (0, 114, 178)
 LEFT: Colour = (206, 206, 202)
 _EDGE = 8  # px of ground around the outermost squares
 _LARGEST = 26  # px of a square
@@ -57,6 +58,41 @@ def render_map(
         tile = int(known[k])
         colour = SHOWN if tile in shown else PICKED if tile in picked else LEFT
         cv2.rectangle(made, *corners, colour, -1 if tile in picked or tile in shown else 1)
+    return made
+
+
+def render_on_slide(
+    slide: Picture,
+    squares: NDArray[np.float64],
+    picked: Collection[int],
+    shown: Collection[int],
+    height: int,
+    width: int,
+) -> Picture:
+    """A slide made small, with its tiles drawn on it: outlines, those that are shown the thickest.
+
+    Args:
+        slide: uint8 H×W×3 RGB.
+        squares: float64 (n, 3), x, y and side of each tile as shares of the slide's width.
+        picked: numbers of the tiles that are part of the sample.
+        shown: numbers of the tiles that the sheet shows.
+        height: of the box that the map has to fit, px.
+        width: of the box.
+
+    >>> square = np.array([[0.0, 0.0, 0.5]])
+    >>> render_on_slide(np.zeros((50, 100, 3), np.uint8), square, {0}, {0}, 100, 200).shape
+    (100, 200, 3)
+    """
+    scale = min(width / slide.shape[1], height / slide.shape[0])
+    size = max(round(slide.shape[1] * scale), 1), max(round(slide.shape[0] * scale), 1)
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    made = np.asarray(cv2.resize(slide, size, interpolation=how), np.uint8)
+    places = squares * size[0]
+    for k in sorted(range(len(places)), key=lambda k: (k in shown, k in picked)):
+        side = max(places[k, 2] - 1, 1)
+        left, top, right, bottom = (round(float(v)) for v in (*places[k, :2], *(places[k, :2] + side)))
+        colour = SHOWN if k in shown else PICKED_ON_SLIDE if k in picked else LEFT
+        cv2.rectangle(made, (left, top), (right, bottom), colour, 2 if k in shown and places[k, 2] >= 8 else 1)
     return made
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.tables.table import GivenTable
 
 
 def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, unit: int, epoch: int) -> str:
@@ -25,7 +26,7 @@ def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, uni
     compiled = f"ar.load({source!r}).compile({', '.join(fixed)})"
     key = [str(sample.index), f"epoch={epoch}"] + ([f"tile={sample.tile}"] if sample.tile else [])
     paths = {name: table.paths(unit)[name] for name in sample.images}
-    if any("\0" in path or not path for path in paths.values()) or type(table).__name__ == "SourceTable":
+    if any("\0" in path or not path for path in paths.values()) or isinstance(table, GivenTable):
         return f"{compiled}.at({', '.join(key)})({', '.join(f'{name}={name}' for name in sample.targets)})"
     given = [f"{name}={_read(path, sample.images[name], files)}" for name, path in paths.items()]
     given += [f"{name}={name}" for name in sample.rest]

@@ -30,7 +30,7 @@ from augrecipes.errors import DataError  # noqa: E402
 from augrecipes.sources.slides import tiff_index, tiles  # noqa: E402
 from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
 from augrecipes.sources.slides.opened import OpenSlides, open_slide, stamp_of_slide  # noqa: E402
-from augrecipes.sources.slides.windows import Resolution, finer, read_window, source_of, thumbnail  # noqa: E402
+from augrecipes.sources.slides.windows import Resolution, finer, source_of, thumbnail, window_of  # noqa: E402
 
 LIMIT = 10**8
 TOUCHED: Any = tiles._touched
@@ -121,6 +121,16 @@ def test_planted_faults_break_the_law_of_parts(
         law_of_parts(slide, open_slide(str(slide.path)), 0, part)
 
 
+def read_window(reader: Pyramid, x: int, y: int, side: int, downsample: float, channels: int = 3) -> np.ndarray:
+    """A window, whole; and the same where it is read in parts."""
+    window = window_of(reader, "slide", x, y, (side, side), downsample, channels, LIMIT)
+    whole, half = window.array(), side // 2
+    assert whole.shape == window.shape
+    assert np.array_equal(window.view(half, 0, side, side), whole[half:])
+    assert np.array_equal(window.view(0, half, side - half, side), whole[: side - half, half:])
+    return whole
+
+
 @settings(max_examples=60)
 @given(
     kind=st.sampled_from(["420", "deflate", "rgb strips"]),
@@ -134,7 +144,7 @@ def test_windows_are_reduced_from_the_next_finer_level(
 ) -> None:
     slide = slide_of(folder, kind)
     reader = open_slide(str(slide.path))
-    window = read_window(reader, "slide", x, y, side, side, downsample, LIMIT)
+    window = read_window(reader, x, y, side, downsample)
     assert window.shape == (side, side, 3)
     number = finer(reader.levels, downsample)
     level = reader.levels[number]
@@ -186,7 +196,7 @@ def test_scales_are_found_or_told(folder: Path) -> None:
     with pytest.raises(DataError, match=r"has 0\.5 micrometres a pixel at its finest, so none at mpp=0\.25"):
         Resolution(mpp=0.25).downsample(reader, path)
     with pytest.raises(DataError, match="limit of 100;"):
-        read_window(reader, path, 0, 0, 64, 64, 1.0, 100)
+        window_of(reader, path, 0, 0, (64, 64), 1.0, 3, 100)
     for wrong in ({}, {"mpp": 1.0, "level": 0}, {"mpp": 0.0}, {"mpp": float("nan")}, {"level": -1}):
         with pytest.raises(ValueError, match=r"mpp|level"):
             Resolution(**wrong)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes import kinds
-from augrecipes.data.reading.listing import Data, DataListing, StrPath, as_given, source_in
+from augrecipes.data.reading.listing import Data, DataListing, StrPath, as_given, listed_in, source_in
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
@@ -51,6 +51,8 @@ def list_data(
         "exif": exif,
         "max_pixels": max_pixels,
     }
+    if (held := listed_in(data, recipe)) is not None:
+        return held
     if (table := source_in(data, recipe, targets)) is not None:
         if masks is not None or split is not None:
             raise DataError(f"{table.name}: masks and splits are of files; a source gives each sample with its mask")

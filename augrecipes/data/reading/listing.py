@@ -54,6 +54,15 @@ def source_in(data: Any, recipe: Recipe, targets: Sequence[str]) -> SourceTable 
     return table_of_source(data, recipe, targets) if is_source(data) else None
 
 
+def listed_in(data: Any, recipe: Recipe) -> DataListing | None:
+    """What a dataset of bags, such as `ar.SlideBags`, has listed already; None where the data are something else."""
+    if not recipe.facts.tiles or getattr(data, "kind", None) != recipe.kind:
+        return None
+    if len(data) != len(data.table):
+        raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
+    return DataListing(data.table, data.decode)
+
+
 def is_source(data: Any) -> bool:
     """Whether data are a source, and no paths."""
     if isinstance(data, str | bytes | os.PathLike | Mapping):

@@ -21,26 +21,28 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from augrecipes.data.tables.bag_labels import label_files, labels_of_bags
 from augrecipes.data.tables.coordinates import places_in
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, missing_files, read_rows, resolve
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
 from augrecipes.errors import DataError
+from augrecipes.sources.encoded import open_encoded
+from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.slides.level import Level
 
 _log = logging.getLogger("augrecipes")
 _OF_BAG = ("label", "split", "weight", "group")
 _COLUMNS = ("bag", "image", "x", "y", *_OF_BAG)
 _AXES = ("x", "y")
-_LABELS = "labels.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,21 @@ class BagTable(Columns):
         """The folder of a bag, or its first tile."""
         return self.bags[bag] if self.folders else self.tiles[int(self.offsets[bag])]
 
+    def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
+        """A tile, uint8 H×W×C, or what it is decoded from; `how` are arguments of `read_image`."""
+        return (open_encoded if undecoded else read_image)(self.tiles.encoded(unit), **how)
+
+    on_slides: ClassVar[bool] = False
+    """Whether there are pictures of whole slides; see `overview`."""
+
+    def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
+        """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.
+
+        None where there is none.
+        """
+        del bag, longest
+        return None
+
     def places(self, bag: int, tiles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The (x, y) of some tiles of a bag, int64 (len(tiles), 2); -1 where they are not known."""
         rows = self.offsets[bag] + tiles
@@ -151,7 +168,7 @@ def bags_of_folders(
             f"{name}: {', '.join(bags[i] for i, other in enumerate(names) if other == name)}" for name in twice
         )
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
-    given = _labels_of(names, _label_files(roots, labels), problems)
+    given = labels_of_bags(names, label_files(roots, labels), problems)
     if given is None:
         return joined
     ids, classes, class_to_idx = number(given)
@@ -174,50 +191,6 @@ def _warn_of_loose_tiles(root: bytes) -> None:
     if loose:
         message = "%s: %d pictures beside the bags are not read (%s first): each bag is a folder of its own"
         _log.warning(message, os.fsdecode(root), len(loose), loose[0])
-
-
-def _label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:
-    if labels is not None:
-        return [os.fsdecode(labels)]
-    files = [str(Path(os.fsdecode(root), _LABELS)) for root in roots]
-    present = [file for file in files if Path(file).is_file()]
-    if present and len(present) < len(files):
-        missing = next(file for file in files if file not in present)
-        raise DataError(f"no such file, though {present[0]} exists: every root needs its labels, or none", missing)
-    return present
-
-
-def _labels_of(names: list[str], files: list[str], collected: list[Problem] | None = None) -> list[str] | None:
-    """The label of every bag, from files that must name each bag once."""
-    if not files:
-        return None
-    label: dict[str, str] = {}
-    where: dict[str, str] = {}
-    problems: list[str] = []
-    known = set(names)
-    for file in files:
-        wrong: list[Problem] = []
-        rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",), problems=wrong)
-        for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
-            line = rows.lines[i]
-            if not value:
-                wrong.append((line, f"bag {bag!r} has no label here"))
-            if bag not in known:
-                wrong.append((line, f"bag {bag!r} has no folder"))
-            elif bag in label:
-                wrong.append((line, f"bag {bag!r} again, first in {where[bag]}"))
-            else:
-                label[bag], where[bag] = value, rows.where(i)
-        problems += [f"{file}:{line}: {what}" for line, what in sorted(wrong)]
-    problems += [f"bag {name!r} has no row" for name in names if name not in label]
-    if problems and collected is not None:
-        collected += [(0, what) for what in problems]
-        return None
-    if problems:
-        given = sum(map(bool, label.values()))
-        message = f"bags and labels do not match one to one ({len(names)} folders, {given} with a label):"
-        raise DataError(message + listed(problems), ", ".join(files))
-    return [label[name] for name in names]
 
 
 def bags_of_csv(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +12,7 @@ import numpy as np
 from augrecipes.data.tables.parts import plain, split_parts, taken_by
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.rows import Keys, NamedSource, RowKeys, Source, known_labels
-from augrecipes.data.tables.table import Columns, digest_of
+from augrecipes.data.tables.table import GivenTable, digest_of
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.given import AXES, Axes, plain_array
@@ -20,7 +20,7 @@ from augrecipes.sources.paths import PathTable
 
 
 @dataclass(frozen=True, eq=False)
-class SourceTable(Columns):
+class SourceTable(GivenTable):
     """The samples of a source; see `augrecipes.data.samples.Samples` for the arguments.
 
     Attributes:
@@ -146,8 +146,11 @@ class SourceTable(Columns):
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
-    def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
+    def read(
+        self, unit: int, inputs: Inputs, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
+    ) -> dict[str, Any]:
         """What a pipeline takes of a sample; see `split_parts`, and `Source.row` for errors."""
+        how |= {"undecoded": undecoded, "names": names}
         return split_parts(self._parts(unit), inputs, self.rows.pictures, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self
@@ -110,6 +110,20 @@ class Columns:
     def paths(self, unit: int) -> dict[str, str]:
         """The pictures of a unit by target."""
         return {name: paths[unit] for name, paths in self.images_by_target().items()}
+
+
+class GivenTable(Columns):
+    """A table whose pictures are not files of their own: it reads them itself."""
+
+    @abstractmethod
+    def read(
+        self, unit: int, inputs: Any, *, undecoded: bool = False, names: Iterable[str] | None = None, **how: Any
+    ) -> dict[str, Any]:
+        """What a pipeline takes of a unit; arguments and errors as `augrecipes.data.read.read_targets`."""
+
+    @abstractmethod
+    def stamp(self, unit: int) -> str:
+        """What tells the pixels of a unit from others that are given for it another day."""
 
 
 def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:

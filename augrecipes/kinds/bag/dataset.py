@@ -15,9 +15,11 @@ from augrecipes.data.picking import Pick
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.problems import listed
+from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.data.tables.table import GivenTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
-from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.losses import Depth, Frames
 from augrecipes.sources.paths import PathLike
 
@@ -40,7 +42,7 @@ class TileBags(SampleDataset):
 
     Args:
         root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
-            and `label`) the bags have labels.
+            and `label`) the bags have labels. Or another dataset of bags, such as SlideBags, whose tiles are read.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.data.tables.bag_table`.
         labels: with `root`: another CSV file of labels, for all roots.
@@ -81,7 +83,7 @@ class TileBags(SampleDataset):
 
     def __init__(
         self,
-        root: PathLike | Sequence[PathLike] | None = None,
+        root: PathLike | Sequence[PathLike] | TileBags | SlideFiles | None = None,
         recipe: Recipe | PathLike | None = None,
         *,
         files: PathLike | None = None,
@@ -109,7 +111,11 @@ class TileBags(SampleDataset):
         super().__init__(recipe, mode, seed, optimize, on_error, save_applied_params, threads=threads)
         self._rule = picking(self.recipe, max_tiles, min_tiles, pick)
         check_source(root, files, split, labels=labels, columns=columns)
-        if files is None:
+        if isinstance(root, TileBags | SlideFiles):
+            table = root.table() if isinstance(root, SlideFiles) else root._table
+            if labels is not None:
+                raise ValueError("labels= goes with folders; these bags have theirs, or none")
+        elif files is None:
             table = bags_of_folders(as_list(root), labels, cache=cache)
         else:
             table = bags_of_csv(files, split, check=on_error == "raise", renamed=columns)
@@ -166,10 +172,11 @@ class TileBags(SampleDataset):
         return self._table.path(row)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        files = self._table.tiles
+        table = self._table
+        lazily = isinstance(table, GivenTable) and self.pipeline.reads
 
-        def read(tile: int) -> npt.NDArray[np.uint8]:
-            return read_image(files.encoded(tile), **self._decode)
+        def read(tile: int) -> Any:
+            return table.picture(tile, self._decode, undecoded=lazily)
 
         return read_bag(self, self._table, self._rule, row, epoch, virtual, read)
 

@@ -20,7 +20,7 @@ from augrecipes.preview.display import Picture, picture_of_input, picture_of_out
 from augrecipes.preview.rows import Asked, draws, made_by, show_rows
 from augrecipes.preview.sheet import page
 from augrecipes.preview.shown import LabelledPicture, PictureRow, Sheet
-from augrecipes.preview.slide_map import LEFT, PICKED, SHOWN, render_map
+from augrecipes.preview.slide_map import LEFT, PICKED, PICKED_ON_SLIDE, SHOWN, render_map, render_on_slide
 from augrecipes.preview.strips import COLUMN, BagBlock, Strip, fitted, map_height, render_bag, sheet_width, tile_px
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 
@@ -59,7 +59,7 @@ def sheet(recipe: Recipe, asked: Asked) -> Sheet:
     lines = [recipe.about, made_by(pipeline, asked, "picked and drawn anew in every epoch", output)]
     if draws(pipeline):
         lines.append(_shares(recipe, pipeline.mode))
-    legend = [(SHOWN, "shown here"), (PICKED, "picked")]
+    legend = [(SHOWN, "shown here"), (PICKED_ON_SLIDE if table.on_slides else PICKED, "picked")]
     if any(len(one.picked[0]) < int(table.counts()[one.row]) for one in shown.rows):
         legend.append((LEFT, "not picked"))
     texts: dict[str, Any] = {
@@ -195,7 +195,14 @@ def _block(one: _BagSamples, table: BagTable, side: int) -> BagBlock:
     ]
     height = map_height(len(one.strips), side, len(notes))
     places = table.places(one.row, np.arange(count))
-    slide_map = render_map(places, picked, one.tiles.keys(), height, COLUMN)
+    drawn = picked, one.tiles.keys(), height, COLUMN
+    overview = table.overview(one.row, 2 * max(height, COLUMN))
+    if overview is None:
+        slide_map = render_map(places, *drawn)
+    else:
+        slide, level, side_0 = overview
+        squares = np.concatenate([places, np.full((count, 1), side_0)], 1) / level.width
+        slide_map = render_on_slide(slide, squares, *drawn)
     captions = [f"tile {tile}" for tile in one.tiles]
     return BagBlock(one.strips, captions, table.bags.name(one.row), notes, slide_map)
 

@@ -108,6 +108,8 @@ def open_slide(path: str) -> Pyramid:
     except openslide.OpenSlideError as error:
         raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
     if index is not None and vendor in _PLAIN:
+        if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
+            raise DataError("truncated: tiles would lie behind the end of the file", path)
         sizes = {(level.width, level.height) for level in index.levels}
         if handle is None or sizes.issuperset(handle.level_dimensions):
             return JpegTiles(path, index.levels, index.mpp if handle is None else mpp_of(handle) or index.mpp)

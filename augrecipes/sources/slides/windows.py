@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import cv2
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.sources.raster import converted
 from augrecipes.sources.slides.level import Level, Part, Pixels, Pyramid
 
 _SAME = 0.01
@@ -104,15 +106,60 @@ def source_of(level: Level, x: int, y: int, width: int, height: int, downsample:
     return Part(round(x / level.downsample), round(y / level.downsample), width, height)
 
 
-def read_window(
-    slide: Pyramid, path: str, x: int, y: int, width: int, height: int, downsample: float, max_pixels: int
-) -> Pixels:
-    """A window, uint8 H×W×3 RGB; white where the slide ends. Arguments as `source_of`.
+@dataclass(frozen=True, slots=True, eq=False)
+class SlideWindow:
+    """A window that is not read yet: whole by `array`, a part of it by `view`, with the same bits.
+
+    Attributes:
+        slide: that has it.
+        level: that it is made of.
+        part: of that level.
+        shape: H×W×C, px; C is 1, 3 or 4.
+    """
+
+    slide: Pyramid
+    level: int
+    part: Part
+    shape: tuple[int, int, int]
+
+    dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """Of its pixels."""
+        return math.prod(self.shape)
+
+    def scales(self) -> tuple[int, ...]:
+        """None: a window is read at its own resolution."""
+        return ()
+
+    def array(self) -> Pixels:
+        """Its pixels, uint8 H×W×C; white where the slide ends. DataError where it is damaged."""
+        pixels, (height, width, channels) = self.slide.read(self.level, self.part), self.shape
+        if (self.part.width, self.part.height) != (width, height):
+            pixels = np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+        return converted(pixels, channels)
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Pixels:
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive; only these are read where that gives the same."""
+        height, width, channels = self.shape
+        if reduce != 1 or not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
+            raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} at 1/{reduce} are not a part of {self.shape}")
+        if (self.part.width, self.part.height) != (width, height):
+            return self.array()[y0:y1, x0:x1]
+        inner = Part(self.part.x + x0, self.part.y + y0, x1 - x0, y1 - y0)
+        return converted(self.slide.read(self.level, inner), channels)
+
+
+def window_of(
+    slide: Pyramid, path: str, x: int, y: int, size: tuple[int, int], downsample: float, channels: int, max_pixels: int
+) -> SlideWindow:
+    """A window, to be read; `size` is its (width, height), other arguments as `source_of`.
 
     Raises:
-        DataError: the slide is damaged there, or more than `max_pixels` of it would have to be read.
+        DataError: more than `max_pixels` of the slide would have to be read for it.
     """
-    number = finer(slide.levels, downsample)
+    number, (width, height) = finer(slide.levels, downsample), size
     part = source_of(slide.levels[number], x, y, width, height, downsample)
     if part.width * part.height > max_pixels:
         raise DataError(
@@ -120,10 +167,7 @@ def read_window(
             f"more than the limit of {max_pixels:,}; its levels are {_listed(slide.levels)}",
             path,
         )
-    pixels = slide.read(number, part)
-    if (part.width, part.height) == (width, height):
-        return pixels
-    return np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+    return SlideWindow(slide, number, part, (height, width, channels))
 
 
 def thumbnail(slide: Pyramid, downsample: float) -> Pixels:

@@ -1,0 +1,108 @@
+"""Which windows of a slide show tissue: a mask on a thumbnail, and the share of it that each window covers.
+
+Glass has no colour: tissue is where saturation is above a threshold, given or found by Otsu's method. Instead a mask
+file may say it, or regions that somebody drew (`augrecipes.sources.slides.regions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError
+from augrecipes.sources.slides.level import Level, Pixels
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+WHITE_FROM = 220
+"""The least of all three colours of what counts as white."""
+# Otsu's threshold stays between these: of a slide that is all tissue, or all glass, it would divide that.
+_LEAST, _MOST = 12, 40
+_OFF = 1.5  # px that a mask's sides may differ from the slide's proportions
+
+
+def tissue_by_saturation(thumbnail: Pixels, threshold: float | None = None) -> Mask:
+    """Where a thumbnail, uint8 H×W×3 RGB, has colour.
+
+    Args:
+        thumbnail: of a slide.
+        threshold: the least saturation, above 0 and below 1; None: Otsu's.
+
+    >>> glass = np.full((20, 20, 3), 240, np.uint8)
+    >>> glass[:5] = (180, 90, 160)
+    >>> tissue_by_saturation(glass).mean(axis=1).tolist()[:7]
+    [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    saturation = cv2.medianBlur(cv2.cvtColor(thumbnail, cv2.COLOR_RGB2HSV)[:, :, 1].copy(), 3)
+    if threshold is not None:
+        return np.asarray(saturation > threshold * 255)
+    found, _ = cv2.threshold(saturation, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    return np.asarray(saturation > min(max(found, _LEAST), _MOST))
+
+
+def white_in(thumbnail: Pixels) -> Mask:
+    """Where a thumbnail is white, or close to it."""
+    return np.asarray(thumbnail.min(2) >= WHITE_FROM)
+
+
+def mask_over(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:
+    """A mask of ids, H×W, that lies over a whole slide: tissue is what is not 0.
+
+    Raises:
+        DataError: it has other proportions than the slide; names the mask's file.
+    """
+    height, width = mask.shape[:2]
+    if abs(width / slide.width * slide.height - height) > _OFF * max(1, height / width, width / height):
+        raise DataError(
+            f"is {width}×{height} px, and its slide {slide.width}×{slide.height}: a mask covers all of the slide", path
+        )
+    return np.asarray(mask != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Windows side by side on a slide, in px of level 0: those that lie on it wholly.
+
+    Attributes:
+        side: of a window.
+        step: from one to the next.
+    """
+
+    side: float
+    step: float
+
+    def places(self, slide: Level) -> Places:
+        """The corners (x, y) of all windows, int64 (n, 2), row by row."""
+        across, down = (self._along(pixels) for pixels in (slide.width, slide.height))
+        x, y = np.meshgrid(across, down)
+        return np.stack([x.ravel(), y.ravel()], 1)
+
+    def _along(self, pixels: int) -> Places:
+        count = int((pixels - self.side + 0.5) // self.step) + 1 if pixels + 0.5 >= self.side else 0
+        return np.rint(np.arange(count) * self.step).astype(np.int64)
+
+    def shares(self, mask: Mask, places: Places, slide: Level) -> NDArray[np.float64]:
+        """Which share of each window a mask covers, float64 (n,).
+
+        Args:
+            mask: over the whole slide, at any resolution.
+            places: the windows' corners.
+            slide: level 0.
+
+        >>> half = np.arange(8)[None].repeat(6, 0) < 4
+        >>> grid, slide = Grid(32, 32), Level(64, 48, 1.0)
+        >>> grid.shares(half, grid.places(slide), slide).tolist()
+        [1.0, 0.0]
+        """
+        sums = cv2.integral(mask.astype(np.uint8)).astype(np.int64)
+        ends = []
+        for axis, (pixels, cells) in enumerate(((slide.width, mask.shape[1]), (slide.height, mask.shape[0]))):
+            first = np.clip(np.rint(places[:, axis] * (cells / pixels)).astype(np.int64), 0, cells - 1)
+            last = np.rint((places[:, axis] + self.side) * (cells / pixels)).astype(np.int64)
+            ends.append((first, np.clip(last, first + 1, cells)))
+        (left, right), (top, bottom) = ends
+        inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+        return np.asarray(inside / ((right - left) * (bottom - top)))
