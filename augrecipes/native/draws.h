@@ -6,6 +6,7 @@
 #define AUGRECIPES_DRAWS_H
 
 #include "colour_draws.h"
+#include "drawn_bends.h"
 #include "drawn_moves.h"
 
 enum {
@@ -27,7 +28,7 @@ enum {
     DRAWS_SIDES,        /* what is cut off or added on each side */
     DRAWS_BY_WEIGHT,    /* of how many places one is drawn, and the greatest number that means each of them */
     DRAWS_SOME,         /* of how many places so many are drawn, by Generator.choice; whether these are sorted */
-    /* from 64 on: see colour_draws.h */
+    /* from 48 on: see drawn_bends.h; from 64 on: colour_draws.h */
 };
 
 /* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
@@ -133,6 +134,11 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     }
     case DRAWS_SOME:
         some_of(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to);
+        return 1;
+    case DRAWS_GRID:
+        return draw_grid(d, a, to);
+    case DRAWS_BEND:
+        to[0] = between(&d->stream, a[0], a[1]);
         return 1;
     default:
         return draw_colours(kind, d, a, to);

@@ -3,10 +3,10 @@
    compiler/native_plan says which recipes that is, and the steps themselves define what comes out: the law in
    tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
 
+#include "bent.h"
 #include "draws.h"
 #include "merging.h"
 #include "points.h"
-#include "warped.h"
 
 /* Effects. */
 enum {
@@ -28,7 +28,7 @@ enum {
     MIXES,            /* drawn: three rows of four numbers: the same */
     TINTS,            /* drawn: what hue, saturation and value are shifted by: the same */
     MADE,             /* what is merged and coloured is made, for the steps behind it */
-                      /* from 64 on: see tables.h, points.h and neighbours.h */
+                      /* from 48 on: see bent.h; from 64 on: tables.h, points.h and neighbours.h */
 };
 
 EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,
@@ -136,6 +136,9 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case WARPS:
         answer = settle(run);
         return answer == DONE ? warp_exactly(run, drawn, a) : answer;
+    case BENDS_GRID:
+    case BENDS_LENS:
+        return bend(run, step, drawn);
     case CUTS_AND_PADS:
         answer = pad(run, drawn + 4, (int64_t)a[0], fill);
         return answer == DONE && a[6] >= 0 ? resize(run, rows, columns, (int64_t)a[6]) : answer;

@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 enum { CONSTANT = 0, REPLICATE = 1, REFLECT = 2, WRAP = 3, REFLECT_101 = 4 }; /* borders, as OpenCV numbers them */
+enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 }; /* how `warp` is told where pixels are taken from */
 enum { LINE = 64, NEAR = 3 << 19 }; /* bytes that processors read at once, and that they have at hand */
 
 /* A coordinate that may lie outside of 0..n-1, as the border folds it back; -1 where a constant stands there. */

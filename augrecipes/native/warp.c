@@ -13,7 +13,6 @@ enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 #endif
 
 enum { FAR = 1 << 22 }; /* px */
-enum { AFFINE = 0, PERSPECTIVE = 1, MAPS = 2 };
 
 /* A picture that is read: pixels lie side by side, `end` bytes in all. */
 typedef struct {

@@ -196,9 +196,9 @@ CAPABILITIES = (
     ),
     # Dense displacement fields.
     _field("ElasticTransform"),
-    _field("GridDistortion"),
+    _field("GridDistortion", native="bends:grid"),
     _field("GridElasticDeform", channels=(1, 3)),
-    _field("OpticalDistortion"),
+    _field("OpticalDistortion", native="bends:lens"),
     _field("PiecewiseAffine"),
     _field("ThinPlateSpline"),
     # Inside Degrade, on one target.

@@ -71,9 +71,17 @@ WARPED: Pool = (
     ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20], "shear": [-30, 30], "fill": [9, 80, 200]}),
     ("Affine", {"translate_px": [-9, 9], "rotate": 90, "border_mode": cv2.BORDER_REPLICATE}),
 )
+BENT: Pool = (
+    ("GridDistortion", {}),
+    ("GridDistortion", {"num_steps": 9, "distort_limit": [-1, 1], "normalized": False, "border_mode": "reflect_101"}),
+    ("GridDistortion", {"num_steps": 1, "border_mode": cv2.BORDER_WRAP, "interpolation": cv2.INTER_NEAREST}),
+    ("OpticalDistortion", {}),
+    ("OpticalDistortion", {"distort_limit": 2, "fill": [9, 80, 200], "fill_mask": 7}),
+    ("OpticalDistortion", {"distort_limit": [-0.9, 0.1], "border_mode": cv2.BORDER_REPLICATE}),
+)
 LEFT: Pool = (
     ("Spatter", {}),
-    ("GridDistortion", {}),
+    ("OpticalDistortion", {"mode": "fisheye"}),
     ("PixelDropout", {"dropout_prob": 0.3}),
     ("XYMasking", {"mask_x_length": 3, "mask_y_length": 2}),
 )
@@ -155,7 +163,7 @@ def warps(kernels: Library) -> bool:
 def test_samples_are_those_of_the_steps(kernels: Library) -> None:
     @DEAR
     @given(
-        recipes(NATIVE + WARPED * 2 if warps(kernels) else NATIVE, boxes=False),
+        recipes(NATIVE + (WARPED + BENT) * 2 if warps(kernels) else NATIVE, boxes=False),
         st.integers(0, 2**64 - 1),
         st.sampled_from(OUTPUTS),
         st.sampled_from((1, 3, 4)),
@@ -176,7 +184,7 @@ def test_masks_are_those_of_the_steps(kernels: Library) -> None:
 
     @DEAR
     @given(
-        recipes(pool + (WARPED + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
+        recipes(pool + (WARPED + BENT + WARPED_MASKS) * 2 if warps(kernels) else pool, boxes=False),
         st.integers(0, 2**64 - 1),
         st.sampled_from(OUTPUTS),
         st.sampled_from((np.uint8, np.uint8, np.bool_)),
@@ -287,7 +295,7 @@ def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kernels", [kernels for kernels in SETS if warps(kernels)], ids=lambda kernels: kernels.isa)
 def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
     image = np.random.default_rng(0).integers(0, 256, (60, 71, 3), np.uint8)
-    for name, args in WARPED[:3]:
+    for name, args in (*WARPED[:3], *BENT):
         with using(kernels):
             pipeline = build(recipe_of((name, {**args, "p": 1.0})), "exact")
             native = pipeline.native
@@ -300,8 +308,11 @@ def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def another(step: Any) -> NativeStep | None:
         found = encode(step)
-        return found and replace(found, arguments=(found.arguments[0] + 0.1, *found.arguments[1:]))
+        return found and replace(
+            found, arguments=(*found.arguments[:1], found.arguments[1] + 0.1, *found.arguments[2:])
+        )
 
     monkeypatch.setattr(keyed_steps, "encode", another)
-    if isinstance(build(recipe_of(("Rotate", {})), "exact").native, NativePlan):
-        pytest.fail("a rotation by another angle passed")
+    for name in ("Rotate", "GridDistortion", "OpticalDistortion"):
+        if isinstance(build(recipe_of((name, {})), "exact").native, NativePlan):
+            pytest.fail(f"{name} by other numbers passed")

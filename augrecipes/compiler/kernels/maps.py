@@ -11,6 +11,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compat.instead import Functions, with_functions
+from augrecipes.compiler.kernels import lens_native
 
 Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32; of a grid they are read-only views of a row and a column
 _SAMPLER = "get_params_dependent_on_data"
@@ -20,7 +21,11 @@ def with_quick_maps(step: Any) -> Any:
     """The transform, whose sampler makes its maps by the functions of this file."""
     if getattr(type(step), _SAMPLER, None) is A.ElasticTransform.get_params_dependent_on_data:
         setattr(step, _SAMPLER, MethodType(elastic, step))
-    own: Functions = {"generate_grid": grid, "get_fisheye_distortion_maps": fisheye}
+    own: Functions = {
+        "generate_grid": grid,
+        "get_fisheye_distortion_maps": fisheye,
+        "get_camera_matrix_distortion_maps": lens_native.camera,
+    }
     return with_functions(step, (_SAMPLER,), own)
 
 

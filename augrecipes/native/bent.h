@@ -1,0 +1,77 @@
+/* Pictures that are bent: along a grid whose columns and rows are stretched, or as by a lens. Where each pixel is taken
+   from is found a line, or some rows, at a time.
+
+   Beside compiler/kernels/maps.py, which gives these places their bits. */
+
+#ifndef AUGRECIPES_BENT_H
+#define AUGRECIPES_BENT_H
+
+#include "drawn_bends.h"
+#include "warped.h"
+
+enum { BENDS_GRID = 48, BENDS_LENS }; /* effects: border, fill; whether the next pixel is taken; parts */
+enum { AT_ONCE = 16 };                /* rows whose places are found before they are read */
+
+EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, int64_t, int64_t, double *, float *, float *);
+
+/* `count` places from `first` to `last`, as numpy spreads them. */
+static inline void spread(double first, double last, int64_t count, float *to) {
+    double all = last - first, parts = (double)(count - 1), apart = all / parts;
+    for (int64_t k = 0; k < count; k++)
+        to[k] = (float)((apart != 0 ? (double)k * apart : (double)k / parts * all) + first);
+    to[count - 1] = (float)last;
+}
+
+/* Where the pixels of a side are taken from, whose parts are so long. */
+static inline void stretch(int64_t size, int parts, const double *lengths, float *to) {
+    int64_t part = size / parts;
+    double before = 0;
+    memset(to, 0, (size_t)size * sizeof *to);
+    for (int k = 0; k <= parts; k++) {
+        double behind = before + (double)part * lengths[k];
+        int64_t first = k * part, count = MIN(first + part, size) - first;
+        if (count > 1)
+            spread(before, behind, count, to + first);
+        else if (count == 1)
+            to[first] = (float)before;
+        before = behind;
+    }
+}
+
+/* Bend the picture by what was drawn. */
+static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
+    View *v = &run->view;
+    const double *a = step->arguments + EFFECT;
+    int64_t rows = v->rows, columns = v->columns, row = columns * v->channels, down, across;
+    int64_t answer = settle(run), lens = step->effect == BENDS_LENS;
+    if (answer == DONE && only_named(run)) {
+        *v = whole_picture(0, rows, columns, 0, v->channels);
+        return DONE;
+    }
+    answer = answer == DONE ? upright(run) : answer;
+    uint8_t *to = answer == DONE ? taken(run, rows * row) : 0;
+    float *x = to ? (float *)taken(run, (lens ? AT_ONCE * columns : columns) * (int64_t)sizeof *x) : 0;
+    float *y = x ? (float *)taken(run, (lens ? AT_ONCE * columns : rows) * (int64_t)sizeof *y) : 0;
+    double *line = y && lens ? (double *)taken(run, columns * (int64_t)sizeof *line) : 0;
+    if (!y || (lens && !line))
+        return answer == DONE ? run->sample->answer : answer;
+    const uint8_t *from = placed(v, &down, &across);
+    if (!lens) {
+        stretch(columns, (int)a[3], drawn, x);
+        stretch(rows, (int)a[3], drawn + (int)a[3] + 1, y);
+    }
+    for (int64_t top = 0, count = rows; top < rows && answer == DONE; top += count) {
+        if (lens) {
+            count = MIN(AT_ONCE, rows - top);
+            answer = JOIN(lens, ISA)(rows, columns, drawn[0], top, count, line, x, y);
+        }
+        if (answer == DONE)
+            answer = JOIN(warp, ISA)(from, rows, columns, down, (int32_t)v->channels, a[2] == 0, MAPS, 0, x,
+                                     lens ? columns : 0, 1, y, lens ? columns : 1, lens, (int32_t)a[0], (uint32_t)a[1],
+                                     columns, to + top * row, count, columns, row);
+    }
+    *v = whole_picture(to, rows, columns, row, v->channels);
+    return answer;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* What steps draw that bend a picture: how far each part of a grid reaches, in the order of albumentations' samplers. */
+
+#ifndef AUGRECIPES_DRAWN_BENDS_H
+#define AUGRECIPES_DRAWN_BENDS_H
+
+#include <string.h>
+
+#include "drawing.h"
+
+enum {
+    DRAWS_GRID = 48, /* parts; least and greatest of what is added to their length; whether the whole stays as long */
+    DRAWS_BEND,      /* the least and the greatest amount */
+};
+enum { MOST_PARTS = 126 };
+
+/* The sum of up to 128 numbers in the order in which numpy adds. */
+static inline double sum_of(const double *a, int count) {
+    double eight[8], sum = 0;
+    if (count < 8) {
+        for (int k = 0; k < count; k++)
+            sum += a[k];
+        return sum;
+    }
+    memcpy(eight, a, sizeof eight);
+    int at = 8;
+    for (; at + 8 <= count; at += 8)
+        for (int k = 0; k < 8; k++)
+            eight[k] += a[at + k];
+    sum = ((eight[0] + eight[1]) + (eight[2] + eight[3])) + ((eight[4] + eight[5]) + (eight[6] + eight[7]));
+    for (; at < count; at++)
+        sum += a[at];
+    return sum;
+}
+
+/* Lengths of parts, so that together they are as long as the side: the last one is what a division leaves. */
+static inline void fit_parts(int64_t size, int parts, double *lengths) {
+    int64_t part = size / parts, last = MIN(size, (parts + 1) * part) - parts * part;
+    lengths[parts] *= (double)last / (double)part;
+    double factor = (double)size / (double)part / sum_of(lengths, parts + 1);
+    for (int k = 0; k <= parts; k++)
+        lengths[k] *= factor;
+}
+
+/* The lengths of parts across, and of those down, each of them once more for what a division leaves; 0 where a part would
+   have no pixel. */
+static inline int draw_grid(Drawing *d, const double *a, double *to) {
+    int parts = (int)a[0];
+    if (parts > MOST_PARTS || d->columns < parts || d->rows < parts)
+        return 0;
+    for (int k = 0; k < 2 * (parts + 1); k++)
+        to[k] = 1 + between(&d->stream, a[1], a[2]);
+    if (a[3]) {
+        fit_parts(d->columns, parts, to);
+        fit_parts(d->rows, parts, to + parts + 1);
+    }
+    return 1;
+}
+
+#endif
