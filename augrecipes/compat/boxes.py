@@ -111,7 +111,7 @@ def _converting(processor: Any) -> Callable[..., np.ndarray]:
     params, as_it_does = processor.params, processor.check_and_convert
 
     def convert(data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
-        rare = params.format not in _FORMATS or params.clip or params.filter_invalid_bboxes
+        rare = params.format not in _FORMATS or (direction == "to" and params.filter_invalid_bboxes)
         if rare or data.ndim != 2 or not len(data) or data.dtype not in _FLOATS:
             done: np.ndarray = as_it_does(data, shape, direction)
             return done
@@ -121,6 +121,8 @@ def _converting(processor: Any) -> Callable[..., np.ndarray]:
             processor.check(data, shape)
             return _outward(data, params.format, sides)
         made = _inward(data, params.format, sides)
+        if params.clip:
+            made[:, :4] = made[:, :4].clip(0, 1)
         processor.check(made, shape)
         return made
 

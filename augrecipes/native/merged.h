@@ -77,8 +77,9 @@ static Matrix inverse(const Matrix *matrix) {
     const double *m = matrix->of;
     double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8];
     double p = e * i - f * h, q = f * g - d * i, r = d * h - e * g, k = 1.0 / (a * p + b * q + c * r);
+    int flat = is_flat(matrix); /* stays so, to the last bit */
     return (Matrix){{p * k, (c * h - b * i) * k, (b * f - c * e) * k, q * k, (a * i - c * g) * k, (c * d - a * f) * k,
-                     r * k, (b * g - a * h) * k, (a * e - b * d) * k}};
+                     flat ? 0 : r * k, flat ? 0 : (b * g - a * h) * k, flat ? 1 : (a * e - b * d) * k}};
 }
 
 static Matrix scaling(double x, double y, double x0, double y0) {

@@ -127,19 +127,20 @@ def multiply(a: Matrix, b: Matrix) -> Matrix:
 
 
 def inverse(matrix: np.ndarray) -> Matrix:
-    """The inverse of a 3×3 array.
+    """The inverse of a 3×3 array; what tilts nothing does not do so by a rounding either, and is sampled in less time.
 
     >>> import numpy as np
-    >>> inverse(np.diag([2.0, 4.0, 1.0]))[:5]
-    (0.5, 0.0, 0.0, 0.0, 0.25)
+    >>> inverse(np.diag([0.7, 0.9, 1.0]))[6:]
+    (0.0, 0.0, 1.0)
     """
     (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
     p, q, r = e * i - f * h, f * g - d * i, d * h - e * g
     k = 1.0 / (a * p + b * q + c * r)
+    last = (0.0, 0.0, 1.0) if g == h == 0.0 and i == 1.0 else (r * k, (b * g - a * h) * k, (a * e - b * d) * k)
     return (
         p * k, (c * h - b * i) * k, (b * f - c * e) * k,
         q * k, (a * i - c * g) * k, (c * d - a * f) * k,
-        r * k, (b * g - a * h) * k, (a * e - b * d) * k,
+        *last,
     )  # fmt: skip
 
 

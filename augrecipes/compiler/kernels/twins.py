@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compat import moved_boxes
 from augrecipes.compat.albumentations import wrap_apply
 from augrecipes.compat.instead import called_instead, with_functions
 from augrecipes.compat.samplers import with_same_matrix
@@ -59,6 +60,7 @@ def attach(steps: Iterable[Any]) -> None:
         for drawn_by in (with_quick_places, with_quick_streak, with_quick_maps, with_same_matrix):
             drawn_by(step)
         with_functions(step, ("apply", "apply_to_mask"), shapes)
+        with_functions(step, ("apply_to_bboxes",), moved_boxes.functions())
         with_functions(step, ("apply", "get_params_dependent_on_data"), pixels, "fpixel")
         if (works := quicker(step)) is not None:
             wrap_apply(step, _first, works)
