@@ -85,10 +85,10 @@ class Diagnostic:
 def counted(number: int, what: str) -> str:
     """So many of something, in words.
 
-    >>> counted(1, "step"), counted(1200, "step"), counted(2, "class"), counted(2, "batch")
-    ('1 step', '1,200 steps', '2 classes', '2 batches')
+    >>> counted(1, "step"), counted(1200, "step"), counted(2, "class"), counted(2, "box")
+    ('1 step', '1,200 steps', '2 classes', '2 boxes')
     """
-    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith(('s', 'ch')) else 's'}"
+    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith(('s', 'ch', 'x')) else 's'}"
 
 
 class AugrecipesError(Exception):

@@ -160,7 +160,7 @@ def _tell(found: Checked) -> None:
     for name, count in found.listed.items():
         rows = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
         what = rows.get(name, " samples" if found.given else " files")
-        say(f"{name:<{widest}}  {count:>7,}{what}")
+        say(f"{name:<{widest}}  {count:>7,}{what.removesuffix('s') if count == 1 else what}")
     for note in found.notes:
         say_line(f"note: {note}")
     if found.defects or not found.fine:

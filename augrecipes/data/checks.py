@@ -21,6 +21,8 @@ from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 
+NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
+
 _log = logging.getLogger("augrecipes")
 
 
@@ -65,7 +67,7 @@ def as_table(
         return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
     if not annotated:
         if box_classes is not None:
-            raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
+            raise ValueError(NO_BOX_CLASSES)
         return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
     wanted = annotation_options(
         recipe, root, split=split, check=check, exif=exif, columns=columns, box_classes=box_classes, crowds=crowds

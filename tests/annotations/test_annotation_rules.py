@@ -118,9 +118,9 @@ def test_what_is_cut_and_left_out_is_said_once(tmp_path: Path, caplog: pytest.Lo
         ds = ImageFolder(files=path, recipe=recipe("pascal_voc"))
     assert ds[0]["boxes"].tolist() == [[30, 20, 40, 30]]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: 1 boxes reach beyond their picture and are cut to it (first: {path}: annotation 1)",
-        f"{path}: 1 boxes lie outside of their picture and are left out (first: {path}: annotation 2)",
-        f"{path}: 2 boxes have no width or no height and are left out (first: {path}: annotation 3)",
+        f"{path}: 1 box reaching beyond the picture, cut to it (first: {path}: annotation 1)",
+        f"{path}: 1 box outside of the picture, left out (first: {path}: annotation 2)",
+        f"{path}: 2 boxes without width or height, left out (first: {path}: annotation 3)",
     ]
 
 
@@ -207,7 +207,7 @@ def test_shapes_of_labelme(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     path = write(tmp_path / "a.json", said)
     with caplog.at_level(logging.WARNING, logger="augrecipes"):
         ds = ImageFolder(files=path, recipe=recipe("pascal_voc", keypoints="format: xy", mask="required"))
-    assert "1 lines cover nothing" in caplog.text
+    assert "1 line covering nothing, left out" in caplog.text
     sample = ds[0]
     np.testing.assert_allclose(sample["boxes"], [[15, 5, 25, 15], [30, 20, 33, 23]], atol=0.02)
     assert ds.box_classes == ["bit", "disc", "tip"]

@@ -86,7 +86,7 @@ def test_defects_are_reported_together(tmp_path: Path, capsys: pytest.CaptureFix
     told = " ".join((told.out + told.err).split())
     assert "annotation 1: `bbox` should be" in told
     assert "has annotations for 60×80 px" in told
-    assert "1 boxes reach beyond their picture" in told
+    assert "1 box reaching beyond the picture, cut to it" in told
 
 
 @pytest.mark.parametrize("points", [True, False])

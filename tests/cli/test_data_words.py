@@ -9,6 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import augrecipes as ar
 from augrecipes.cli.app import app
@@ -171,3 +172,13 @@ def test_annotations_are_told_from_recipes(lists: Path) -> None:
     data = ["coco/boxes.json", "yolo/data.yaml", "split=val", "files=coco/boxes.json"]
     assert apart([*recipes, *data]) == (recipes, data)
     assert not is_data("two.yaml")
+
+
+def test_names_of_boxes_go_with_annotations_for_every_command(tmp_path: Path) -> None:
+    """A CSV file with one row an image has none, whoever asks."""
+    cv2.imwrite(str(tmp_path / "a.png"), np.zeros((40, 40, 3), np.uint8))
+    (tmp_path / "list.csv").write_text("image,label\na.png,cat\n")
+    for words in (["check-data"], ["preview", "-o", str(tmp_path / "x.png")]):
+        command, *more = words
+        done = CliRunner().invoke(app, [command, "folder-128", str(tmp_path / "list.csv"), "box_classes=cat", *more])
+        assert (done.exit_code, "box_classes= goes with annotations" in done.output) == (2, True), done.output

@@ -10,14 +10,15 @@ import numpy.typing as npt
 from augrecipes.data.annotations.found import FoundObjects
 from augrecipes.data.audit.points import corners_of
 from augrecipes.data.tables.ragged import Ragged
+from augrecipes.errors import counted
 
 SHARES = ("yolo", "albumentations")  # formats that count in shares of the picture
 _AT_ONCE = 1 << 16  # objects, so that little memory is used beside them
 _NEGLIGIBLE = 1e-5  # of a picture: what rounding leaves outside of it
 _SAID = {
-    1: "boxes reach beyond their picture and are cut to it",
-    2: "boxes lie outside of their picture and are left out",
-    3: "boxes have no width or no height and are left out",
+    1: "reaching beyond the picture, cut to it",
+    2: "outside of the picture, left out",
+    3: "without width or height, left out",
 }
 _FINE = 1  # states up to this one
 Floats = npt.NDArray[np.float64]
@@ -53,7 +54,7 @@ def boxes_of(
     for state, what in _SAID.items():
         at = np.flatnonzero(states == state)
         if len(at):
-            found.notes.append(f"{len(at):,} {what} (first: {found.where(int(order[at[0]]))})")
+            found.notes.append(f"{counted(len(at), 'box')} {what} (first: {found.where(int(order[at[0]]))})")
     kept = (states >= 0) & (states <= _FINE)
     chosen = order[kept]
     labels = np.frombuffer(found.labels, np.int32)[chosen].astype(np.int64)

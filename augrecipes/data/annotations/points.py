@@ -17,7 +17,7 @@ import numpy.typing as npt
 from augrecipes.data.annotations.found import FoundObjects
 from augrecipes.data.tables.outlines import Outlines
 from augrecipes.data.tables.ragged import Ragged
-from augrecipes.errors import RecipeError
+from augrecipes.errors import RecipeError, counted
 from augrecipes.recipe.model import Keypoints
 
 Ints = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ def _ragged(
         there = inside if labelled else inside & (v > 0)
         outside = int((~inside & (labelled | (v > 0)) & (width > 0)).sum())
         if outside:
-            found.notes.append(f"{outside:,} keypoints lie outside of their picture and are left out")
+            found.notes.append(f"{counted(outside, 'keypoint')} outside of the picture, left out")
         row, values, numbers = row[there], values[there], numbers[there]
     if declared.format == "yx":
         values = values[:, [1, 0, 2]]

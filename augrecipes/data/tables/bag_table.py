@@ -32,7 +32,7 @@ from augrecipes.data.tables.csvfile import CsvRows, choose_split, missing_files,
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import Problem, listed, refuse
 from augrecipes.data.tables.table import Columns, columns_of, digest_of
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
@@ -189,8 +189,8 @@ def _warn_of_loose_tiles(root: bytes) -> None:
         names = [entry.name for entry in entries if entry.name.rpartition(b".")[2].lower() in EXTENSIONS]
     loose = sorted(os.fsdecode(name) for name in names if not name.startswith(b"."))
     if loose:
-        message = "%s: %d pictures beside the bags are not read (%s first): each bag is a folder of its own"
-        _log.warning(message, os.fsdecode(root), len(loose), loose[0])
+        message = "%s: %s beside the bags, not read (%s first): each bag is a folder of its own"
+        _log.warning(message, os.fsdecode(root), counted(len(loose), "picture"), loose[0])
 
 
 def bags_of_csv(

@@ -14,7 +14,7 @@ from augrecipes.data.annotations.table import noted_table
 from augrecipes.data.audit.files import Audit, One, decode, headers_of, needs, size_of, unusual
 from augrecipes.data.audit.found import Checked
 from augrecipes.data.audit.points import wrong_boxes, wrong_keypoints
-from augrecipes.data.checks import annotation_options, presence_of, source_of, untaken
+from augrecipes.data.checks import NO_BOX_CLASSES, annotation_options, presence_of, source_of, untaken
 from augrecipes.data.reading.listing import as_given
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
 from augrecipes.data.tables.mask_match import mask_files, match_masks
@@ -109,7 +109,7 @@ def _of_folder(recipe: Recipe, data: str, masks: str | None) -> Audit:
                 found.blame("missing", one, problems[i])
         left = len(given.paths) - len({k for k in chosen if k is not None})
         if left:
-            found.notes.append(f"{left} files in {masks} are the mask of no image")
+            found.notes.append(f"{counted(left, 'file')} in {masks} without an image")
     return found
 
 
@@ -121,6 +121,8 @@ def _classes(counts: Any) -> str:
 
 def _of_csv(recipe: Recipe, data: str, more: Mapping[str, Any]) -> Audit:
     wrong: list[Problem] = []
+    if more.get("box_classes") is not None:
+        raise DataError(NO_BOX_CLASSES, data)
     every = read_rows(data, problems=wrong, renamed=more.get("columns"))
     keep = choose_split(every, more["split"])
     rows = every.select(keep)
@@ -157,7 +159,7 @@ def _of_annotations(recipe: Recipe, root: Any, files: str, more: Mapping[str, An
     for where, what in faults.kept:
         found.defects.append(Defect("record", (files,), f"{where}: {what}"))
     if faults.count > len(faults.kept):
-        found.notes.append(f"{faults.count - len(faults.kept):,} more records with defects")
+        found.notes.append(f"{counted(faults.count - len(faults.kept), 'record')} more with defects")
     return found
 
 

@@ -15,7 +15,7 @@ from augrecipes.data.annotations.pictures import folder_of
 from augrecipes.data.annotations.safe_xml import walk
 from augrecipes.data.annotations.source import PathView, head
 from augrecipes.data.tables.outlines import runs
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 
 TITLE = "CVAT"
 LOOKS = "an annotations.xml of CVAT for images (`<annotations>`)"
@@ -184,7 +184,7 @@ class _CvatReader:
             found.classes = classes
         found.priority = self.order if any(self.order) else None
         if self.left_out:
-            found.notes.append(f"{self.left_out:,} polylines, cuboids and tags are left out")
+            found.notes.append(f"{counted(self.left_out, 'shape')} left out: polylines, cuboids and tags are not read")
         if split is not None and split not in self.subsets:
             has = ", ".join(sorted(self.subsets - {""})) or "none"
             raise DataError(f"no picture of subset {split!r}; the file has {has}", self.file)

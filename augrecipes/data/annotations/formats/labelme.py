@@ -23,7 +23,7 @@ from augrecipes.data.annotations.numbers import bounds, ellipse, numbers_of, see
 from augrecipes.data.annotations.pictures import folder_of, no_splits
 from augrecipes.data.annotations.source import PathView, head, read_whole
 from augrecipes.data.tables.outlines import bitmap_runs
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 
 TITLE = "labelme"
 LOOKS = "a folder of JSON files, one a picture, with `shapes`"
@@ -52,7 +52,7 @@ def read(asked: Request, found: FoundObjects) -> None:
     for name in files:
         lines += _file(asked, found, folder / name, name.rpartition("/")[0], known)
     if lines:
-        found.notes.append(f"{lines:,} lines cover nothing and are left out")
+        found.notes.append(f"{counted(lines, 'line')} covering nothing, left out")
     # Names are relative to the folder of the files.
     found.root = folder
     if asked.images is not None:

@@ -15,7 +15,7 @@ from augrecipes.data.annotations.numbers import numbers_of
 from augrecipes.data.annotations.pictures import by_stem, folder_of
 from augrecipes.data.annotations.safe_xml import read_element
 from augrecipes.data.annotations.source import PathView, head, read_whole
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 
 TITLE = "Pascal VOC"
 LOOKS = "a folder of XML files, one a picture (`<annotation>`)"
@@ -58,7 +58,7 @@ def read(asked: Request, found: FoundObjects) -> None:
         lacking = sorted(chosen - {stem.rpartition("/")[2] for _, stem in wanted})
         if lacking:
             found.notes.append(
-                f"{len(lacking):,} names of split {asked.split!r} have no XML file (first: {lacking[0]})"
+                f"{counted(len(lacking), 'name')} of split {asked.split!r} without an XML file (first: {lacking[0]})"
             )
 
 

@@ -21,7 +21,7 @@ from augrecipes.data.annotations.found import LEAST_CORNERS, FoundObjects, Reque
 from augrecipes.data.annotations.numbers import bounds, numbers_of
 from augrecipes.data.annotations.pictures import is_picture
 from augrecipes.data.annotations.source import PathView, read_whole
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 
 TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one a picture (`0 0.5 0.5 0.1 0.2`)"
@@ -130,9 +130,11 @@ def _read_all(
             f"none of {len(found.names):,} pictures has a label file; looked for {found.files[0]}", str(pairs[0][1])
         )
     if without:
-        found.notes.append(f"{len(without):,} pictures without a label file have no objects (first: {without[0]})")
+        found.notes.append(
+            f"{counted(len(without), 'picture')} without a label file, so without objects (first: {without[0]})"
+        )
     if orphans:
-        found.notes.append(f"{len(orphans):,} label files have no picture and are not read (first: {orphans[0]})")
+        found.notes.append(f"{counted(len(orphans), 'label file')} without a picture, not read (first: {orphans[0]})")
 
 
 def _file(path: Path, found: FoundObjects, picture: int, about: DataYaml, points: bool, outlines: bool) -> None:
