@@ -15,7 +15,6 @@ from augrecipes.compiler.plan.nodes import Steps, action_of
 from augrecipes.compiler.plan.rule import runs
 from augrecipes.compiler.plan.rules import join_colours, join_warps, rules_for, shrink_first
 from augrecipes.compiler.planned_steps import PlannedStep, planned_steps
-from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.sharing import sharing
 from augrecipes.display import Displayed
 from augrecipes.errors import counted
@@ -247,12 +246,10 @@ def explain(
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> str:
     """Whether samples and batches of pictures run without Python between their steps, and if not, what keeps them."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
-    if not isinstance(pipeline, NativelyRun):
-        return "no: several pictures make up a sample"
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, samples of pictures and masks, and batches of pictures{left}"
+        return f"yes, {pipeline.natively}{left}"
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
 

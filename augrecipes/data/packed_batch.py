@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.compiler.kernels.gathering import Rows as Gathered
+from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.data.batches.rows import Take
 from augrecipes.sources.store import Store
 from augrecipes.sources.watch import stage
@@ -53,9 +54,18 @@ def pairs(
     """The targets of some stored scenes, side by side; None where they differ in size, or are best read one by one."""
     if pipeline.recipe.inputs.min_size is not None or store.format == "jpeg":
         return None
-    found = {name: items_of(store, name, stored) for name in pipeline.targets}
-    items = {name: numbers.tolist() for name, numbers in found.items() if numbers is not None}
-    if len(items) < len(found):
-        return None
-    scenes = ({name: store.array(name, numbers[k]) for name, numbers in items.items()} for k in range(len(stored)))
-    return pipeline.many(epoch, virtual.tolist(), scenes, take)
+    pictures = {}
+    for name in pipeline.targets:
+        items = items_of(store, name, stored)
+        if items is None or (found := _in_memory(store, name, items)) is None:
+            return None
+        pictures[name] = found
+    return pipeline.many(epoch, virtual.tolist(), pictures, take)
+
+
+def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:
+    """Some items of a target; None where one is no uint8 picture."""
+    if (found := store.tables[target].pictures(items)) is not None:
+        return InMemory(*found, lambda k: store.array(target, int(items[k])))
+    arrays = [store.array(target, item) for item in items.tolist()]
+    return InMemory.of(arrays) if all(array.dtype == np.uint8 for array in arrays) else None

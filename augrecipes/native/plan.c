@@ -204,6 +204,23 @@ static int64_t behind(const Plan *p, int64_t k) {
 
 static int64_t run_steps(Run *run, int64_t from, int64_t to);
 
+/* A window, and what is added before it is cut, from cells to pixels. */
+static void count_pixels(const Step *step, double *drawn) {
+    int count = step->effect == CUTS ? 4 : step->effect == PADS_AND_CUTS ? 8 : 0;
+    for (int k = 0; k < count; k++)
+        drawn[k] *= (double)step->cell;
+}
+
+/* Ask for the pixels that a sample reads, which lie in another place than what was read last: rows of a large picture
+   are pages apart, and it takes long to find where these are. Meanwhile the sample before it is written. */
+static inline __attribute__((always_inline)) void ask_for_next(const Plan *p, const Sample *s) {
+    const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
+    if (!s->target || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
+        return;
+    for (int64_t y = w[0]; y < w[2]; y++)
+        ask_for(s->at + (y - s->top) * s->step, from, to + LINE - 1);
+}
+
 /* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. */
 static int64_t run_step(Run *run, int64_t at, int forced) {
     const Plan *p = run->plan;
@@ -213,10 +230,12 @@ static int64_t run_step(Run *run, int64_t at, int forced) {
     Drawing d = drawing(p, step, s, hash, tile);
     double drawn[DRAWN];
     seen_size(run, &d.rows, &d.columns);
+    d.rows /= step->cell, d.columns /= step->cell;
     if (!forced && step->p < 1 && !(step->p > 0 && unit(&d.stream) < step->p))
         return DONE;
     if (!draw(step->draw, &d, step->arguments, drawn))
         return REFUSED;
+    count_pixels(step, drawn);
     if (step->effect != GROUPS)
         return carry_out(run, step, drawn);
     const double *a = step->arguments + EFFECT;
@@ -257,8 +276,11 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
             waits->sample->answer = write_job(waits, left ? run : 0);
         }
         waits = left ? run : 0;
-        if (s->answer == DONE && !left)
+        if (s->answer == DONE && !left) {
+            if (k + 1 < count)
+                ask_for_next(plan, s + 1);
             s->answer = finish(run);
+        }
     }
     if (waits)
         waits->sample->answer = write_job(waits, 0);

@@ -15,6 +15,7 @@ typedef struct {
     int64_t draw;   /* what it draws: see draws.h */
     int64_t effect; /* what that does: see plan.c */
     int64_t shared; /* whether all tiles of a bag draw as one */
+    int64_t cell;   /* pixels along each of the squares that it counts: those of a pair's coarsest grid */
     uint64_t hash;  /* of seed and label: where its Stream begins */
     uint64_t label; /* of the label: the key of its Philox, beside the seed */
     double p;       /* it acts where its first draw is below; of 1 and more it draws nothing for that */

@@ -3,33 +3,34 @@
    Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
    and once more where float16 leaves. */
 
+#include "planes.h"
 #include "sampled.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
-enum { ACROSS = 512, CHANNELS = 4, TURN = 64 };
+enum { CHANNELS = 4, TURN = 64 };
 enum { LARGE = 1 << 20 }; /* values: 4 MiB of floats stay in no core's own cache */
 
 /* Back to front. */
 static void turn_back(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) {
-    for (int64_t x = 0; x < count; x++)
+    int64_t x = 0;
+#ifdef __SSSE3__
+    const __m128i places = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (; x + 16 <= count; x += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(from + count - 16 - x));
+        _mm_storeu_si128((__m128i *)(to + x), _mm_shuffle_epi8(bytes, places));
+    }
+#endif
+    for (; x < count; x++)
         to[x] = from[count - 1 - x];
 }
 
 /* Pixels of one row, apart: room[c][x] = source[x * pixel + c]. */
-static void take_apart(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
-                       uint8_t (*restrict room)[ACROSS]) {
-    if (channels == 3 && pixel == 3) {
-        for (int64_t x = 0; x < count; x++) {
-            room[0][x] = source[3 * x];
-            room[1][x] = source[3 * x + 1];
-            room[2][x] = source[3 * x + 2];
-        }
+static void take_planes(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
+                        uint8_t (*restrict room)[ACROSS]) {
+    if (channels == COLOURS && pixel == COLOURS) {
+        take_apart(source, count, room);
     } else if (pixel == -channels) {
         uint8_t forward[CHANNELS][ACROSS];
-        take_apart(source + (count - 1) * pixel, count, channels, channels, forward);
+        take_planes(source + (count - 1) * pixel, count, channels, channels, forward);
         for (int32_t c = 0; c < channels; c++)
             turn_back(forward[c], count, room[c]);
     } else if (channels == 1 && pixel == 1) {
@@ -42,21 +43,36 @@ static void take_apart(const uint8_t *restrict source, int64_t count, int32_t ch
     }
 }
 
+#if defined(__AVX512F__)
+enum { WIDE = 16 }; /* values at once */
+#define STREAM _mm512_stream_ps
+#define STORE _mm512_storeu_ps
+static inline __m512 scaled(const uint8_t *values, float scale, float shift) {
+    __m512 wide = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)values)));
+    return _mm512_add_ps(_mm512_mul_ps(wide, _mm512_set1_ps(scale)), _mm512_set1_ps(shift));
+}
+#elif defined(__AVX2__)
+enum { WIDE = 8 };
+#define STREAM _mm256_stream_ps
+#define STORE _mm256_storeu_ps
+static inline __m256 scaled(const uint8_t *values, float scale, float shift) {
+    __m256 wide = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)values)));
+    return _mm256_add_ps(_mm256_mul_ps(wide, _mm256_set1_ps(scale)), _mm256_set1_ps(shift));
+}
+#endif
+
 /* Values of one channel, to floats. `streams`: past the cache, for what is larger than it and not read soon; lines of 64
    bytes that are written in part by other instructions would make that slow, so all of them have to be whole. */
 static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, float *restrict out,
                         int streams) {
     int64_t x = 0;
 #ifdef __AVX2__
-    if (streams) {
-        __m256 scales = _mm256_set1_ps(scale), shifts = _mm256_set1_ps(shift);
-        for (; x + 8 <= count; x += 8) {
-            __m256i eight = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(values + x)));
-            _mm256_stream_ps(out + x, _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(eight), scales), shifts));
-        }
-    }
-#else
-    (void)streams;
+    if (streams)
+        for (; x + WIDE <= count; x += WIDE)
+            STREAM(out + x, scaled(values + x, scale, shift));
+    else
+        for (; x + WIDE <= count; x += WIDE)
+            STORE(out + x, scaled(values + x, scale, shift));
 #endif
     for (; x < count; x++)
         out[x] = (float)values[x] * scale + shift;
@@ -100,7 +116,7 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
             int64_t some = MIN(ACROSS, width - left);
             if (pixel == channels && y + 1 < height)
                 ask_for(picture + (y + 1) * row, left * pixel, (left + some) * pixel);
-            take_apart(picture + y * row + left * pixel, some, channels, pixel, room);
+            take_planes(picture + y * row + left * pixel, some, channels, pixel, room);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
                 if (floats && across == 1)

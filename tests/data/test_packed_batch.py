@@ -23,6 +23,7 @@ from augrecipes.data.packed import Packed
 from augrecipes.native.kernels import Library, using
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.store.items import Items
 
 OUTPUTS = [
     "{dtype: uint8, layout: hwc}",
@@ -102,6 +103,19 @@ def test_images(stores: dict[str, Path], output: str, mode: Any) -> None:
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_pairs(stores: dict[str, Path], output: str) -> None:
     ds = Packed(stores["pair"], parse_text(PAIRS.replace("OUTPUT", output)), seed=4)
+    assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
+
+
+@pytest.mark.parametrize("lies", [True, False], ids=["one file", "shards"])
+def test_pairs_of_other_stores(
+    files: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not lies:
+        monkeypatch.setattr(Items, "pictures", lambda *_: None)
+    recipe = parse_text(PAIRS.replace("OUTPUT", OUTPUTS[3]))
+    given = {name: str(path) for name, path in PAIR.where(files["pair"]).items()}
+    pack(recipe, given, tmp_path / "store", workers=0, format="hdf5")
+    ds = Packed(tmp_path / "store", recipe, seed=4)
     assert all(agrees(ds, epoch, order) for epoch in (0, 2) for order in ORDERS)
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.native_plan.pictures import Picture, pixels_of
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture, pixels_of
 from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, NativeStep
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import VALUES, Library
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=3q2Qd24d"), struct.Struct("=2Q14q")
-_ROOM, _ARGUMENTS = struct.Struct("=2q"), 6 * 8  # bytes of a step before what it draws by
+_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q14q")
+_ROOM, _ARGUMENTS = struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
 _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
@@ -33,6 +33,7 @@ _FIELDS = (
     "index", "tile", "rows", "columns", "at", "step", "top", "left", "target", "height", "width", "window", "answer",
 )  # fmt: skip
 SAMPLES = np.dtype([(name, np.int64, (4,) if name == "window" else ()) for name in _FIELDS])
+_KEY, _SIZE, _LIES, _TARGET, _MADE, _ANSWER = slice(2), slice(2, 4), slice(4, 8), 8, slice(9, 11), 15  # among them
 IDLE, REFUSED = 1, -1
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 
@@ -46,12 +47,14 @@ class KeyedStep:
         shared: whether the tiles of a bag draw as one.
         p: it acts where its first draw is below.
         numbers: what it draws and does.
+        cell: pixels along each of the squares that it counts: of a pair's steps.
     """
 
     label: str
     shared: bool
     p: float
     numbers: NativeStep
+    cell: int = 1
 
 
 class NativePlan:
@@ -91,7 +94,7 @@ class NativePlan:
         self._at, self._count = ctypes.addressof(self._plan), len(steps)
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
             _STEP.pack_into(
-                self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared,
+                self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
                 mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
                 *numbers.arguments, *[0.0] * (_EFFECT - len(numbers.arguments)),
                 *numbers.does, *[0.0] * (_MOST_DOES - len(numbers.does)),
@@ -140,7 +143,11 @@ class NativePlan:
                 )
 
     def many(
-        self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Picture], places: Places
+        self,
+        epoch: int,
+        keys: Sequence[tuple[int, int]] | np.ndarray,
+        pictures: Sequence[Picture] | InMemory,
+        places: Places,
     ) -> list[int] | None:
         """Samples of one size side by side.
 
@@ -153,38 +160,55 @@ class NativePlan:
         Returns:
             Which of them Python has to make: their pictures may be damaged. None where sizes differ.
         """
-        channels = pictures[0].shape[2]
-        samples = np.zeros(len(pictures), SAMPLES)
-        shapes = np.array([picture.shape for picture in pictures], np.int64)
+        count = len(pictures)
+        if isinstance(pictures, InMemory):
+            shapes = pictures.shapes
+        else:
+            shapes = np.array([picture.shape for picture in pictures], np.int64)
+        channels = int(shapes[0, 2])
         if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
-            return [*range(len(pictures))]
-        samples["index"], samples["tile"] = np.array(keys, np.uint64).astype(np.int64).T
-        samples["rows"], samples["columns"] = shapes[:, 0], shapes[:, 1]
+            return [*range(count)]
+        samples = np.zeros(count, SAMPLES)
+        numbers = samples.view(np.int64).reshape(count, -1)
+        numbers[:, _KEY] = np.asarray(keys, np.uint64).view(np.int64)
+        numbers[:, _SIZE] = shapes[:, :2]
         self._begin(epoch, channels, (0, 0, 0))
         self._run(samples)
-        known = np.flatnonzero(samples["answer"] == 0).tolist()
-        if not known:
-            return [*range(len(pictures))]
-        height, width = samples["height"], samples["width"]
-        first = int(height[known[0]]), int(width[known[0]])
-        if (height[known] != first[0]).any() or (width[known] != first[1]).any():
+        failed = numbers[:, _ANSWER].any()
+        known = np.flatnonzero(numbers[:, _ANSWER] == 0) if failed else np.arange(count)
+        if not len(known):
+            return [*range(count)]
+        sizes = numbers[known, _MADE] if failed else numbers[:, _MADE]
+        if (sizes != sizes[0]).any():
             return None
-        found = places(self._sink.shape(*first, channels), self._sink.dtype)
+        height, width = sizes[0].tolist()
+        found = places(self._sink.shape(height, width, channels), self._sink.dtype)
         if found is None:
             return None
         out, rows = found
         if (strides := self._strides(out, channels)) is None:
-            return [*range(len(pictures))]
+            return [*range(count)]
         self._begin(epoch, channels, strides[1])
-        samples["target"] = np.asarray(rows) * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
-        windows = samples["window"].tolist()
-        samples["answer"] = REFUSED
-        for part, lie in _read(known, windows, pictures):
-            some = samples[part]
-            some["at"], some["step"], some["top"], some["left"] = np.array(lie, np.int64).T
-            self._run(some)
-            samples[part] = some
-        return np.flatnonzero(samples["answer"]).tolist()
+        numbers[:, _TARGET] = np.asarray(rows) * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
+        if isinstance(pictures, InMemory):
+            numbers[:, _LIES] = pictures.lie
+            if failed:
+                self._some(samples, known)
+            else:
+                self._run(samples)
+        else:
+            numbers[:, _ANSWER] = REFUSED
+            windows = samples["window"].tolist()
+            for part, lie in _read(known.tolist(), windows, pictures):
+                numbers[part, _LIES] = lie
+                self._some(samples, part)
+        return np.flatnonzero(numbers[:, _ANSWER]).tolist()
+
+    def _some(self, samples: np.ndarray, places: Sequence[int] | np.ndarray) -> None:
+        """Carry out some of several samples."""
+        some = samples[places]
+        self._run(some)
+        samples[places] = some
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int

@@ -81,11 +81,11 @@ class Walk:
         for step in transforms:
             if type(step) is Joined:
                 for one in step.transforms:
-                    yield one, self._one(one, _alone)
+                    yield one, self.one(one, alone)
             elif type(step) is Deferred:
-                yield step.step, self._one(step.step, _merged)
+                yield step.step, self.one(step.step, _merged)
             elif type(step) is ColourStep:
-                yield step.step, self._one(step.step, _coloured)
+                yield step.step, self.one(step.step, _coloured)
             elif type(step) is Warps:
                 yield from self.keyed(step.transforms)
                 decodes = cost.DECODED if step is self.reader else 0.0
@@ -97,7 +97,7 @@ class Walk:
                 if not step.to_sink:
                     yield None, KeyedStep("", False, 1.0, NativeStep(NOTHING, MADE, (), lambda _: ()))
             elif id(step) in self.made and is_gated(step):
-                yield step, self._one(step, _alone)
+                yield step, self.one(step, alone)
             elif id(step) in self.made and group_of(step) is not None:
                 label, shared = self.made[id(step)]
                 units = [list(self.keyed([child])) for child in step.transforms]
@@ -107,7 +107,8 @@ class Walk:
             else:
                 raise NotNativeError(f"{type(step).__name__} is made in Python")
 
-    def _one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
+    def one(self, step: Any, as_numbers: AsNumbers) -> KeyedStep:
+        """A transform; NotNativeError where it is Python's, whether or not it acts."""
         if id(step) not in self.made:
             raise NotNativeError("its steps are looked at one by one")
         label, shared = self.made[id(step)]
@@ -122,7 +123,7 @@ class Walk:
         return KeyedStep(label, shared, float(step.p), numbers or LEFT)
 
 
-def _alone(step: Any, _: int) -> NativeStep | None:
+def alone(step: Any, _: int) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
     if found is not None and found.effect == WARPS:

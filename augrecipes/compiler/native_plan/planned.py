@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -54,27 +54,48 @@ def native_plan(
     Raises:
         NotNativeError: they do not run as one; it says why.
     """
-    kernels = library()
+    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, transforms[0] if files else None)
+    return plan_of(walk.keyed(transforms), sink, seed, position, most)
+
+
+def plan_of(
+    steps: Iterable[tuple[Any, KeyedStep]],
+    sink: Sink,
+    seed: int,
+    position: Position,
+    most: int | None,
+) -> NativePlan:
+    """Steps and their numbers as a native plan, once each has drawn and worked as its transform does.
+
+    Args:
+        steps: transforms, or None for what is done between them, and the numbers of each.
+        sink: the same as of `native_plan`.
+        seed: the same.
+        position: the same.
+        most: the same.
+
+    Raises:
+        NotNativeError: one does not; or there are no kernels, or none for such an output.
+    """
+    kernels, output = library(), sink.output
     if kernels is None:
         raise NotNativeError("there are no native kernels")
-    output = sink.output
     if sink.dtype not in (np.uint8, np.float32) or (output.color not in ("rgb", "bgr") and output.where == "host"):
         raise NotNativeError(f"the output is {sink.dtype} and {output.color}")
-    walk = Walk({id(step): (label, shared) for step, label, shared in sites}, transforms[0] if files else None)
-    steps: list[KeyedStep] = []
+    made: list[KeyedStep] = []
     given, few = {}, _few(most)
-    for step, keyed in walk.keyed(transforms):
+    for step, keyed in steps:
         if keyed.numbers.given:
-            given[len(steps)] = step
+            given[len(made)] = step
         alone = NativePlan(kernels, [keyed], sink, seed, few)
         if step is not None and not _draws_alike(alone, step, keyed, position):
             raise NotNativeError(f"{keyed.label} draws otherwise here")
         if step is not None and keyed.numbers.changes and not _works_alike(kernels, step, keyed, seed, position):
             raise NotNativeError(f"{keyed.label} changes pictures otherwise here")
-        steps.append(keyed)
-    plan = NativePlan(kernels, steps, sink, seed, few)
+        made.append(keyed)
+    plan = NativePlan(kernels, made, sink, seed, few)
     plan.given = given
-    if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE):
+    if plan.left and plan.all_are_left(_EPOCH, _MANY, _SIDE * max(one.cell for one in made)):
         raise NotNativeError(f"{plan.left[0]} runs in Python")
     return plan
 

@@ -30,9 +30,19 @@ from augrecipes.errors import DataError
 _MASK = frozenset({"mask"})
 
 
+def kept_from_plans(pipeline: Pipeline) -> str | None:
+    """What keeps a pipeline from native plans, whatever its steps are; None: nothing does."""
+    if pipeline.optimize == "none":
+        return "`none` runs its steps as albumentations does"
+    if pipeline.compiled.save_applied_params:
+        return "what its steps draw is asked for"
+    return None if pipeline.arrival == "uint8" or pipeline.takes_files else "pictures are no uint8"
+
+
 class NativelyRun(Pipeline):
     """A compiled recipe that runs without Python wherever all of its steps are known to the native kernels."""
 
+    natively = "samples of pictures and masks, and batches of pictures"  # what may run so, in words
     _usual: frozenset[str]
     _sites: Sites
 
@@ -123,10 +133,8 @@ class NativelyRun(Pipeline):
     @cached_property
     def native(self) -> NativePlan | str:
         """What carries out samples of a picture alone without Python, or why nothing does."""
-        if self.optimize == "none":
-            return "`none` runs its steps as albumentations does"
-        if not (self.arrival == "uint8" or self.takes_files) or self.compiled.save_applied_params:
-            return "what its steps draw is asked for" if self.compiled.save_applied_params else "pictures are no uint8"
+        if (why := kept_from_plans(self)) is not None:
+            return why
         try:
             sink, seed = self.sinks["image"], self.compiled.seed
             return native_plan(

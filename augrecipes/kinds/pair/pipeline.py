@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,20 @@ from augrecipes.compiler.kernels.moves import Moved
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.unmade import realised
+from augrecipes.compiler.native_plan.carrying_out import Places
+from augrecipes.compiler.native_plan.keyed_steps import NotNativeError
+from augrecipes.compiler.native_plan.pictures import InMemory
 from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import Fused, Group, Node
 from augrecipes.compiler.run.beside import is_array
 from augrecipes.compiler.run.degrade import Degrade
 from augrecipes.compiler.run.grid import Region, unit
 from augrecipes.compiler.run.lower import Sites, group, lower_step
+from augrecipes.compiler.run.natively import kept_from_plans
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.scene import Scene
+from augrecipes.compiler.run.scene_plans import ScenePlans, scene_plans
 from augrecipes.compiler.run.shared import DeferredMoves, Shared
 from augrecipes.compiler.run.targets import arrival_of, picture_in
 from augrecipes.errors import DataError
@@ -50,6 +56,8 @@ class PairPipeline(Pipeline):
     target. Shared colour steps draw once.
     """
 
+    natively = "samples of pairs, and batches of packed ones"  # what may run so, in words
+
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe = compiled.recipe
         scales: dict[str, int] = dict(recipe.scales)
@@ -64,6 +72,7 @@ class PairPipeline(Pipeline):
                 one.quicken()
         self._cells = {id(made.step): made.cell for made in shared}
         super().__init__(compiled, arrival, transforms, sites)
+        self._sites = sites
         self._labels |= {id(made): site for made, site in labels}
         made = {step.args["target"] for step in steps if isinstance(step, Step) and step.name == groups.DEGRADE}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
@@ -89,10 +98,14 @@ class PairPipeline(Pipeline):
         targets = dict(targets)
         out = self._outs(targets)
         scene, rest = self._scene(targets)
-        self._steps(scene, epoch, index, tile)
+        allocate: Callable[[str], Allocate] = lambda name: out[name][1] if name in out else np.empty  # noqa: E731
+        plans = self.plans
+        made = None if plans is None else plans.sample(epoch, index, tile, scene, allocate)
+        if made is None:
+            self._steps(scene, epoch, index, tile)
+            made = {name: self.sinks[name](scene.moved(name), allocate(name)) for name in self.outputs}
         for name in self.outputs:
-            made = self.sinks[name](scene.moved(name), out[name][1] if name in out else np.empty)
-            rest[name] = out[name][0] if name in out and not callable(out[name][0]) else made
+            rest[name] = out[name][0] if name in out and not callable(out[name][0]) else made[name]
         if self.compiled.save_applied_params:
             rest["applied"] = self.applied()
             region = scene.region
@@ -100,33 +113,84 @@ class PairPipeline(Pipeline):
         return rest
 
     def many(
-        self, epoch: int, indices: Sequence[int], scenes: Iterable[dict[str, np.ndarray]], take: Take
+        self, epoch: int, indices: Sequence[int], pictures: Mapping[str, InMemory], take: Take
     ) -> dict[str, np.ndarray] | None:
         """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
 
         Args:
             epoch: of the draws.
             indices: that key the draws.
-            scenes: the targets of each, uint8 H×W×C, as an earlier part of the recipe left them: not checked again.
+            pictures: by target, as an earlier part of the recipe left them: not checked again.
             take: gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
         """
         mine = self.for_this_thread()
+        if (plans := mine.plans) is None:
+            return mine._many(epoch, indices, pictures, range(len(indices)), take)
+        out: dict[str, np.ndarray] = {}
+
+        def places(name: str) -> Places:
+            def rows(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]]:
+                out[name] = take(name, shape, dtype)
+                return out[name], range(len(indices))
+
+            return rows
+
+        left = plans.many(epoch, indices, pictures, places)
+        if left is None or not left:
+            return None if left is None else out
+        if len(left) == len(indices):
+            return mine._many(epoch, indices, pictures, left, take)
+        own: Take = lambda _, shape, dtype: np.empty((len(left), *shape), dtype)  # noqa: E731
+        one_by_one = mine._many(epoch, [indices[k] for k in left], pictures, left, own)
+        if one_by_one is None or any(found.shape[1:] != out[name].shape[1:] for name, found in one_by_one.items()):
+            return None
+        for name, found in one_by_one.items():
+            out[name][left] = found
+        return out
+
+    def _many(
+        self, epoch: int, indices: Sequence[int], pictures: Mapping[str, InMemory], places: Sequence[int], take: Take
+    ) -> dict[str, np.ndarray] | None:
+        """The same of the pictures at some places, cut one by one and finished together."""
         found: dict[str, list[np.ndarray]] = {name: [] for name in self.outputs}
-        for index, arrays in zip(indices, scenes, strict=True):
-            scene = mine._whole_cells(arrays)
-            mine._steps(scene, epoch, index, 0)
+        for index, k in zip(indices, places, strict=True):
+            scene = self._whole_cells({name: lying.array(k) for name, lying in pictures.items()})
+            self._steps(scene, epoch, index, 0)
             for name, made in found.items():
                 made.append(_as_view(scene.moved(name)))
         first = {name: arrays[0] for name, arrays in found.items()}
         if any(a.shape != first[n].shape or a.dtype != np.uint8 for n, arrays in found.items() for a in arrays):
             return None
-
         return {
-            name: mine.sinks[name].many(
+            name: self.sinks[name].many(
                 Views(arrays), first[name].shape, lambda shape, dtype, name=name: take(name, shape[1:], dtype)
             )
             for name, arrays in found.items()
         }
+
+    @property
+    def plans(self) -> ScenePlans | None:
+        """What carries out samples now; None: steps run one by one, for instance because they are looked at."""
+        return self.native if self._dress is None and isinstance(self.native, ScenePlans) else None
+
+    @property
+    def at_once(self) -> ScenePlans | str:
+        """What carries out its samples, however they come, without Python; or why nothing does."""
+        return self.coming("encoded" if self.reads else "uint8").native
+
+    @cached_property
+    def native(self) -> ScenePlans | str:
+        """What carries out samples without Python between their steps, or why nothing does."""
+        if (why := kept_from_plans(self)) is not None:
+            return why
+        sinks, compiled = {name: self.sinks[name] for name in self.outputs}, self.compiled
+        try:
+            return scene_plans(
+                self.transforms, self._sites, sinks, self.units, compiled.seed, self.draws.position,
+                self.recipe.max_bytes,
+            )  # fmt: skip
+        except NotNativeError as reason:
+            return str(reason)
 
     def _outs(self, targets: dict[str, Any]) -> dict[str, tuple[Any, Allocate]]:
         """What the results are to be written into, by target; taken out of the targets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import zlib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -146,6 +147,31 @@ class Items:
         """The file that an item lies in, mapped, and where it begins in it."""
         start = self._start[item]
         return (self._blob, start) if self.shards is None else self.shards.at(start)
+
+    def pictures(self, items: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Where some uint8 pictures lie in memory, int64 (n, 4): address, bytes from row to row, 0, 0; and their H×W×C.
+
+        None where they are encoded, no such pictures, or in shards, which come and go. They are confirmed; addresses
+        hold while these items do.
+        """
+        if self._address is None:
+            return None
+        if self.verify is not None:
+            for item in items.tolist():
+                self.confirm(item)
+        shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
+        np.multiply(shapes[:, 1], shapes[:, 2], out=lie[:, 1])
+        np.add(self.start[items], self._address, out=lie[:, 0])
+        return lie, shapes
+
+    @cached_property
+    def _address(self) -> int | None:
+        """Of the first byte, where all items are uint8 pictures as they are."""
+        pictures = self.decode is None and self.shards is None
+        pictures = pictures and everywhere(
+            len(self), lambda part: (self.shapes[part, 2] > 0) & (self.sample[part] == 0)
+        )
+        return np.frombuffer(self._blob, np.uint8).ctypes.data if pictures else None
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()

@@ -1,0 +1,187 @@
+"""Pairs that native plans carry out, alone or many at once, are those of the steps, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import DEAR, PLANTED
+from guarded import guarded
+from hypothesis import given
+from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
+from random_pairs import SCALES, moves, unit_of
+from test_pair_rules import recipes
+from undecoded_pictures import Picture
+
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.plan import ARRIVALS, Compiled, plan
+from augrecipes.compiler.run import scene_plans
+from augrecipes.compiler.run.scene_plans import ScenePlans
+from augrecipes.errors import DataError
+from augrecipes.kinds.pair.pipeline import PairPipeline
+from augrecipes.native.kernels import Library, using
+from augrecipes.recipe.model import Optimize, Output, Recipe
+from augrecipes.recipe.parse import parse_text
+
+SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
+N, EPOCH = 5, 3
+OUTPUTS = (Output(), Output(dtype="uint8", layout="hwc"), Output(layout="hwc", range=(-1.0, 1.0)), Output(color="bgr"))
+Scene = dict[str, np.ndarray]
+
+
+def build(recipe: Recipe, optimize: Optimize, seed: int) -> PairPipeline:
+    plans = {arrival: plan(recipe, recipe.steps, optimize, arrival) for arrival in ARRIVALS}
+    return PairPipeline(Compiled(recipe, "train", optimize, seed, False, plans))
+
+
+def scene_of(pipeline: PairPipeline, recipe: Recipe, seed: int, at_end: bool, *, alike: bool) -> Scene:
+    """Pictures of some cells, up to a pixel less than one more; between pages that nobody may read."""
+    rng = np.random.default_rng(seed)
+    rows, columns = (24, 29) if alike else (int(n) for n in rng.integers(22, 40, 2))
+    units, made = unit_of(dict(recipe.scales)), {}
+    for name in pipeline.targets:
+        k = units[name]
+        size = rows * k + int(rng.integers(0, k)), columns * k + int(rng.integers(0, k)), 3
+        made[name] = guarded(rng.integers(0, 256, size, np.uint8), at_end)
+    return made
+
+
+def told(make: Any) -> Any:
+    try:
+        return make()
+    except DataError as error:
+        return f"{error.step}: {error.reason}"
+
+
+def same(found: Any, wanted: Any, names: Any) -> None:
+    assert isinstance(found, dict) == isinstance(wanted, dict), (found, wanted)
+    if not isinstance(wanted, dict):
+        assert found == wanted
+        return
+    for name in names:
+        assert found[name].dtype == wanted[name].dtype
+        np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+
+
+def law(recipe: Recipe, seed: int, kernels: Library, at_end: bool, *, alike: bool) -> int:
+    """How many samples were carried out natively."""
+    plain = build(recipe, "none", seed)
+    with using(kernels):
+        exact = build(recipe, "exact", seed)
+        native, files = exact.native, exact.coming("encoded").native
+    scenes = [scene_of(plain, recipe, seed + k, at_end, alike=alike) for k in range(N)]
+    indices = [int(n) for n in np.random.default_rng(seed).integers(0, 2**40, N)]
+    wanted = [told(lambda k=k: plain.at(indices[k], EPOCH)(**scenes[k])) for k in range(N)]
+    for k, scene in enumerate(scenes):
+        for coming in (scene, {name: Picture(array) for name, array in scene.items()}):
+            same(told(lambda k=k, coming=coming: exact.at(indices[k], EPOCH)(**coming)), wanted[k], exact.outputs)
+    if not isinstance(native, ScenePlans):
+        return 0
+    assert isinstance(files, ScenePlans) or not exact.reads
+    pictures = {name: InMemory.of([scene[name] for scene in scenes]) for name in exact.targets}
+    batch = told(lambda: exact.many(EPOCH, indices, pictures, lambda _, shape, dtype: np.empty((N, *shape), dtype)))
+    if any(isinstance(one, str) for one in wanted):
+        assert batch is None or batch == next(one for one in wanted if isinstance(one, str))
+        return 0
+    if batch is None:
+        assert any(len({one[name].shape for one in wanted}) > 1 for name in exact.outputs)
+        return 0
+    for k, one in enumerate(wanted):
+        same({name: batch[name][k] for name in exact.outputs}, one, exact.outputs)
+    left = native.many(
+        EPOCH, indices, pictures, lambda name: lambda shape, dtype: (np.empty((N, *shape), dtype), range(N))
+    )
+    return 0 if left is None else N - len(left)
+
+
+def check(kernels: Library, examples: Any, pool: Any) -> int:
+    counts = []
+
+    @examples
+    @given(pool, st.integers(0, 2**32), st.sampled_from(OUTPUTS), st.booleans(), st.sampled_from((True, True, False)))
+    def run(recipe: Recipe, seed: int, output: Output, at_end: bool, alike: bool) -> None:
+        counts.append(law(replace(recipe, output=output), seed, kernels, at_end, alike=alike))
+
+    run()
+    return sum(counts)
+
+
+ANY = st.one_of(st.sampled_from(SCALES).flatmap(moves), recipes())
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_samples_and_batches_are_those_of_the_steps(kernels: Library) -> None:
+    assert check(kernels, DEAR, ANY)
+
+
+class TestPlantedFaults:
+    def caught(self) -> bool:
+        try:
+            check(SETS[-1], PLANTED, st.sampled_from(SCALES).flatmap(moves))
+        except AssertionError:
+            return True
+        return False
+
+    def test_windows_that_count_pixels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Every target is cut where the coarsest is."""
+        keyed = scene_plans._of_target
+        monkeypatch.setattr(
+            scene_plans,
+            "_of_target",
+            lambda *given: ((step, replace(one, cell=1)) for step, one in keyed(*given)),
+        )
+        assert self.caught()
+
+    def test_a_batch_with_draws_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        many = ScenePlans.many
+        monkeypatch.setattr(
+            ScenePlans, "many", lambda self, epoch, indices, *rest: many(self, epoch, [k + 1 for k in indices], *rest)
+        )
+        assert self.caught()
+
+    def test_pictures_with_parts_of_cells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What lies beyond the last whole cell is cut from, too."""
+        monkeypatch.setattr(InMemory, "first", lambda self, _: self)
+        assert self.caught()
+
+    def test_targets_that_draw_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        many, turn = NativePlan.many, iter(range(10**9))
+        monkeypatch.setattr(NativePlan, "many", lambda self, epoch, *rest: many(self, epoch + next(turn) % 2, *rest))
+        assert self.caught()
+
+    def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sample = NativePlan.sample
+
+        def spoilt(self: NativePlan, *given: Any) -> Any:
+            made = sample(self, *given)
+            if made is not None:
+                made.reshape(-1)[-1] += 1
+            return made
+
+        monkeypatch.setattr(NativePlan, "sample", spoilt)
+        assert self.caught()
+
+
+def parsed(steps: str) -> Recipe:
+    return parse_text(f"{{version: 1, recipe: law, kind: pair, scales: {{lr: 1, hr: 2}}, steps: {steps}}}")
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, D4]", None),
+        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {OneOf: {steps: [HorizontalFlip, Transpose]}}]", None),
+        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {InvertImg: {target: lr}}]", None),
+        ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {Affine: {p: 1.0}}]", "Affine#1 runs in Python"),
+        ("[{Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}}]", "Degrade is made in Python"),
+    ],
+)
+def test_which_run_natively(steps: str, why: str | None) -> None:
+    with using(SETS[-1]):
+        native = build(parsed(steps), "exact", 0).native
+    assert isinstance(native, ScenePlans) if why is None else native == why
