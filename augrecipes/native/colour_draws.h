@@ -27,9 +27,11 @@ enum {
                                   how many pixels, then rows and columns from the middle to each */
     DRAWS_GAUSSIAN,            /* least and greatest deviation, the same of weights, or 0: as many as it needs. Drawn: how
                                   many weights, then these in float32 */
+    DRAWS_SHADOWS,             /* left, top, right, bottom as parts of the picture; least and greatest count; how many corners;
+                                  least and greatest intensity. Drawn: how many, then of each its intensity and corners */
 };
 
-enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_HOLES = 64, HOLE = 4, SEEDS = 1 << 16 };
+enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_HOLES = 64, HOLE = 4, MOST_CORNERS = 16, MOST_SHADOWS = 7, SEEDS = 1 << 16 };
 
 static inline void draw_order(Drawing *d, double *to) {
     for (int64_t k = 0; k < d->channels; k++)
@@ -85,6 +87,25 @@ static inline int draw_holes(Drawing *d, const double *a, double *to) {
             *begins = whole_number(&d->philox, 0, (int64_t)(sides[axis] - *reach) + 1);
             *reach += *begins;
         }
+    return 1;
+}
+
+/* Polygons within a part of the picture. */
+static inline int draw_shadows(Drawing *d, const double *a, double *to) {
+    int64_t count = whole(&d->stream, (int64_t)a[4], (int64_t)a[5]), corners = (int64_t)a[6], each = 1 + 2 * corners;
+    to[0] = (double)count;
+    if (count > MOST_SHADOWS || corners > MOST_CORNERS)
+        return 0;
+    for (int64_t k = 0; k < 2 * count; k++) { /* of each all places across, then all down */
+        double side = (double)(k % 2 ? d->rows : d->columns);
+        int64_t least = (int64_t)(a[k % 2] * side), end = (int64_t)(a[2 + k % 2] * side);
+        if (least >= end || least < 0 || (double)end > side)
+            return 0;
+        for (int64_t n = 0; n < corners; n++)
+            to[1 + k / 2 * each + 1 + 2 * n + k % 2] = whole_number(&d->philox, least, end);
+    }
+    for (int64_t k = 0; k < count; k++)
+        to[1 + k * each] = number_between(&d->philox, a[7], a[8]);
     return 1;
 }
 
@@ -213,6 +234,8 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         return 1;
     case DRAWS_STREAK:
         return draw_streak(d, a, to);
+    case DRAWS_SHADOWS:
+        return draw_shadows(d, a, to);
     case DRAWS_GAUSSIAN:
         return draw_gaussian(d, a, to);
     case DRAWS_SHARPENING:

@@ -5,6 +5,7 @@
 
 #include "colour_draws.h"
 #include "neighbours.h"
+#include "polygon.h"
 #include "tables.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
     ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
     STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
+    CASTS_SHADOWS,             /* drawn: how many, and of each its intensity and its corners; how many corners */
                                /* from 96 on: see neighbours.h */
 };
 
@@ -170,6 +172,38 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
     return DONE;
 }
 
+/* Levels times what an intensity leaves of them, without their fractions, one polygon after another. */
+static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
+    const View *v = &run->view;
+    int64_t rows = v->rows, columns = v->columns, channels = v->channels;
+    uint8_t *levels;
+    int64_t answer = changeable(run, &levels);
+    uint8_t *mask = answer == DONE ? taken(run, rows * columns) : 0;
+    if (!mask)
+        return answer != DONE ? answer : run->sample->answer;
+    for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
+        const double *shadow = drawn + 1 + k * (1 + 2 * corners);
+        int64_t places[MOST_CORNERS][2];
+        Levels dark;
+        for (int n = 0; n < corners; n++)
+            places[n][0] = (int64_t)shadow[1 + 2 * n], places[n][1] = (int64_t)shadow[2 + 2 * n];
+        for (int n = 0; n < LEVELS; n++) {
+            double left = (double)n * (1 - shadow[0]);
+            dark[n] = (uint8_t)(left < 0 ? 0 : left > 255 ? 255 : left);
+        }
+        memset(mask, 0, (size_t)(rows * columns));
+        fill_polygon(places, corners, rows, columns, mask);
+        for (const uint8_t *at = mask, *end = mask + rows * columns; (at = memchr(at, 1, (size_t)(end - at)));) {
+            const uint8_t *behind = memchr(at, 0, (size_t)(end - at));
+            int64_t count = (behind ? behind : end) - at;
+            uint8_t *there = levels + (at - mask) * channels;
+            look_up(there, count * channels, channels, (const uint8_t(*)[LEVELS])dark, 1, there);
+            at += count;
+        }
+    }
+    return DONE;
+}
+
 static inline int64_t even_out_contrast(Run *run, double clip, const double *a) {
     const View *v = &run->view;
     int64_t down = (int64_t)a[0], across = (int64_t)a[1];
@@ -223,6 +257,8 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return add_own_noise(run, drawn, a);
     case FILLS_HOLES:
         return fill_holes(run, drawn, a);
+    case CASTS_SHADOWS:
+        return cast_shadows(run, drawn, (int)a[0]);
     case EVENS_OUT:
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
     case STAINS:

@@ -66,7 +66,7 @@ CAPABILITIES = (
     _texture("RandomFog", channels=_RGB, gain=1.0, in_levels=True),
     _texture("RandomGravel", channels=_RGB),
     _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
-    _texture("RandomShadow", gain=1.0, in_levels=True),
+    _texture("RandomShadow", gain=1.0, in_levels=True, native="noises:shadows"),
     _texture("RandomSnow", channels=_RGB, grids="same", grids_when=lambda a: a.get("method") == "bleach"),
     _texture("RandomSunFlare", channels=_RGB),
     _texture("Spatter", channels=_RGB, gain=1.0),

@@ -118,6 +118,7 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
     recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
     assert check(recipe, 5) == 4
     plain, exact, seen = build(recipe, "none"), build(recipe, "exact"), given_to(recipe, 5)
+    assert isinstance(exact.native, NativePlan)
     for sample in ({"image": seen["image"]}, {**seen, "boxes": np.zeros((0, 4))}):
         are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
     assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]

@@ -88,6 +88,14 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"sigma_limit": _range(0.1, 4), "blur_limit": st.one_of(st.just([0, 0]), _whole(0, 15))}
     ),
     "MedianBlur": st.fixed_dictionaries({"blur_limit": _whole(1, 4).map(lambda ends: [2 * end + 1 for end in ends])}),
+    "RandomShadow": st.fixed_dictionaries(
+        {
+            "shadow_roi": st.tuples(*[st.floats(0, 0.5)] * 2, *[st.floats(0.5, 1)] * 2),
+            "num_shadows_limit": _whole(1, 4),
+            "shadow_dimension": st.integers(3, 9),
+            "shadow_intensity_range": _range(0, 1),
+        }
+    ),
     "ImageCompression": st.fixed_dictionaries({"quality_range": _whole(1, 100)}),
     "CLAHE": st.fixed_dictionaries(
         {"clip_limit": _range(1, 20), "tile_grid_size": st.tuples(*[st.integers(1, 9)] * 2)}
@@ -220,3 +228,35 @@ def test_planted_faults_are_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
+
+
+def check_polygons(kernels: Library, corners: int) -> int:
+    """Shadows of so many corners in pictures of every shape; how many of them plans made."""
+    recipe, made = recipe_of(("RandomShadow", {"shadow_roi": [0, 0, 1, 1], "shadow_dimension": corners, "p": 1.0})), 0
+    with using(kernels):
+        plain, native = build(recipe, "none"), build(recipe, "exact").native
+    assert isinstance(native, NativePlan)
+    for seed in range(60):
+        image = picture(seed)
+        found = native.sample(2, seed, 0, image, np.empty)
+        if found is not None:
+            made += 1
+            np.testing.assert_array_equal(found, outcome(plain, seed, {"image": image})["image"])
+    return made
+
+
+@pytest.mark.parametrize("corners", [3, 5, 16])
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_polygons_are_those_of_opencv(kernels: Library, corners: int) -> None:
+    assert check_polygons(kernels, corners) >= 60
+
+
+def test_polygons_of_other_corners_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def another(step: Any) -> NativeStep | None:
+        found = encode(step)
+        return found and replace(found, does=(4.0,))
+
+    monkeypatch.setattr(keyed_steps, "encode", another)
+    monkeypatch.setattr(planned, "_works_alike", lambda *_, **__: True)
+    with pytest.raises(AssertionError):
+        check_polygons(SETS[-1], 5)

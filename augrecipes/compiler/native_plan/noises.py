@@ -1,4 +1,4 @@
-"""Noise and holes as numbers of a native plan."""
+"""Noise, holes and shadows as numbers of a native plan."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_NOISE, _OWN_NOISE, _HOLES = 72, 73, 74
-_ADDS_NOISE, _FILLS_HOLES, _ADDS_OWN_NOISE = 76, 77, 78
+_NOISE, _OWN_NOISE, _HOLES, _SHADOWS = 72, 73, 74, 81
+_ADDS_NOISE, _FILLS_HOLES, _ADDS_OWN_NOISE, _CASTS_SHADOWS = 76, 77, 78, 81
 _MOST_HOLES, _MOST_LEVEL, _MOST_CHANNELS = 64, 255, 4
+_MOST_SHADOWS, _MOST_CORNERS = 7, 16
 
 
 def gaussian(step: Any) -> NativeStep | None:
@@ -48,3 +49,18 @@ def holes(step: Any) -> NativeStep | None:
 def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
     found = params["holes"]
     return (float(len(found)), *found.ravel().astype(float).tolist())
+
+
+def shadows(step: Any) -> NativeStep | None:
+    """Polygons that are darker than what is around them."""
+    if step.num_shadows_limit[1] > _MOST_SHADOWS or step.shadow_dimension > _MOST_CORNERS:
+        return None
+    corners = float(step.shadow_dimension)
+    arguments = (*ranges(step.shadow_roi, step.num_shadows_limit), corners, *step.shadow_intensity_range)
+    return NativeStep(_SHADOWS, _CASTS_SHADOWS, arguments, _polygons, (corners,), changes=True)
+
+
+def _polygons(params: Mapping[str, Any]) -> tuple[float, ...]:
+    found = zip(params["intensities"].tolist(), params["vertices_list"], strict=True)
+    each = [(intensity, *corners.ravel().astype(float).tolist()) for intensity, corners in found]
+    return (float(len(each)), *(number for one in each for number in one))
