@@ -13,16 +13,17 @@ import augrecipes.data.loader as loading
 from augrecipes import kinds
 from augrecipes.bench.cold import Evicted, evict
 from augrecipes.bench.measure import Work
-from augrecipes.bench.stock import StockPipeline, albumentations_only
+from augrecipes.bench.stock import StockPipeline, albumentations_only, refuse_stock
 from augrecipes.bench.stock_pair import StockPairPipeline
-from augrecipes.bench.stored import Stored, left_of, path_of, reads_store, refuse_stock
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
 from augrecipes.data.reading.listing import Data, StrPath, as_given, is_source
 from augrecipes.data.reading.sample import Reader, open_data
+from augrecipes.data.reading.stored import Stored, left_of, path_of, reads_store
 from augrecipes.data.samples import Samples
 from augrecipes.errors import BenchError, DataError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.sources.store import open_store
 
 STOCK = "stock"
 
@@ -79,12 +80,12 @@ class Setting:
 
     def left_of(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
         """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
-        return left_of(recipe, self.data, self.mode, self.seed) if self.stored else (recipe, ())
+        return left_of(recipe, open_store(path_of(self.data)), self.mode, self.seed) if self.stored else (recipe, ())
 
     def reader(self, recipe: Recipe, pipeline: Any) -> Reader:
         """The data one by one, for those who look at what the steps do."""
         if self.stored:
-            return Stored(self.data, recipe, pipeline.targets)
+            return Stored.of(self.data, recipe, pipeline.targets)
         return open_data(recipe, pipeline.targets, self.data, self.masks)
 
 

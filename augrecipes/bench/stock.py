@@ -12,6 +12,7 @@ from augrecipes.bring import plain
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.run.lower import group
 from augrecipes.compiler.run.tiles import BagResult
+from augrecipes.errors import BenchError
 from augrecipes.ops.own import OWN
 from augrecipes.ops.registry import construct, is_registered
 from augrecipes.recipe.model import Mode, Output, Recipe, Step
@@ -108,3 +109,13 @@ def last_of(output: Output) -> list[Any]:
     """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
     dtype = "uint8" if output.dtype == "uint8" else "float32"
     return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))
+
+
+def refuse_stock(recipe: Recipe) -> None:
+    """BenchError where the stored boxes or keypoints are in terms that a Compose by hand does not take."""
+    inputs = recipe.inputs
+    if any(points is not None and points.presence != "absent" for points in (inputs.boxes, inputs.keypoints)):
+        raise BenchError(
+            f"{recipe.name}: a store holds boxes and keypoints as its steps left them, which stock albumentations does "
+            "not take: compare with stock on the files"
+        )

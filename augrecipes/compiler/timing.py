@@ -11,6 +11,7 @@ from statistics import mean, median
 from time import perf_counter
 from typing import Any
 
+from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.run.instrument import SINK, instrument
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.quiet import quiet
@@ -71,6 +72,8 @@ def measure(
     seed: int = 0,
     seconds: float = SECONDS,
     progress: Progress | None = None,
+    resumes: bool = False,
+    between: Callable[[], object] | None = None,
 ) -> Measured:
     """Time the steps of a recipe, unoptimised and optimised, in turns and with the same draws, on one thread.
 
@@ -85,6 +88,8 @@ def measure(
         seed: of the draws.
         seconds: for each of both, roughly.
         progress: called with (rounds done, rounds in all).
+        resumes: the pictures come as an earlier part of the recipe has left them.
+        between: called before every step; what it raises ends it.
 
     Raises:
         DataError: a step fails on the pictures.
@@ -97,8 +102,9 @@ def measure(
     >>> list(found.after.steps)
     ['IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)']
     """
+    check(recipe)
     plain, planned = (
-        _TimedPipeline(recipe.compile(mode, one, seed, threads=1), targets)
+        _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)
         for one in ("none", optimize or recipe.optimize)
     )
     with quiet.held():
@@ -125,13 +131,17 @@ def measure(
 class _TimedPipeline:
     """A pipeline of its own whose steps are run by clocks: ordinary pipelines know nothing of them."""
 
-    def __init__(self, pipeline: Pipeline, targets: dict[str, Any]) -> None:
-        self.pipeline, self.targets = pipeline, targets
+    def __init__(
+        self, pipeline: Pipeline, targets: dict[str, Any], between: Callable[[], object] | None = None
+    ) -> None:
+        self.pipeline, self.targets, self._between = pipeline, targets, between
         self._spent: dict[str, float] = defaultdict(float)
         self._runs: dict[int, list[tuple[float, dict[str, float]]]] = defaultdict(list)  # by sample: whole, parts
         self._labels = instrument(pipeline, self._clocked)
 
     def _clocked(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._between is not None:
+            self._between()
         start = perf_counter()
         try:
             return step(*args, **kwargs)

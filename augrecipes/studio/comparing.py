@@ -15,11 +15,12 @@ from augrecipes.errors import DataError
 from augrecipes.preview.apart import amplified
 from augrecipes.preview.display import Picture, picture_of_output
 from augrecipes.recipe.model import Recipe
-from augrecipes.studio.asked import MOST_SIZE, RequestBody
-from augrecipes.studio.drawing import check_index, classes_of
+from augrecipes.studio.asked import MOST_SIZE, Refused, RequestBody
+from augrecipes.studio.drawing import classes_of
 from augrecipes.studio.overlays import overlay_of
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.switches import switched
+from augrecipes.studio.wanted import check_index, left_of
 
 SIZE = 900
 
@@ -27,8 +28,8 @@ SIZE = 900
 class _ShelfReader:
     """Reads for one side."""
 
-    def __init__(self, studio: Studio, recipe: Recipe, pipeline: Any) -> None:
-        self.studio, self.recipe, self.pipeline = studio, recipe, pipeline
+    def __init__(self, studio: Studio, recipe: Recipe, pipeline: Any, epoch: int) -> None:
+        self.studio, self.recipe, self.pipeline, self.epoch = studio, recipe, pipeline, epoch
         self.files = studio.shelf.files(recipe, pipeline)
 
     def __len__(self) -> int:
@@ -36,7 +37,7 @@ class _ShelfReader:
 
     def read(self, k: int) -> Any:
         """One sample."""
-        return self.studio.shelf.sample(self.recipe, self.pipeline, k)
+        return self.studio.shelf.sample(self.recipe, self.pipeline, k, self.epoch)
 
 
 def compared(studio: Studio, body: RequestBody) -> dict[str, Any]:
@@ -53,16 +54,21 @@ def compared(studio: Studio, body: RequestBody) -> dict[str, Any]:
     recipes: list[Recipe] = []
     for name in ("a", "b"):
         side = body.inner(name)
-        recipe = switched(studio.bench.recipe(side.text()), side)
+        written = studio.bench.recipe(side.text())
         seed = side.integer("seed") if side.has("seed") else body.integer("seed")
+        recipe, _ = left_of(studio, written, side, side.mode(), seed)
         pipeline = studio.bench.pipeline(recipe, side.mode(), side.optimize(), seed)
-        reader = _ShelfReader(studio, recipe, pipeline)
+        reader = _ShelfReader(studio, recipe, pipeline, epoch)
         check_index(reader.files, index)
         sides.append(RecipeRun(name.upper(), recipe, pipeline, reader))
-        recipes.append(recipe)
+        recipes.append(switched(written, side))
     if sides[0].recipe.kind != sides[1].recipe.kind:
         raise DataError(f"A is of kind {sides[0].recipe.kind} and B of kind {sides[1].recipe.kind}: nothing is both")
-    unit = sides[0].reader.files.listing.table.units_of(index)[0]  # type: ignore[attr-defined]
+    units = sides[0].reader.files.listing.table.units_of(index)  # type: ignore[attr-defined]
+    tile = body.integers("chosen", most=64)[0]
+    if tile >= len(units):
+        raise Refused(404, "tile", f"there are {len(units)} tiles; the last is number {len(units) - 1}")
+    unit = units[tile]
     drawn = run_sample(sides, unit, epoch)
     name = next(iter(sides[0].pipeline.outputs))
     if name not in sides[1].pipeline.outputs:

@@ -11,9 +11,11 @@ from augrecipes.compiler.plan.rules import rules_for
 from augrecipes.compiler.timing import measure
 from augrecipes.machine import cores
 from augrecipes.studio.asked import RequestBody
-from augrecipes.studio.drawing import WantedDraws, check_index, units_of, whole
+from augrecipes.studio.drawing import whole
+from augrecipes.studio.jobs import go_on
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.studio import Studio
+from augrecipes.studio.wanted import WantedDraws, check_index, units_of
 
 SECONDS = 0.4  # for the recipe as it is written, and for its plan
 
@@ -35,11 +37,18 @@ def costed(studio: Studio, body: RequestBody) -> dict[str, Any]:
     sample = replace(sample, images=images)
     with studio.measuring:
         measured = measure(
-            recipe, sample.targets, mode=wanted.mode, optimize=optimize, seed=wanted.seed, seconds=SECONDS
+            recipe,
+            sample.targets,
+            mode=wanted.mode,
+            optimize=optimize,
+            seed=wanted.seed,
+            seconds=SECONDS,
+            resumes=studio.bench.resumes,
+            between=go_on,
         )
     explained = explain(recipe, wanted.mode, optimize, "uint8").with_times(measured, "")
     section = "steps" if wanted.mode == "train" else "eval"
-    paths = {step.site: path for path, step in steps_by_path(recipe).items() if path.startswith(section)}
+    paths = {step.site: path for path, step in steps_by_path(wanted.as_written).items() if path.startswith(section)}
     fired = {rule.rule for rule in explained.rules}
     rules = [
         {"name": rule.rule, "fired": True, "why": rule.equation, "before": rule.before, "after": rule.after,
@@ -56,6 +65,13 @@ def costed(studio: Studio, body: RequestBody) -> dict[str, Any]:
     spent = measured.after.whole
     return {
         "steps": [
+            {
+                "path": path, "name": f"{name} (in the store)", "label": site, "depth": 0, "before_us": 0.0,
+                "after_us": None,
+            }
+            for site, (path, name) in _baked(wanted).items()
+        ]
+        + [
             {
                 "path": paths.get(step.site), "name": step.name, "label": step.site, "depth": step.depth,
                 "before_us": 1e3 * (step.ms or 0.0), "after_us": _after(step.site, measured.after.steps),
@@ -76,6 +92,12 @@ def costed(studio: Studio, body: RequestBody) -> dict[str, Any]:
         ),
         "mode": wanted.mode, "written": len(steps_of(recipe, wanted.mode)),
     }  # fmt: skip
+
+
+def _baked(wanted: WantedDraws) -> dict[str, tuple[str, str]]:
+    """Path and class of the steps that the store has behind it, by label."""
+    known = steps_by_path(wanted.as_written)
+    return {step.site: (path, step.name) for path, step in known.items() if step.site in wanted.baked}
 
 
 def _after(site: str, steps: dict[str, float]) -> float | None:

@@ -64,14 +64,17 @@ def docstring(name: str) -> str:
 
 def source(studio: Studio, recipe: Recipe | None = None) -> dict[str, Any]:
     """What data there are, as the recipe reads them; without a recipe, or where it cannot, what is wrong."""
-    found: dict[str, Any] = {"kind": None, "count": 0, "names": [], "demo": studio.shelf.demo, "problem": None}
+    found: dict[str, Any] = {
+        "kind": None, "count": 0, "names": [], "demo": studio.shelf.demo, "problem": None,
+        "seed": studio.shelf.seed,
+    }  # fmt: skip
     if recipe is None:
         return found
     facts = recipe.facts
     found["kind"] = "bags" if facts.tiles else "pairs" if facts.scales else "images"
     try:
-        pipeline = studio.bench.pipeline(recipe)
-        files = studio.shelf.files(recipe, pipeline)
+        pipeline = studio.bench.pipeline(studio.shelf.left(recipe, "train", studio.shelf.seed or 0)[0])
+        files = studio.shelf.files(pipeline.recipe, pipeline)
     except AugrecipesError as error:
         return {**found, "problem": harmless(str(error))}
     table = files.listing.table

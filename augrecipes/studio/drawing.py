@@ -3,76 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data.picking import Pick, pick_tiles
 from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.stored import Stored
 from augrecipes.errors import AugrecipesError, DataError, harmless
 from augrecipes.preview.display import picture_of_input, picture_of_output
-from augrecipes.recipe.model import Bag, Mode, Optimize, Recipe, Step
-from augrecipes.studio.asked import MOST_DRAWS, MOST_SIZE, Refused, RequestBody
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.studio.asked import MOST_DRAWS, Refused, RequestBody
 from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.overlays import overlay_of
 from augrecipes.studio.replay import python_of
 from augrecipes.studio.studio import Studio
-from augrecipes.studio.switches import switched
+from augrecipes.studio.wanted import WantedDraws, check_index, units_of
 from augrecipes.studio.words import in_words
 from augrecipes.studio.working import key_of
-
-TILES = 6  # of a bag, where nothing is said
-
-
-@dataclass(frozen=True, slots=True)
-class WantedDraws:
-    """Which draws are shown, and how.
-
-    Attributes:
-        recipe: the recipe.
-        mode: `train` or `eval`.
-        optimize: None: the recipe's own choice.
-        seed: of the draws.
-        size: the longer side of what is shown, px; 0: as large as it is.
-        tiles: of a bag, how many.
-        source: whether the pictures as they were read are wanted too.
-        as_written: the recipe before steps were switched.
-        off: paths of the steps that are switched off.
-    """
-
-    recipe: Recipe
-    mode: Mode
-    optimize: Optimize | None
-    seed: int
-    size: int
-    tiles: int
-    source: bool
-    as_written: Recipe
-    off: tuple[str, ...]
-
-    @classmethod
-    def of(cls, studio: Studio, body: RequestBody, size: int = 0) -> WantedDraws:
-        """What a request says; `size` where it says none. Raises RecipeError where its recipe is none."""
-        written = studio.bench.recipe(body.text())
-        return cls(
-            switched(written, body),
-            body.mode(),
-            body.optimize(),
-            body.integer("seed"),
-            body.integer("size", size, 0, MOST_SIZE),
-            body.integer("tiles", TILES, 1, 64),
-            body.flag("source"),
-            written,
-            tuple(body.names("off")),
-        )
-
-    def pipeline(self, studio: Studio) -> Pipeline:
-        """It compiled; of a pair it tells which window was cut, of a bag what its tiles share."""
-        more = {"save_applied_params": True} if self.recipe.facts.scales or self.recipe.facts.tiles else {}
-        return studio.bench.pipeline(self.recipe, self.mode, self.optimize, self.seed, **more)
 
 
 def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
@@ -106,14 +56,7 @@ def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     return (piece(index, epoch) for index in indices for epoch in epochs)
 
 
-def check_index(files: Files, *indices: int) -> None:
-    """Refused where there are not so many samples."""
-    count = len(files.listing.table)
-    if max(indices) >= count:
-        raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
-
-
-def name_of(files: Files, recipe: Recipe, index: int) -> str:
+def name_of(files: Files | Stored, recipe: Recipe, index: int) -> str:
     """What a sample is called: the end of its path, of a bag its folder; text, whatever somebody has called a file."""
     path = files.path(files.listing.table.units_of(index)[0])
     parts = [part for part in path.replace("\\", "/").split("/") if part]
@@ -130,11 +73,11 @@ def failure(error: AugrecipesError | Refused) -> dict[str, str]:
 
 
 def _drawn(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, index: int, epoch: int
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, index: int, epoch: int
 ) -> dict[str, Any]:
     key = (
         *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), id(files), index, epoch, wanted.size,
-        wanted.tiles, wanted.source,
+        wanted.tiles, wanted.chosen, wanted.source,
     )  # fmt: skip
     found = studio.drawn.get(key, lambda: _draw(studio, wanted, pipeline, files, index, epoch))
     if all(studio.pictures.has(one["url"]) for one in found["pictures"]):
@@ -144,7 +87,7 @@ def _drawn(
 
 
 def _draw(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, index: int, epoch: int
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, index: int, epoch: int
 ) -> dict[str, Any]:
     units = units_of(wanted, files, index, epoch)
     made = [_sample(studio, wanted, pipeline, files, unit, epoch) for unit in units]
@@ -155,24 +98,11 @@ def _draw(
     return line
 
 
-def units_of(wanted: WantedDraws, files: Files, index: int, epoch: int) -> list[int]:
-    """What of the files makes up a sample: itself, or some of the tiles that an epoch picks of a bag."""
-    table = files.listing.table
-    units = table.units_of(index)
-    if not wanted.recipe.facts.tiles:
-        return list(units)
-    rule = wanted.recipe.bag or Bag()
-    how = "stride" if rule.pick == "random" and wanted.mode == "eval" else rule.pick
-    picked = pick_tiles(len(units), rule.max_tiles, cast("Pick", how), seed=wanted.seed, epoch=epoch, index=index)
-    spread = np.unique(np.linspace(0, len(picked) - 1, min(wanted.tiles, len(picked))).round().astype(int))
-    return [units[int(tile)] for tile in picked[spread]]
-
-
 def _sample(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, unit: int, epoch: int
+    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, unit: int, epoch: int
 ) -> tuple[list[dict[str, Any]], str, list[str]]:
     """The pictures of one sample, or tile; the line of Python that makes it; and what it shares with its bag."""
-    sample = studio.shelf.sample(wanted.recipe, pipeline, unit)
+    sample = studio.shelf.sample(wanted.recipe, pipeline, unit, epoch)
     try:
         out = sample.run(pipeline, epoch)
     except DataError as error:
@@ -212,7 +142,7 @@ def _shown(
     wanted: WantedDraws,
     out: Mapping[str, Any],
     name: str,
-    files: Files,
+    files: Files | Stored,
     sample: Sample,
     pipeline: Pipeline,
 ) -> dict[str, Any]:
@@ -231,7 +161,7 @@ def _shown(
     return one
 
 
-def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, files: Files) -> dict[str, Any]:
+def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, files: Files | Stored) -> dict[str, Any]:
     """A picture as it was read, with what lies on it."""
     image = sample.images[name]
     picture = picture_of_input(image if isinstance(image, np.ndarray) else small(image, wanted.size))
@@ -243,9 +173,19 @@ def source_of(studio: Studio, wanted: WantedDraws, sample: Sample, name: str, fi
         if "mask" in rest and size != picture.shape[:2]:
             del rest["mask"]  # a mask as large as a picture of many megapixels
         shown["overlay"] = overlay_of(
-            rest, wanted.recipe, size, studio.pictures, shown=wanted.size, classes=classes_of(files)
+            rest, as_read(wanted.recipe, files), size, studio.pictures, shown=wanted.size, classes=classes_of(files)
         )
     return shown
+
+
+def as_read(recipe: Recipe, files: Files | Stored) -> Recipe:
+    """The recipe, with its boxes and points as the data have them: in a store in albumentations' own terms."""
+    inputs = recipe.inputs
+    if not isinstance(files, Stored):
+        return recipe
+    boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
+    points = inputs.keypoints and replace(inputs.keypoints, format="xy")
+    return replace(recipe, inputs=replace(inputs, boxes=boxes, keypoints=points))
 
 
 def whole(image: Any) -> NDArray[Any]:
@@ -260,7 +200,7 @@ def small(image: Any, size: int) -> Any:
     return image.region(0, 0, height, width, max(able, default=1))
 
 
-def classes_of(files: Files) -> tuple[str, ...]:
+def classes_of(files: Files | Stored) -> tuple[str, ...]:
     """Names of the boxes' labels."""
     table = files.listing.table
     boxes = table.boxes

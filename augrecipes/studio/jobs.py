@@ -1,6 +1,6 @@
 """Work in threads, answered piece by piece, that a newer request of the same kind from the same tab ends.
 
-A step cannot be interrupted; so threads look between pieces whether their turn has ended, and until then newer work has
+A step cannot be interrupted; so threads look between steps whether their turn has ended, and until then newer work has
 threads of its own.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 _TABS = 256  # that are remembered
@@ -22,8 +23,8 @@ Piece = Callable[[Say], None]  # says what it has found, as often as it likes
 T = TypeVar("T")
 
 
-class EndedError(Exception):
-    """The turn has ended: what is being said is for nobody."""
+class EndedError(BaseException):
+    """The turn has ended: what is being done is for nobody. No Exception: those that steps raise are their faults."""
 
 
 class WorkTurn:
@@ -57,6 +58,26 @@ class WorkTurn:
         do()
 
 
+_here = threading.local()
+
+
+@contextmanager
+def working(turn: WorkTurn) -> Iterator[None]:
+    """What this thread does is done for a turn."""
+    _here.turn = turn
+    try:
+        yield
+    finally:
+        _here.turn = None
+
+
+def go_on() -> None:
+    """Raises EndedError where what this thread does is for nobody any longer; called between the steps of recipes."""
+    turn: WorkTurn | None = getattr(_here, "turn", None)
+    if turn is not None and turn.ended:
+        raise EndedError
+
+
 class WorkTurns:
     """The turns that run: one for each kind of work of each tab; the next ends the one before."""
 
@@ -85,6 +106,15 @@ class WorkTurns:
             turn.end()
 
 
+def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]) -> None:
+    def tell() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    with suppress(RuntimeError):  # the loop is closed: nobody waits
+        loop.call_soon_threadsafe(tell)
+
+
 class WorkThreads:
     """Threads for the work of all requests."""
 
@@ -92,9 +122,25 @@ class WorkThreads:
         self.lanes = max(lanes, 1)
         self._threads = ThreadPoolExecutor(_THREADS, "studio")
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Something done in a thread; what it raises is raised."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    async def run(self, work: Callable[[], T], turn: WorkTurn | None = None) -> T:
+        """Something done in a thread until its turn ends, which raises EndedError; what it raises is raised."""
+        loop = asyncio.get_running_loop()
+        if turn is None:
+            return await loop.run_in_executor(self._threads, work)
+        ended = loop.create_future()
+
+        def mine() -> T:
+            with working(turn):
+                go_on()
+                return work()
+
+        turn.on_end(lambda: _tell(loop, ended))
+        running = loop.run_in_executor(self._threads, mine)
+        await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks how it went
+        raise EndedError
 
     async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncIterator[Any]:
         """What the pieces say, as it comes; ends early, without waiting for what still runs, with the turn.
@@ -125,7 +171,8 @@ class WorkThreads:
                         piece = next(waiting, None)
                     if piece is None:
                         break
-                    piece(say)
+                    with working(turn):
+                        piece(say)
             except EndedError:
                 pass
             except BaseException as error:  # it is raised where it was waited for

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from augrecipes.data.reading.listing import Data
-from augrecipes.errors import DataError, RecipeError
-from augrecipes.pack.check import remains
+from augrecipes.data.reading.stored import Store
+from augrecipes.errors import RecipeError
+from augrecipes.ops.registry import effective
 from augrecipes.recipe import gallery
 from augrecipes.recipe.loading import Source, find, load
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.studio.studio import Studio
 
@@ -36,21 +36,21 @@ def opened(
     Args:
         recipe: a file, which may be missing still, and which is what the page writes; or what `augrecipes.load` takes
             beside, a Recipe, or None for a small one to begin with: these have no file.
-        data: as `augrecipes.preview` takes them; None: the demo's pictures.
+        data: as `augrecipes.preview` takes them, or a packed store; None: the demo's pictures.
         masks: a folder of masks that match the images' names.
         read_only: never write the file.
 
     Raises:
         RecipeError: no recipe is called so.
-        DataError: the data are a packed store.
+        StoreError: the data are a packed store that is damaged.
+        DataError: masks beside a store.
     """
-    if isinstance(data, str | os.PathLike) and Path(data).is_dir() and remains(Path(data)):
-        message = "is a packed store, which ar.Packed reads: give the files it was packed from"
-        raise DataError(message, os.fsdecode(data))
     _run_plugins(recipe)
     more: dict[str, Any] = {"data": data, "masks": masks, "read_only": read_only}
     if recipe is None:
-        return Studio(text=NEW, **more)
+        made = Studio(text=NEW, **more)
+        made.text = begun(made.shelf.store) if made.shelf.store is not None else NEW
+        return made
     if isinstance(recipe, Recipe):
         return Studio(text=to_yaml(recipe), **more)
     if isinstance(recipe, Mapping):
@@ -70,3 +70,23 @@ def _run_plugins(recipe: Recipe | Source | None) -> None:
     if recipe is not None and not isinstance(recipe, Recipe):
         with suppress(RecipeError):  # the page shows what is wrong
             load(recipe)
+
+
+def begun(store: Store) -> str:
+    """A recipe that begins with the steps that a store was packed with, for want of another."""
+    about = store.about
+    of_kind: dict[str, Any] = {"kind": store.kind}
+    of_kind |= {"scales": about["scales"]} if about["scales"] else {}
+    steps = text_of({"steps": [*map(_written, about["steps"])]}) if about["steps"] else "steps:\n"
+    return text_of({"version": 1, "recipe": "my-recipe", **of_kind}) + steps + "  - HorizontalFlip\neval: derived\n"
+
+
+def _written(described: Mapping[str, Any]) -> Any:
+    """A step of a store's index as a recipe writes it: without what its class does anyway."""
+    name = described["step"]
+    usual = {} if "steps" in described else json.loads(json.dumps(effective(Step(name)), default=str))
+    said = {key: value for key, value in described.items() if key not in ("step", "site", "steps")}
+    given: dict[str, Any] = {key: value for key, value in said.items() if key not in usual or value != usual[key]}
+    if "steps" in described:
+        given["steps"] = [_written(step) for step in described["steps"]]
+    return {name: given} if given else name

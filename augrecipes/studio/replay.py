@@ -7,9 +7,10 @@ from typing import Any
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Files, Sample
 from augrecipes.data.tables.table import GivenTable
+from augrecipes.data.reading.stored import Stored
 
 
-def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, unit: int, epoch: int) -> str:
+def python_of(source: str, pipeline: Pipeline, files: Files | Stored, sample: Sample, unit: int, epoch: int) -> str:
     """A statement that gives the sample to the bit, for someone who has saved the recipe.
 
     Args:
@@ -20,6 +21,8 @@ def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, uni
         unit: its number among the files.
         epoch: of its draws.
     """
+    if isinstance(files, Stored):
+        return _of_store(source, pipeline, files, sample, epoch)
     table = files.listing.table
     fixed = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
     fixed += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
@@ -31,6 +34,16 @@ def python_of(source: str, pipeline: Pipeline, files: Files, sample: Sample, uni
     given = [f"{name}={_read(path, sample.images[name], files)}" for name, path in paths.items()]
     given += [f"{name}={name}" for name in sample.rest]
     return f"{compiled}.at({', '.join(key)})({', '.join(given)})"
+
+
+def _of_store(source: str, pipeline: Pipeline, stored: Stored, sample: Sample, epoch: int) -> str:
+    fixed = [f"mode={pipeline.mode!r}"] if pipeline.mode != "train" else []
+    fixed += [f"optimize={pipeline.optimize!r}", f"seed={pipeline.compiled.seed}"]
+    packed = f"ar.Packed({stored.folder!r}, {source!r}, {', '.join(fixed)})"
+    if not pipeline.recipe.facts.tiles:
+        return f"{packed}[{epoch}, {sample.index}]"
+    tile = f"{sample.index}, epoch={epoch}, tile={sample.tile}"
+    return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
 
 
 def _read(path: str, image: Any, files: Files) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -26,7 +27,7 @@ from augrecipes.studio.drawing import draws
 from augrecipes.studio.exchanging import ejected, imported
 from augrecipes.studio.extremes import extremes
 from augrecipes.studio.guard import TAB, Guard
-from augrecipes.studio.jobs import Piece, WorkThreads
+from augrecipes.studio.jobs import EndedError, Piece, WorkThreads, WorkTurn
 from augrecipes.studio.sliding import slid
 from augrecipes.studio.stages import stages
 from augrecipes.studio.studio import Studio
@@ -61,6 +62,20 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         async def endpoint(request: Request) -> Response:
             asked = RequestBody(await request.body())
             return JSONResponse(await crew.run(lambda: do(asked)))
+
+        return Route(path, _guarded(endpoint), methods=["POST"])
+
+    def in_turn(path: str, do: Answer) -> Route:
+        async def endpoint(request: Request) -> Response:
+            asked = RequestBody(await request.body())
+            turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
+            watching = asyncio.create_task(_end_with(request, turn))
+            try:
+                return JSONResponse(await studio.crew.run(lambda: do(asked), turn))
+            except EndedError:
+                raise Refused(409, "ended", "a newer request has taken the place of this one") from None
+            finally:
+                watching.cancel()
 
         return Route(path, _guarded(endpoint), methods=["POST"])
 
@@ -134,9 +149,9 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         answer("/api/source", lambda body: _source(studio, body.text())),
         answer("/api/check", lambda body: checked(studio.bench, body.text()), studio.checker),
         answer("/api/slide", lambda body: slid(studio.bench, body), studio.checker),
-        answer("/api/extremes", lambda body: extremes(studio, body)),
-        answer("/api/compare", lambda body: compared(studio, body)),
-        answer("/api/cost", lambda body: costed(studio, body)),
+        in_turn("/api/extremes", lambda body: extremes(studio, body)),
+        in_turn("/api/compare", lambda body: compared(studio, body)),
+        in_turn("/api/cost", lambda body: costed(studio, body)),
         answer("/api/import", lambda body: imported(studio.bench, body)),
         answer("/api/eject", lambda body: ejected(studio.bench, body)),
         stream("/api/draws", lambda body: draws(studio, body)),
@@ -182,6 +197,13 @@ def _guarded(endpoint: Any) -> Any:
         return made
 
     return answered
+
+
+async def _end_with(request: Request, turn: WorkTurn) -> None:
+    """End a turn when whoever asked for it is gone."""
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.1)
+    turn.end()
 
 
 def _source(studio: Studio, text: str) -> dict[str, Any]:

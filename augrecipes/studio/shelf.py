@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.run.pipeline import Pipeline
+from augrecipes.data.packed_match import check_targets
 from augrecipes.data.read import read_targets
 from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Files, Sample, open_data
-from augrecipes.recipe.model import Recipe
+from augrecipes.data.reading.stored import Store, Stored, left_of, open_store
+from augrecipes.errors import DataError
+from augrecipes.pack.check import remains
+from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.studio.asked import Refused
 from augrecipes.studio.demo_pictures import DemoPictures
 from augrecipes.studio.kept import Kept
@@ -30,15 +34,44 @@ class Shelf:
     """Reads samples for recipes.
 
     Attributes:
-        data: as `augrecipes.preview` takes them; None: pictures that the demo draws.
+        data: as `augrecipes.preview` takes them; None: pictures that the demo draws; or a packed store.
         masks: a folder of masks.
+        store: the packed store that the data are, open; None of files.
+
+    Raises:
+        StoreError: the data are a store that is damaged, or newer.
+        DataError: masks beside a store.
     """
 
     data: Data | None = None
     masks: Any = None
-    _files: Kept[Files] = field(default_factory=lambda: Kept(16))
+    store: Store | None = field(init=False, default=None)
+    _files: Kept[Files | Stored] = field(default_factory=lambda: Kept(16))
+    _left: Kept[tuple[Recipe, tuple[str, ...]]] = field(default_factory=lambda: Kept(64))
     _samples: Kept[Sample] = field(default_factory=lambda: Kept(MOST_BYTES, nbytes_of))
     _demo: DemoPictures = field(default_factory=DemoPictures)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.data, str | os.PathLike) and Path(self.data).is_dir() and remains(Path(self.data)):
+            self.store = open_store(self.data)
+            if self.masks is not None:
+                raise DataError("a store has the masks that it was packed with: leave --masks out", str(self.data))
+
+    def left(self, recipe: Recipe, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
+        """What of a recipe is left to be done with the data as they are read, and the labels of what a store has done.
+
+        Raises:
+            StoreError: the recipe does not begin with the steps that the store was packed with.
+        """
+        store = self.store
+        if store is None or recipe.section(mode) is None:
+            return recipe, ()
+        return self._left.get((recipe.digest, mode, seed), lambda: left_of(recipe, store, mode, seed))
+
+    @property
+    def seed(self) -> int | None:
+        """That a store's draws were baked with; None where any seed will do."""
+        return None if self.store is None else self.store.about["seed"]
 
     @property
     def demo(self) -> bool:
@@ -49,14 +82,18 @@ class Shelf:
         """The data and the masks, or the demo's for this recipe."""
         return self._demo.data_for(recipe, pipeline.targets) if self.demo else (self.data, self.masks)
 
-    def files(self, recipe: Recipe, pipeline: Pipeline) -> Files:
-        """What there is for a recipe. Raises DataError where that is nothing it can take."""
+    def files(self, recipe: Recipe, pipeline: Pipeline) -> Files | Stored:
+        """What there is for a recipe; of a store for what `left` has left. Raises DataError where it cannot take it."""
+        if (store := self.store) is not None:
+            check_targets(store, pipeline.targets, pipeline.mode)
+            key = _listing_key(recipe, pipeline, store.digest)
+            return self._files.get(key, lambda: Stored(store, recipe, pipeline.targets))
         data, masks = self.given(recipe, pipeline)
         return self._files.get(
             _listing_key(recipe, pipeline, data), lambda: open_data(recipe, pipeline.targets, data, masks)
         )
 
-    def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int) -> Sample:
+    def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int, epoch: int = 0) -> Sample:
         """One picture, scene or tile as the pipeline takes it: of large files no more is decoded than it asks for.
 
         Raises:
@@ -66,9 +103,15 @@ class Shelf:
         if not 0 <= unit < len(files):
             raise Refused(404, "index", f"there are {len(files)} samples; the last is number {len(files) - 1}")
         fast = pipeline.optimize == "fast" and pipeline.reads
+        if isinstance(files, Stored):
+            stored, baked = files, epoch % files.epochs
+            _check_size(stored.shape(unit, baked), stored.path(unit))
+            key = (id(files), unit, fast, baked)
+            return self._samples.get(key, lambda: stored.read(unit, baked, undecoded=fast))
+        of_files = files
         self._inside(files, unit)
-        key = (id(files), unit, fast)
-        return self._samples.get(key, lambda: _read(files, unit, as_files=fast, reads=pipeline.reads))
+        key = (id(files), unit, fast, 0)
+        return self._samples.get(key, lambda: _read(of_files, unit, as_files=fast, reads=pipeline.reads))
 
     def _inside(self, files: Files, unit: int) -> None:
         """Refused for a file that a link in a folder of data leads out to."""
@@ -102,12 +145,18 @@ def _read(files: Files, unit: int, *, as_files: bool, reads: bool) -> Sample:
     rest = read_targets(table, unit, inputs=files.inputs, undecoded=True, **decode)
     images = {name: rest.pop(name) for name in table.images_by_target()}
     for name, image in images.items():
-        pixels = image.shape[0] * image.shape[1]
-        if pixels > MOST_PX:
-            raise Refused(413, "too-large", f"{files.path(unit)}: more than {MOST_PX:,} pixels are not shown here")
+        pixels = _check_size(image.shape, files.path(unit))
         if not isinstance(image, np.ndarray) and not as_files and not (reads and pixels > DECODED_PX):
             images[name] = image.array()
     return Sample(*table.place(unit), files.path(unit), images, rest)
+
+
+def _check_size(shape: tuple[int, ...], path: str) -> int:
+    """How many pixels; Refused where they are too many to be shown."""
+    pixels = shape[0] * shape[1]
+    if pixels > MOST_PX:
+        raise Refused(413, "too-large", f"{path}: more than {MOST_PX:,} pixels are not shown here")
+    return pixels
 
 
 def nbytes_of(sample: Sample) -> int:

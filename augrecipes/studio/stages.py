@@ -10,16 +10,18 @@ import numpy as np
 from augrecipes.compiler.run.instrument import SINK, instrumented
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Files, Sample
+from augrecipes.data.reading.stored import Stored
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import registry
 from augrecipes.preview.display import picture_of_input, picture_of_output
 from augrecipes.recipe.model import Step
 from augrecipes.studio.asked import Refused, RequestBody
-from augrecipes.studio.drawing import WantedDraws, check_index, classes_of, failure, source_of, units_of
-from augrecipes.studio.jobs import Piece, Say
+from augrecipes.studio.drawing import classes_of, failure, source_of
+from augrecipes.studio.jobs import Piece, Say, go_on
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.overlays import overlay_of
 from augrecipes.studio.studio import Studio
+from augrecipes.studio.wanted import WantedDraws, check_index, units_of
 from augrecipes.studio.words import in_words
 
 SIZE = 640  # px, where nothing is said
@@ -41,7 +43,7 @@ def stages(studio: Studio, body: RequestBody) -> Iterator[Piece]:
 
     def work(say: Say) -> None:
         try:
-            sample = studio.shelf.sample(wanted.recipe, plain, units[min(tile, len(units) - 1)])
+            sample = studio.shelf.sample(wanted.recipe, plain, units[min(tile, len(units) - 1)], epoch)
             view.run(sample, say)
         except (AugrecipesError, Refused) as error:
             say({"path": None, "name": "", "applied": False, "error": failure(error)})
@@ -53,7 +55,7 @@ class _StageView:
     """Runs a sample step by step, and says what each has done."""
 
     def __init__(
-        self, studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files, epoch: int
+        self, studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, epoch: int
     ) -> None:  # fmt: skip
         self.studio, self.wanted, self.pipeline, self.files = studio, wanted, pipeline, files
         self.off, self.epoch = wanted.off, epoch
@@ -67,7 +69,8 @@ class _StageView:
         first = self.pipeline.targets[0]
         source = source_of(self.studio, self.wanted, sample, first, self.files)
         height, width = sample.images[first].shape[:2]
-        say({"path": None, "name": "source", "words": f"{width}×{height} px", "applied": True, "on": True, **source})
+        words = f"{width}×{height} px" + (" in the store" if self.wanted.baked else "")
+        say({"path": None, "name": "source", "words": words, "applied": True, "on": True, **source})
         lines = self._of_many(sample) if self.wanted.recipe.facts.scales else self._of_one(sample, source, say)
         for line in lines:
             say(line)
@@ -89,6 +92,7 @@ class _StageView:
                 say(line(path, left.pop(path), acted=False, found=shown))
 
         def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            go_on()
             if label == SINK:
                 return step(*args, **kwargs)
             here = next((path for path, one in self.top.items() if one.site == label), None)
@@ -150,6 +154,9 @@ class _StageView:
         return {"path": None, "name": "output", "words": words, "applied": True, "on": True, **shown}
 
     def _line(self, path: str, step: Step, *, acted: bool, drawn: dict[str, str]) -> dict[str, Any]:
+        if step.site in self.wanted.baked:
+            words, known = "in the store already: what is read has it behind it", {"applied": True, "on": True}
+            return {"path": path, "name": step.name, "label": step.site, "words": words, "baked": True, **known}
         on = path not in self.off
         inner = {where: one for where, one in self.steps.items() if where.startswith(f"{path}.")}
         ran: list[dict[str, Any]] = [{"path": where, "name": one.name, "words": drawn[one.site], "applied": True}

@@ -50,8 +50,8 @@ class Studio:
     drawn: Kept[dict[str, Any]] = field(default_factory=lambda: Kept(8_000))
 
     def __post_init__(self) -> None:
-        self.bench = Workbench(self.file)
         self.shelf = Shelf(self.data, self.masks)
+        self.bench = Workbench(self.file, resumes=self.shelf.store is not None)
 
     @property
     def source(self) -> str:

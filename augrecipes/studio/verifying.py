@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from augrecipes.data.reading.stored import Stored
 from augrecipes.errors import AugrecipesError
-from augrecipes.studio.asked import RequestBody
+from augrecipes.studio.asked import Refused, RequestBody
 from augrecipes.studio.drawing import failure
 from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.studio import Studio
@@ -22,16 +23,23 @@ def verified(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     Raises:
         RecipeError, DataError: the recipe is none, or there is nothing that it could be tried on.
     """
-    recipe = studio.bench.recipe(body.text())
+    written = studio.bench.recipe(body.text())
+    recipe, _ = studio.shelf.left(written, body.mode(), body.integer("seed"))
     chosen = body.optimize() or ("fast" if recipe.optimize == "none" else recipe.optimize)
     seed, samples, mode = body.integer("seed"), body.integer("samples", SAMPLES, 1, 500), body.mode()
     pipeline = studio.bench.pipeline(recipe, mode, "none", seed)
+    files = studio.shelf.files(recipe, pipeline)
     data, masks = studio.shelf.given(recipe, pipeline)
+    if isinstance(files, Stored) and recipe.facts.annotated and (recipe.inputs.boxes or recipe.inputs.keypoints):
+        cure = "give the files that the store was packed from"
+        raise Refused(422, "stored", "boxes and keypoints of a store are not verified", cure)
 
     def work(say: Say) -> None:
         try:
             found = verify(
                 recipe, data, mode=mode, optimize=chosen, seed=seed, samples=samples, masks=masks, dtypes=("uint8",),
+                reader=files if isinstance(files, Stored) else None,
+                build=lambda made, one: studio.bench.built(made, mode, one, seed),
                 progress=lambda done, total: say({"progress": [done, total]}),
             )  # fmt: skip
         except AugrecipesError as error:

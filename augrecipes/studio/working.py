@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.compile import build, steps_of
+from augrecipes.compiler.run.instrument import instrumented
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError
 from augrecipes.lint import lint
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import parse_text
+from augrecipes.studio.jobs import go_on
 from augrecipes.studio.kept import Kept
 
 SHOWN = "recipe.yaml"  # what text without a file is called in messages
@@ -24,9 +26,11 @@ class Workbench:
 
     Attributes:
         file: of the recipe; what it extends is looked for beside it. None: only the gallery can be extended.
+        resumes: recipes are what is left behind the steps of a packed store.
     """
 
     file: Path | None = None
+    resumes: bool = False
     _recipes: Kept[Recipe] = field(default_factory=lambda: Kept(32))
     _pipelines: Kept[Pipeline] = field(default_factory=lambda: Kept(12))
 
@@ -57,9 +61,19 @@ class Workbench:
             steps_of(recipe, mode)
             if errors := tuple(found for found in lint(recipe) if found.severity == "error"):
                 raise LintError(problems=errors)
-            return build(recipe, mode, optimize, seed, threads=1, **more)
+            return self.built(recipe, mode, optimize, seed, **more)
 
         return self._pipelines.get(key, compiled)
+
+    def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
+        """The same without a look at its lints: of parts and variants of recipes. Its steps give way to newer work."""
+        more = {"threads": 1, "resumes": self.resumes, **more}
+        return instrumented(build(recipe, mode, optimize, seed, **more), _between, natively=True)
+
+
+def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    go_on()
+    return step(*args, **kwargs)
 
 
 def key_of(recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int) -> tuple[Hashable, ...]:

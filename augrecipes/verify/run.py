@@ -107,6 +107,7 @@ def verify(
     build: Build | None = None,
     promise: Promise | None = None,
     progress: Progress | None = None,
+    reader: Reader | None = None,
 ) -> Verification:
     """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
 
@@ -131,6 +132,7 @@ def verify(
         build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
         promise: what is asked of the plan; None: the contracts of the rules that fired.
         progress: called with (samples done, samples in all).
+        reader: of data that are open already, in the place of `data` and `masks`.
 
     Raises:
         DataError: nothing could be compared.
@@ -139,7 +141,7 @@ def verify(
     """
     recipe = as_recipe(recipe)
     pipeline = recipe.compile(mode, optimize, seed)
-    reader = open_data(recipe, pipeline.targets, data, masks)
+    reader = open_data(recipe, pipeline.targets, data, masks) if reader is None else reader
     keys = places(len(reader), samples, epochs, mode)
     metrics, sources = Metrics(), pipeline.origins
     promises: dict[Dtype, Promise] = {}

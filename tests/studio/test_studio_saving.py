@@ -13,7 +13,7 @@ from asking import Page
 
 import augrecipes as ar
 from augrecipes import atomic
-from augrecipes.errors import AugrecipesError, DataError, RecipeError
+from augrecipes.errors import AugrecipesError, RecipeError
 from augrecipes.studio import running
 from augrecipes.studio.opening import NEW, opened
 from augrecipes.studio.remembered import Remembered
@@ -117,12 +117,6 @@ def test_what_can_be_opened(tmp_path: Path) -> None:
     for wrong in (tmp_path, tmp_path / "no" / "such.yaml", "folder-129"):
         with pytest.raises(RecipeError):
             opened(wrong)
-
-
-def test_a_packed_store_is_refused(photos: Path, tmp_path: Path) -> None:
-    ar.pack(TEXT, str(photos), tmp_path / "store", workers=0)
-    with pytest.raises(DataError, match="give the files it was packed from"):
-        opened(TEXT, tmp_path / "store")
 
 
 def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

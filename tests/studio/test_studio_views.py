@@ -93,8 +93,79 @@ def test_extremes_lie_apart(page: Page) -> None:
     assert page.pixels(found["least"]["url"]).shape == (48, 64, 3)
     inner = page.post("/api/extremes", text=TEXT, path="steps.2.steps.1", index=1)
     assert inner["least"]["apart"] <= inner["most"]["apart"]
-    assert page.ask("POST", "/api/extremes", {"text": TEXT, "path": "steps.2"}).status == 422
     assert page.ask("POST", "/api/extremes", {"text": TEXT, "path": "steps.7"}).status == 404
+
+
+GROUPS = """\
+version: 1
+recipe: groups
+steps:
+  - HorizontalFlip
+  - OneOf:
+      p: 0.2
+      steps:
+        - Rotate: {limit: 5, border_mode: reflect_101}
+        - RandomBrightnessContrast: {brightness_limit: [0.5, 0.6], contrast_limit: 0}
+  - SomeOf:
+      n: 1
+      steps:
+        - GaussianBlur: {sigma_limit: [0.1, 6.0]}
+        - HueSaturationValue
+  - Sequential: {steps: [Blur: {blur_limit: [3, 9]}, VerticalFlip]}
+eval: derived
+"""
+
+
+def test_extremes_of_groups_are_those_of_their_steps(page: Page) -> None:
+    of_one = page.post("/api/extremes", text=GROUPS, path="steps.1", index=1)
+    assert of_one["most"]["words"].startswith("RandomBrightnessContrast: ")
+    assert of_one["least"]["words"].startswith("Rotate: angle")
+    inner = page.post("/api/extremes", text=GROUPS, path="steps.1.steps.1", index=1)
+    assert of_one["most"]["apart"] >= inner["most"]["apart"] * 0.99
+    for path in ("steps.2", "steps.3"):
+        found = page.post("/api/extremes", text=GROUPS, path=path, index=1)
+        assert found["least"]["apart"] < found["most"]["apart"]
+        assert page.pixels(found["most"]["url"]).shape == (120, 160, 3)
+    off = page.post("/api/extremes", text=GROUPS, path="steps.1", index=1, off=["steps.0"])
+    assert off["most"]["words"].startswith(
+        "RandomBrightnessContrast: "
+    )  # the step that is meant, not the one behind it
+
+
+PAIR_WITH_DEGRADE = """\
+version: 1
+recipe: made
+kind: pair
+scales: {lr: 1, hr: 2}
+steps:
+  - RandomCrop: {height: 24, width: 24, at: lr}
+  - Degrade:
+      source: hr
+      target: lr
+      steps:
+        - GaussianBlur: {sigma_limit: [0.2, 4.0], p: 0.5}
+        - ResizeToTarget
+        - GaussNoise: {std_range: [0.01, 0.2]}
+eval: []
+"""
+
+
+def test_extremes_of_pairs_show_what_changes_most(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for name, k in (("hr", 2), ("lr", 1)):
+        (tmp_path / name).mkdir()
+        for number in range(2):
+            assert cv2.imwrite(str(tmp_path / name / f"{number}.png"), picture(number, 60 * k, 80 * k))
+    page = open_page(None, {name: str(tmp_path / name) for name in ("hr", "lr")})
+    noise = page.post("/api/extremes", text=PAIR, path="steps.2", index=1)
+    assert (noise["most"]["target"], noise["most"]["width"]) == ("lr", 24)
+    assert noise["least"]["apart"] < noise["most"]["apart"]
+    crop = page.post("/api/extremes", text=PAIR, path="steps.0", index=1)
+    assert crop["least"]["apart"] <= crop["most"]["apart"]
+    made = open_page(None, {"hr": str(tmp_path / "hr")})
+    for path in ("steps.1", "steps.1.steps.0", "steps.1.steps.2"):
+        found = made.post("/api/extremes", text=PAIR_WITH_DEGRADE, path=path, index=1)
+        assert (found["most"]["target"], found["most"]["width"]) == ("lr", 24)
+        assert found["least"]["apart"] < found["most"]["apart"]
 
 
 def test_two_settings_beside_each_other(page: Page) -> None:
@@ -220,6 +291,27 @@ def test_bags_with_what_they_share(open_page: Callable[..., Page], tmp_path: Pat
             tile = ar.read_image(tmp_path / "ab"[line["index"]] / f"{shown['tile']}.png")
             out = pipeline.at(line["index"], line["epoch"], shown["tile"])(image=tile)["image"]
             assert np.array_equal(page.pixels(shown["url"]), picture_of_output(out, recipe.output))
+
+
+def test_tiles_are_chosen_by_their_numbers(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    for number in range(8):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        assert cv2.imwrite(str(tmp_path / "a" / f"{number}.png"), picture(number, 40, 40))
+    page = open_page(None, tmp_path)
+    whole = BAG.replace("bag: {max_tiles: 5}", "bag: {max_tiles: 100}")
+    line = page.lines("/api/draws", text=whole, chosen=[6, 1])[0]
+    assert [shown["tile"] for shown in line["pictures"]] == [6, 1]
+    assert (
+        page.lines("/api/stages", text=whole, chosen=[6], size=0)[0]["url"]
+        == page.lines("/api/draws", text=whole, chosen=[6], source=True)[0]["pictures"][0]["source"]["url"]
+    )
+    picked = {shown["tile"] for shown in page.lines("/api/draws", text=BAG, tiles=8)[0]["pictures"]}
+    lines = page.lines("/api/draws", text=BAG, chosen=sorted({*range(8)} - picked))
+    assert "picks others than" in lines[0]["error"]["message"]
+    line = page.lines("/api/draws", text=BAG, chosen=list(range(8)))[0]
+    assert {shown["tile"] for shown in line["pictures"]} == picked
+    assert page.post("/api/compare", a={"text": whole}, b={"text": whole}, chosen=[7])["largest"] == 0
+    assert page.ask("POST", "/api/compare", {"a": {"text": whole}, "b": {"text": whole}, "chosen": [8]}).status == 404
 
 
 def test_masks_boxes_and_points_travel(open_page: Callable[..., Page], photos: Path, tmp_path: Path) -> None:

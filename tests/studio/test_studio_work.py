@@ -62,7 +62,7 @@ def until(true: Callable[[], bool]) -> None:
     raise AssertionError("it has not come")
 
 
-def in_background(page: Page, path: str, **body: Any) -> tuple[threading.Thread, list[Any]]:
+def in_background(page: Page, path: str, /, **body: Any) -> tuple[threading.Thread, list[Any]]:
     """A request whose lines arrive one by one."""
     lines: list[Any] = []
 
@@ -87,6 +87,49 @@ def test_a_newer_edit_ends_an_older_drawing(page: Page, gate: Gate) -> None:
     gate.open.set()
     page.lines("/api/draws", text=QUICK, indices=[2])
     assert gate.began == began <= page.studio.crew.lanes  # of the 80 draws no other was begun
+
+
+STEPS = """version: 1
+recipe: slow
+optimize: {}
+steps:
+  - HorizontalFlip
+  - StepThatWaits: {{p: 1.0}}
+  - Sequential: {{p: 1.0, steps: [StepThatWaits: {{p: 1.0}}, StepThatWaits: {{p: 1.0}}]}}
+  - StepThatWaits: {{p: 1.0}}
+eval: []
+"""
+
+
+@pytest.mark.parametrize("optimize", ["none", "fast"])
+@pytest.mark.parametrize("view", ["draws", "stages", "extremes", "compare", "cost", "verify"])
+def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, view: str, optimize: str) -> None:
+    text = STEPS.format(optimize)
+    sides = {"a": {"text": text}, "b": {"text": text}}
+    body: dict[str, Any] = sides if view == "compare" else {"text": text, "path": "steps.3"}
+    thread, lines = in_background(page, f"/api/{view}", **body)
+    until(lambda: gate.began >= 1)
+    began = gate.began
+    other = QUICK if view != "extremes" else QUICK.replace("HorizontalFlip", "Rotate")
+    sides = {"a": {"text": other}, "b": {"text": other}}
+    in_background(page, f"/api/{view}", **(sides if view == "compare" else {"text": other, "path": "steps.0"}))
+    thread.join(30)
+    assert not thread.is_alive()
+    assert lines[-1].get("done") is False or lines[-1]["error"]["code"] == "ended"
+    gate.open.set()
+    page.studio.crew._threads.shutdown()  # waits for what still runs
+    assert gate.began == began <= page.studio.crew.lanes  # of each thread's sample no other step was begun
+
+
+def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augrecipes.studio.working.go_on", lambda: None)
+    thread, _ = in_background(page, "/api/draws", text=STEPS.format("none"))
+    until(lambda: gate.began >= 1)
+    page.lines("/api/draws", text=QUICK)
+    thread.join(30)
+    gate.open.set()
+    page.studio.crew._threads.shutdown()
+    assert gate.began == 4
 
 
 def test_planted_work_that_goes_on_is_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,8 +37,10 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
     return [step.site for top in steps for step in opened(top)]
 
 
-def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
+def instrumented(pipeline: Pipeline, call: Call, *, natively: bool = False) -> Pipeline:
     """A copy whose every step and sink is called through `call`, in whatever thread: so are those of its own copies.
+
+    With `natively`, samples that native plans carry out go on doing so, and their steps are not called.
 
     >>> import numpy as np, augrecipes as ar
     >>> seen = []
@@ -49,13 +51,14 @@ def instrumented(pipeline: Pipeline, call: Call) -> Pipeline:
     'IntoSink(SmallestMaxSize#1 + RandomCrop#1 + HorizontalFlip#1)'
     """
     made = pipeline.again()
-    made.dress(lambda copy: instrument(copy, call))
+    made.dress(lambda copy: instrument(copy, call), natively=natively)
     return made
 
 
 def _wrap(made: Any, step: Node, call: Call) -> Any:
     if is_open(step):
-        made.transforms = [_wrap(m, s, call) for m, s in zip(made.transforms, step.steps, strict=True)]
+        group = getattr(made, "innermost", made)  # an earlier call goes on being called
+        group.transforms = [_wrap(m, s, call) for m, s in zip(group.transforms, step.steps, strict=True)]
     return _Instrumented(made, step.site, call)
 
 
@@ -64,6 +67,7 @@ class _Instrumented:
 
     def __init__(self, wrapped: Any, label: str, call: Call) -> None:
         self._wrapped, self._label, self._call = wrapped, label, call
+        self.innermost = getattr(wrapped, "innermost", wrapped)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # the pipelines ask some steps what they are

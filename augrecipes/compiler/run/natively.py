@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -28,6 +28,9 @@ from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
 
 _MASK = frozenset({"mask"})
+
+
+_NATIVE = ("native", "native_masks", "_point_steps")  # made of the steps when they are first needed
 
 
 def kept_from_plans(pipeline: Pipeline) -> str | None:
@@ -100,7 +103,7 @@ class NativelyRun(Pipeline):
         self, epoch: int, keys: Sequence[tuple[int, int]], pictures: Sequence[Any], places: Places
     ) -> list[int] | None:
         """The same of pictures that come as this pipeline's own plan takes them."""
-        alone = self._dress is None and not self._required
+        alone = not self._by_python and not self._required
         if alone and isinstance(self.native, NativePlan) and all(map(self._is_taken, pictures)):
             return self.native.many(epoch, keys, pictures, places)
         return [*range(len(pictures))]
@@ -127,8 +130,19 @@ class NativelyRun(Pipeline):
     def run_through(self, transforms: list[Any]) -> None:
         """Let samples go through these from now on."""
         super().run_through(transforms)
-        for name in ("native", "native_masks", "_point_steps"):
+        for name in _NATIVE:
             self.__dict__.pop(name, None)
+
+    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
+        """As every pipeline; its native plans are made of the steps as they were."""
+        kept = {name: getattr(self, name) for name in _NATIVE} if natively else {}
+        super().dress(dress, natively=natively)
+        self.__dict__.update(kept)
+
+    @property
+    def _by_python(self) -> bool:
+        """Whether every step of every sample is to be called."""
+        return self._dress is not None and not self._dress[1]
 
     @cached_property
     def native(self) -> NativePlan | str:
@@ -174,7 +188,7 @@ class NativelyRun(Pipeline):
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate
     ) -> dict[str, Any] | None:
         """A sample of a picture, or of one and its mask, without Python between its steps; None: that is Python's."""
-        if self._dress is not None or not isinstance(self.native, NativePlan) or not self._required <= targets.keys():
+        if self._by_python or not isinstance(self.native, NativePlan) or not self._required <= targets.keys():
             return None
         image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
         if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):

@@ -79,7 +79,7 @@ class Pipeline(AsCompose):
         self.seed = compiled.seed  # Compose has set its own, None
         self._owner, self._local = threading.get_ident(), threading.local()
         self._twins: dict[Arrival, Self] = {}
-        self._dress: Callable[[Pipeline], object] | None = None
+        self._dress: tuple[Callable[[Pipeline], object], bool] | None = None
         self._keep(sites)
 
     # What it was compiled from.
@@ -173,7 +173,7 @@ class Pipeline(AsCompose):
         make: Any = type(self)
         made: Self = make(compiled or self.compiled, arrival or self.arrival)
         if self._dress is not None:
-            made.dress(self._dress)
+            made.dress(self._dress[0], natively=self._dress[1])
         return made
 
     def renew(self, compiled: Compiled) -> None:
@@ -181,9 +181,9 @@ class Pipeline(AsCompose):
         self.compiled = compiled
         self._twins, self._local = {}, threading.local()
 
-    def dress(self, dress: Callable[[Pipeline], object]) -> None:
+    def dress(self, dress: Callable[[Pipeline], object], *, natively: bool = False) -> None:
         """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self._dress = dress
+        self._dress = dress, natively  # natively: what native plans carry out goes on as it was
         dress(self)
 
     def for_this_thread(self) -> Self:
@@ -221,7 +221,7 @@ class Pipeline(AsCompose):
 
     def label_of(self, step: Any) -> str:
         """The label of a step."""
-        return self._labels.get(id(step), "")
+        return self._labels.get(id(getattr(step, "innermost", step)), "")
 
     def _culprit(self, error: BaseException) -> str | None:
         """The label of the innermost step that was running when `error` was raised."""

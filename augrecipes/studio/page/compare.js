@@ -5,7 +5,7 @@ import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture} from "./picture.js"
 import {ask} from "./server.js"
-import {announce, on, recipe, say, settings} from "./state.js"
+import {announce, chosen, on, recipe, say, settings} from "./state.js"
 
 let pinned = null
 let other = "saved"
@@ -100,7 +100,7 @@ export function refresh() {
     drawing.trouble.hidden = true
     const answer = await ask("POST", "api/compare", {
       a: {text: recipe.good, optimize: speed.a || null}, b: {text: textOf(), optimize: speed.b || null},
-      index: settings.index, epoch: settings.at, seed: settings.seed,
+      index: settings.index, epoch: settings.at, seed: settings.seed, ...chosen(),
     }, signal)
     for (const side of Object.keys(pictures)) {
       const given = answer[side]

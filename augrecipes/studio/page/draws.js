@@ -25,13 +25,16 @@ function build(element) {
   const epochs = counter("Epochs", settings.epochs, {min: 1, max: 50, width: 2}, (epochs) => change({epochs}))
   const size = choice("Size of the pictures", [[96, "S", "Small"], [128, "M", "Middling"], [192, "L", "Large"], [288, "XL", "Very large"]],
     settings.size, (size) => change({size}))
+  const tiles = make("input", {type: "text", id: "tiles", size: 9, placeholder: "evenly", "aria-label": "Tiles of each bag by their numbers, such as 3, 7, 20-25; without any some that lie evenly apart",
+    title: "Tiles by their numbers, such as 3, 7, 20-25; empty: some that lie evenly apart", value: settings.tiles, onchange: () => change({tiles: tiles.value.trim()})})
+  const bags = make("label", {class: "counter", hidden: true}, make("span", {class: "caption"}, "Tiles"), tiles)
   const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
     make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`, hidden: true,
       onclick: () => change({[name]: !settings[name]})}, words))
   drawing = new Drawing()
   grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
   grid.addEventListener("keydown", walk)
-  fill(element, make("div", {class: "bar"}, samples, first, epochs, size, make("span", {class: "overlays"}, overlays)), drawing.place, drawing.trouble,
+  fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, overlays)), drawing.place, drawing.trouble,
     make("div", {class: "scroll"}, grid), large.build())
   observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
@@ -49,6 +52,7 @@ function build(element) {
   })
   on("source", () => {
     first.limit(Math.max(0, source.count - 1))
+    bags.hidden = source.kind !== "bags"
     fill(grid)
     strips.clear()
   })

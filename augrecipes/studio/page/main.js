@@ -52,7 +52,7 @@ function controls() {
     seed.show(settings.seed)
     epoch.show(settings.epoch)
     optimise.value = settings.optimize
-    const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", index: "sample", at: "sample"}
+    const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", index: "sample", at: "sample", tiles: true}
     const hit = changed.map((name) => drawn[name]).filter(Boolean)
     if (!hit.length) return
     for (const view of views) if (hit.includes(true) || hit.includes(view.name) || (hit.includes("sample") && view.sample)) view.old = true
@@ -164,6 +164,7 @@ async function data() {
   find("#data-problem").hidden = !source.problem
   fill(find("#data-problem"), source.problem ?? "")
   announce("source")
+  if (Number.isInteger(source.seed)) change({seed: source.seed}) // a store whose draws were baked has no others
 }
 
 function news() {

@@ -73,7 +73,7 @@ function fresh(at) {
 
 function controls(card, line, off) {
   Object.assign(card, {path: line.path, wasOff: off, forced: switches.force.get(line.path)})
-  if (line.path === null) return void fill(card.controls)
+  if (line.path === null || line.baked) return void fill(card.controls)
   const force = switches.force.get(line.path)
   const one = choice(`Probability of ${line.name}`, [
     ["written", line.p === undefined || line.p === null ? "p" : `p ${line.p}`, "As the recipe says"], ["0", "never", "p forced to 0"], ["1", "always", "p forced to 1"],

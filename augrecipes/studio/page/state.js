@@ -8,7 +8,7 @@ export const on = (name, hear) => bus.addEventListener(name, (event) => hear(eve
 
 const DEFAULTS = {
   view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: innerWidth >= 1700 ? 192 : 128, optimize: "",
-  masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0,
+  masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0, tiles: "",
 }
 export const settings = {...DEFAULTS, ...passing.get("settings", {})}
 
@@ -49,8 +49,22 @@ export function flip(work) {
 // What a request for pictures says of the recipe and of which draws it wants.
 export const asked = (extra = {}) => ({
   text: recipe.good ?? recipe.text, optimize: settings.optimize || null, seed: settings.seed,
-  off: [...switches.off], force: Object.fromEntries(switches.force), ...extra,
+  off: [...switches.off], force: Object.fromEntries(switches.force), ...chosen(), ...extra,
 })
+
+// Tiles of a bag by their numbers, as they are written: "3, 7, 20-25". Without any, some that lie evenly apart are shown.
+export function tilesOf(words) {
+  const found = new Set()
+  for (const [, from, to] of words.matchAll(/(\d{1,7})(?:\s*[-–]\s*(\d{1,7}))?/g)) {
+    for (let tile = Number(from); tile <= Number(to ?? from) && found.size < 64; tile++) found.add(tile)
+  }
+  return [...found]
+}
+
+export function chosen() {
+  const tiles = source.kind === "bags" ? tilesOf(settings.tiles) : []
+  return tiles.length ? {chosen: tiles} : {}
+}
 
 // One line that screen readers speak, and that stands in the foot of the page.
 export function say(text) {

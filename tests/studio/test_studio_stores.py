@@ -1,0 +1,218 @@
+"""Packed stores in the studio: what is shown is what `ar.Packed` hands out; recipes that do not fit are told why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from asking import Page, picture
+
+import augrecipes as ar
+from augrecipes.data.reading.stored import Stored
+from augrecipes.errors import DataError, StoreError
+from augrecipes.preview.display import picture_of_output
+from augrecipes.studio.opening import opened
+
+PICTURES = """\
+version: 1
+recipe: pictures
+optimize: {optimize}
+steps:
+  - SmallestMaxSize: {{max_size: 80}}
+  - CenterCrop: {{height: 72, width: 80}}
+  - RandomCrop: {{height: 48, width: 64}}
+  - Rotate: {{limit: 30, border_mode: reflect_101, p: 1.0}}
+  - HorizontalFlip
+eval: derived
+output: {{dtype: float32, layout: chw, normalize: imagenet}}
+"""
+PAIRS = """\
+version: 1
+recipe: pairs
+kind: pair
+optimize: {optimize}
+scales: {{lr: 1, hr: 2}}
+steps:
+  - RandomCrop: {{height: 24, width: 24, at: lr}}
+  - HorizontalFlip
+"""
+BAGS = """\
+version: 1
+recipe: bags
+kind: bag
+optimize: {optimize}
+bag: {{max_tiles: 5}}
+steps:
+  - CenterCrop: {{height: 40, width: 40}}
+  - RandomCrop: {{height: 32, width: 32}}
+  - StainJitter: {{sigma: 0.05, share: bag, p: 1.0}}
+"""
+
+
+def written(folder: Path, kind: str) -> Any:
+    """Files of a kind, and what names them."""
+    if kind == "pair":
+        for name, k in (("hr", 2), ("lr", 1)):
+            (folder / name).mkdir(parents=True)
+            for number in range(3):
+                assert cv2.imwrite(str(folder / name / f"{number}.png"), picture(number, 60 * k, 80 * k))
+        return {name: str(folder / name) for name in ("hr", "lr")}
+    for number in range(6):
+        to = folder / ("ab"[number % 2] if kind == "bag" else "") / f"{number}.{'png' if number % 3 else 'jpg'}"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        assert cv2.imwrite(str(to), picture(number))
+    return str(folder)
+
+
+KINDS = {"image": PICTURES, "pair": PAIRS, "bag": BAGS}
+
+
+@pytest.fixture
+def packed(tmp_path: Path, open_page: Callable[..., Page]) -> Iterator[Callable[..., tuple[Page, Path]]]:
+    """Packs files of a kind, and opens a page over the store."""
+
+    def make(kind: str, text: str, **how: Any) -> tuple[Page, Path]:
+        ar.pack(ar.load(text), written(tmp_path / "files", kind), tmp_path / "store", workers=0, **how)
+        return open_page(None, str(tmp_path / "store")), tmp_path / "store"
+
+    yield make
+
+
+def differing(page: Page, store: Path, text: str, seed: int = 3) -> list[str]:
+    """Pictures of the page that are not those that the store's Dataset hands out; lines of Python that give others."""
+    recipe = ar.load(text)
+    ds = ar.Packed(store, recipe, seed=seed)
+    count, found = len(ds), []
+    lines = page.lines("/api/draws", text=text, indices=list(range(count)), epochs=[0, 1, 5], seed=seed, tiles=3)
+    for line in lines[:-1]:
+        index, epoch = line["index"], line["epoch"]
+        whole = ds[epoch, index]
+        made = eval(line["python"].replace("'recipe.yaml'", "text"), {"ar": ar, "text": text})
+        for number, shown in enumerate(line["pictures"]):
+            name, output = shown["target"], recipe.outputs.get(shown["target"], recipe.output)
+            if recipe.kind == "bag":
+                out = ds.pipeline.at(index, epoch, shown["tile"])(
+                    **ds.given(index, epoch=epoch, tile=shown["tile"]).targets
+                )
+                among = [picture_of_output(np.asarray(tile), output) for tile in whole["image"]]
+                wanted = picture_of_output(out["image"], output)
+                if not any(np.array_equal(wanted, one) for one in among):
+                    found.append(f"{index} {epoch}: no tile of the bag")
+            else:
+                wanted = picture_of_output(np.asarray(whole[name]), output)
+            if not np.array_equal(page.pixels(shown["url"]), wanted):
+                found.append(f"{index} {epoch} {name}: another picture")
+            if number == 0 and not np.array_equal(picture_of_output(np.asarray(made[name]), output), wanted):
+                found.append(f"{index} {epoch} {name}: {line['python']}")
+    assert len(lines) == 3 * count + 1
+    return found
+
+
+@pytest.mark.parametrize("optimize", ["none", "fast"])
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("form", ["raw", "jpeg"])
+def test_what_is_shown_of_a_store_is_what_it_hands_out(packed: Any, kind: str, optimize: str, form: str) -> None:
+    text = KINDS[kind].format(optimize=optimize)
+    page, store = packed(kind, text, format=form)
+    assert differing(page, store, text) == []
+
+
+def test_every_view_of_a_store(packed: Any) -> None:
+    for_pictures = PICTURES.format(optimize="fast")
+    page, store = packed("image", for_pictures)
+    source = page.post("/api/source", text=for_pictures)
+    assert (source["problem"], source["count"], source["seed"]) == (None, 6, None)
+    lines = page.lines("/api/stages", text=for_pictures, index=1, epoch=2, size=0)
+    assert [line.get("baked", False) for line in lines] == [False, True, True, False, False, False, False, False]
+    assert [line.get("path") for line in lines[1:6]] == [f"steps.{k}" for k in range(5)]
+    assert page.pixels(lines[0]["url"]).shape == (72, 80, 3)
+    ds = ar.Packed(store, ar.load(for_pictures), optimize="none")
+    wanted = picture_of_output(np.asarray(ds[2, 1]["image"]), ds.recipe.output)
+    assert np.array_equal(page.pixels(lines[6]["url"]), wanted)
+    found = page.post("/api/compare", a={"text": for_pictures}, b={"text": for_pictures.replace("30", "10")}, index=1)
+    assert found["largest"] > 0
+    assert any("limit: 30 → 10" in line for line in found["words"])
+    cost = page.post("/api/cost", text=for_pictures, index=1)
+    assert [step["path"] for step in cost["steps"]] == [f"steps.{k}" for k in range(5)]
+    assert [step["before_us"] > 0 for step in cost["steps"]] == [False, False, True, True, True]
+    assert page.lines("/api/verify", text=for_pictures, samples=3)[-2]["passed"] is True
+    apart = page.post("/api/extremes", text=for_pictures, path="steps.3", index=1)
+    assert apart["least"]["apart"] < apart["most"]["apart"]
+    for body in ({"off": ["steps.0"]}, {"force": {"steps.1": 0}}):
+        reply = page.ask("POST", "/api/stages", {"text": for_pictures, **body})
+        assert (reply.status, reply.json["error"]["code"]) == (422, "baked")
+    assert page.ask("POST", "/api/extremes", {"text": for_pictures, "path": "steps.0"}).status == 422
+    assert page.lines("/api/draws", text=for_pictures, off=["steps.3"])[0]["pictures"]
+
+
+def test_a_recipe_with_another_beginning_is_told_both(packed: Any) -> None:
+    text = PICTURES.format(optimize="exact")
+    page, _ = packed("image", text)
+    other = text.replace("max_size: 80", "max_size: 90")
+    assert "SmallestMaxSize(max_size: 80)" in page.post("/api/source", text=other)["problem"]
+    for path in ("draws", "stages", "cost", "verify"):
+        reply = page.ask("POST", f"/api/{path}", {"text": other})
+        assert reply.status == 422
+        assert "does not begin with the steps that were baked into the store" in reply.json["error"]["message"]
+        assert "SmallestMaxSize(max_size: 90)" in reply.json["error"]["message"]
+    pair = page.ask("POST", "/api/draws", {"text": PAIRS.format(optimize="exact")})
+    assert "of kind 'image'" in pair.json["error"]["message"]
+
+
+def test_epochs_that_were_baked_are_shown_in_turn(packed: Any) -> None:
+    text = PICTURES.format(optimize="exact")
+    page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
+    assert page.post("/api/source", text=text)["seed"] == 3
+    assert differing(page, store, text) == []
+    assert (
+        "with seed 3, not with 4" in page.ask("POST", "/api/draws", {"text": text, "seed": 4}).json["error"]["message"]
+    )
+
+
+def test_planted_the_first_epoch_alone_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PICTURES.format(optimize="exact")
+    page, store = packed("image", text, epochs=2, through="Rotate", seed=3)
+    monkeypatch.setattr(Stored, "_row", lambda self, k, epoch: k)
+    assert any(re.match(r"\d [15] image: another picture", one) for one in differing(page, store, text))
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_without_a_recipe_it_begins_with_what_was_packed(packed: Any, kind: str) -> None:
+    recipe = ar.load(KINDS[kind].format(optimize="exact"))
+    page, _ = packed(kind, KINDS[kind].format(optimize="exact"))
+    begun = page.get("/api/recipe")["text"]
+    baked = {"image": 2, "pair": 0, "bag": 1}[kind]
+    assert ar.load(begun).steps[:-1] == recipe.steps[:baked]
+    assert ar.load(begun).kind == kind
+    assert page.lines("/api/draws", text=begun)[0]["pictures"]
+
+
+def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:
+    files, masks = tmp_path / "files", tmp_path / "masks"
+    masks.mkdir()
+    written(files, "image")
+    mask = np.zeros((120, 160), np.uint8)
+    mask[20:60, 30:90] = 2
+    for file in files.iterdir():
+        assert cv2.imwrite(str(masks / f"{file.stem}.png"), mask)
+    text = PICTURES.format(optimize="exact").replace("steps:", "inputs: {mask: required}\nsteps:", 1)
+    ar.pack(ar.load(text), str(files), tmp_path / "store", workers=0, masks=str(masks))
+    page = open_page(None, str(tmp_path / "store"))
+    line = page.lines("/api/draws", text=text, indices=[1])[0]
+    overlay = page.pixels(line["pictures"][0]["overlay"]["mask"])
+    ds = ar.Packed(tmp_path / "store", ar.load(text))
+    assert np.array_equal(overlay[..., 3] > 0, np.asarray(ds[0, 1]["mask"]) > 0)
+    with pytest.raises(DataError, match="leave --masks out"):
+        opened(None, str(tmp_path / "store"), masks=str(masks))
+
+
+def test_a_damaged_store_is_told_when_the_studio_starts(packed: Any) -> None:
+    _, store = packed("image", PICTURES.format(optimize="exact"))
+    (store / "image.bin").write_bytes(b"short")
+    with pytest.raises(StoreError):
+        opened(None, str(store))
