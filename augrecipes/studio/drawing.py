@@ -13,11 +13,12 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Files, Sample
 from augrecipes.data.reading.stored import Stored
 from augrecipes.errors import AugrecipesError, DataError, harmless
-from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.preview.display import picture_of_input
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.studio.asked import MOST_DRAWS, Refused, RequestBody
 from augrecipes.studio.jobs import Piece, Say
 from augrecipes.studio.overlays import overlay_of
+from augrecipes.studio.pictures import shown_of
 from augrecipes.studio.replay import python_of
 from augrecipes.studio.studio import Studio
 from augrecipes.studio.wanted import WantedDraws, check_index, units_of
@@ -41,12 +42,26 @@ def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     pipeline = wanted.pipeline(studio)
     files = studio.shelf.files(wanted.recipe, pipeline)
     check_index(files, *indices)
+    key = (
+        *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), id(files), wanted.size, wanted.tiles,
+        wanted.chosen, wanted.source,
+    )  # fmt: skip
+
+    def drawn(index: int, epoch: int) -> dict[str, Any]:
+        def draw() -> dict[str, Any]:
+            return _draw(studio, wanted, pipeline, files, index, epoch)
+
+        found = studio.drawn.get((*key, index, epoch), draw)
+        if all(studio.pictures.has(one["url"]) for one in found["pictures"]):
+            return found
+        studio.drawn.forget((*key, index, epoch))  # its pictures had to make room
+        return studio.drawn.get((*key, index, epoch), draw)
 
     def piece(index: int, epoch: int) -> Piece:
         def work(say: Say) -> None:
             line = {"index": index, "epoch": epoch, "name": name_of(files, wanted.recipe, index)}
             try:
-                line |= _drawn(studio, wanted, pipeline, files, index, epoch)
+                line |= drawn(index, epoch)
             except (AugrecipesError, Refused) as error:
                 line |= {"pictures": [], "error": failure(error)}
             say(line)
@@ -70,20 +85,6 @@ def failure(error: AugrecipesError | Refused) -> dict[str, str]:
         return {"code": error.code, "message": harmless(error.message), "cure": error.cure}
     cure = "" if not isinstance(error, DataError) or error.step is None else f"the step {error.step} fails on it"
     return {"code": "data", "message": harmless(str(error)), "cure": cure}
-
-
-def _drawn(
-    studio: Studio, wanted: WantedDraws, pipeline: Pipeline, files: Files | Stored, index: int, epoch: int
-) -> dict[str, Any]:
-    key = (
-        *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), id(files), index, epoch, wanted.size,
-        wanted.tiles, wanted.chosen, wanted.source,
-    )  # fmt: skip
-    found = studio.drawn.get(key, lambda: _draw(studio, wanted, pipeline, files, index, epoch))
-    if all(studio.pictures.has(one["url"]) for one in found["pictures"]):
-        return found
-    studio.drawn.forget(key)  # its pictures had to make room
-    return studio.drawn.get(key, lambda: _draw(studio, wanted, pipeline, files, index, epoch))
 
 
 def _draw(
@@ -147,12 +148,12 @@ def _shown(
     pipeline: Pipeline,
 ) -> dict[str, Any]:
     recipe = wanted.recipe
-    picture = picture_of_output(out[name], recipe.outputs.get(name, recipe.output))
-    one = {"target": name, **studio.pictures.put(picture, wanted.size), "overlay": {}}
+    output = recipe.outputs.get(name, recipe.output)
+    size = out[name].shape[1:] if output.layout == "chw" else out[name].shape[:2]
+    picture = shown_of(out[name], output, wanted.size)
+    one = {"target": name, **studio.pictures.put(picture, wanted.size, size), "overlay": {}}
     if recipe.facts.annotated:
-        one["overlay"] = overlay_of(
-            out, recipe, picture.shape[:2], studio.pictures, shown=wanted.size, classes=classes_of(files)
-        )
+        one["overlay"] = overlay_of(out, recipe, size, studio.pictures, shown=wanted.size, classes=classes_of(files))
     if recipe.facts.tiles:
         one["tile"] = sample.tile
     window = (out.get("window") or {}).get(pipeline.origins[name])

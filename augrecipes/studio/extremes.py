@@ -63,7 +63,7 @@ def extremes(studio: Studio, body: RequestBody) -> dict[str, Any]:
         raise Refused(404, "path", f"there is no step {path!r:.80}")
     if top.site in wanted.baked:
         raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
-    part = _Part(studio.bench, wanted.recipe, "train" if path.startswith("steps") else "eval", wanted.seed)
+    part = _Compiling(studio.bench, wanted.recipe, "train" if path.startswith("steps") else "eval", wanted.seed)
     before = part.before(top, [one.site for where, one in known.items() if where.count(".") == 1])
     files = studio.shelf.files(wanted.recipe, wanted.pipeline(studio))
     index, epoch = body.integer("index"), body.integer("epoch")
@@ -93,7 +93,7 @@ def extremes(studio: Studio, body: RequestBody) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Compiling:
     """Compiles parts of a recipe."""
 
     bench: Workbench

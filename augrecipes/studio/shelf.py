@@ -13,6 +13,7 @@ import numpy as np
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.packed_match import check_targets
 from augrecipes.data.read import read_targets
+from augrecipes.data.reading.decoded_once import DecodedOnce
 from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Files, Sample, open_data
 from augrecipes.data.reading.stored import Store, Stored, left_of, open_store
@@ -146,8 +147,9 @@ def _read(files: Files, unit: int, *, as_files: bool, reads: bool) -> Sample:
     images = {name: rest.pop(name) for name in table.images_by_target()}
     for name, image in images.items():
         pixels = _check_size(image.shape, files.path(unit))
-        if not isinstance(image, np.ndarray) and not as_files and not (reads and pixels > DECODED_PX):
-            images[name] = image.array()
+        if isinstance(image, np.ndarray) or (reads and pixels > DECODED_PX):
+            continue
+        images[name] = DecodedOnce(image) if as_files else image.array()
     return Sample(*table.place(unit), files.path(unit), images, rest)
 
 
