@@ -18,6 +18,7 @@ from augrecipes.preview.display import Picture, fit_into, picture_of_output
 from augrecipes.recipe.model import Output
 
 MOST_BYTES = 192 << 20
+_COARSE = 64  # px; smaller pictures are made at once of the large ones
 _COLOURS = {3: 2, 4: 6}  # PNG's numbers of RGB and RGBA
 
 
@@ -61,8 +62,10 @@ def shown_of(image: NDArray[Any], output: Output, size: int) -> Picture:
 
 
 def _smaller(plane: NDArray[Any], to: tuple[int, int]) -> NDArray[Any]:
-    """A plane at a width and height; by halves at first, which is many times as fast."""
-    while all(there % 2 == 0 and there >= 2 * wanted for there, wanted in zip(plane.shape, to[::-1], strict=True)):
+    """A plane at a width and height; by halves at first, which is many times as fast, unless it becomes tiny."""
+    while min(to) >= _COARSE and all(
+        there % 2 == 0 and there >= 2 * wanted for there, wanted in zip(plane.shape, to[::-1], strict=True)
+    ):
         plane = cv2.resize(plane, (plane.shape[1] // 2, plane.shape[0] // 2), interpolation=cv2.INTER_AREA)
     return cv2.resize(plane, to, interpolation=cv2.INTER_AREA)
 
