@@ -6,8 +6,8 @@ from typing import Any
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.reading.sample import Files, Sample
-from augrecipes.data.tables.table import GivenTable
 from augrecipes.data.reading.stored import Stored
+from augrecipes.data.tables.table import GivenTable
 
 
 def python_of(source: str, pipeline: Pipeline, files: Files | Stored, sample: Sample, unit: int, epoch: int) -> str:
