@@ -34,6 +34,10 @@ STATUS = {
 }
 
 
+# Pages of extras that may be missing, and what those bring.
+NEEDS = {"SLIDES": ("openslide", "tifffile")}
+
+
 class Command(NamedTuple):
     """A line that a reader may type, and what README shows below it."""
 
@@ -136,6 +140,8 @@ WALKS = [name for name, page in PAGES.items() if any(in_order(page))]
 @pytest.mark.parametrize("name", WALKS)
 def test_from_top_to_bottom_everything_works(name: str, tmp_path: Path) -> None:
     """In one empty folder, in the page's order: all runs, and prints what is shown or said."""
+    for module in NEEDS.get(name, ()):
+        pytest.importorskip(module)
     walked, wrong = walk(PAGES[name], tmp_path)
     assert wrong == ""
     assert {what: (status, err) for what, status, _, err in walked if status != STATUS.get(what, 0)} == {}

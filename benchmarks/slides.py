@@ -1,0 +1,130 @@
+"""How fast windows of a JPEG slide are read beside OpenSlide, and what a bag of 3,000 tiles takes.
+
+python benchmarks/slides.py            prints
+python benchmarks/slides.py --write    prints, and writes the section `slides` of benchmarks/RESULTS.md
+
+Needs the extra `slides`; wsistream's reader has a row where it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measure import Pair, Timing, in_turns
+from options import Part, parser, run
+from results import Row, times
+
+import augrecipes as ar
+from augrecipes.demo.pyramids import halved, jpeg_layout, write_pyramid
+from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
+from augrecipes.sources.slides import level
+from augrecipes.sources.slides.opened import open_slide
+
+_SIDE = 14_336  # px of the slide: 56 tiles of 256 in a row, 55 windows of 512 with every other one
+_TILES = 3000
+_READS = 60  # windows a turn, each another one
+_ALIGNED, _OTHER = 3.0, 1.6  # times as fast as OpenSlide
+_TWO_THREADS = 1.8
+_MIB = 2**20
+_METHOD = f"""\
+A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
+a sixteenth. Windows at random places, the same for both sides, which take turns in one process and one thread
+(A B A B), {_READS} windows a turn; medians ± median distance, and a ratio is the median over the turns. OpenSlide is
+openslide-python's `read_region`, converted to RGB as its users do; its cache of tiles is as it comes. A bag is
+{_TILES} tiles of 512², uint8, through a flip; two threads and one in turns; memory is the highest resident memory
+less what was resident before and less the result."""
+
+
+def main() -> None:
+    options = parser(__doc__).parse_args()
+    turns = 3 if options.quick else 15
+    with tempfile.TemporaryDirectory() as folder:
+        slide = _draw(Path(folder), _SIDE // 8 // 256 * 256 if options.quick else _SIDE)
+        parts: dict[str, Part] = {
+            "windows": lambda: _windows(slide, turns),
+            "bags": lambda: _bags(slide, 2 if options.quick else 5, 50 if options.quick else _TILES),
+        }
+        run(__file__, "Slides", _METHOD, parts, options)
+
+
+def _draw(folder: Path, side: int) -> Path:
+    patch = render_tile(CLASSES[0], (512, 512), LABORATORIES[0], np.random.default_rng(0)).image
+    image = np.pad(patch, ((0, side - 512), (0, side - 512), (0, 0)), mode="symmetric")
+    return write_pyramid(folder / "slide.tif", [image, halved(image, 4), halved(image, 16)], jpeg_layout(image))
+
+
+def _windows(path: Path, turns: int) -> Iterator[Row]:
+    import openslide
+
+    reader, slide = open_slide(str(path)), openslide.OpenSlide(path)
+    width = reader.levels[0].width
+    for size in (256, 512):
+        for aligned in (True, False):
+            draw = np.random.default_rng(size + aligned)
+            places = draw.integers(0, width // 256 - 2, (4000, 2)) * 256
+            if not aligned:
+                places += draw.integers(1, 255, places.shape)
+            theirs = _each(places, lambda x, y, s=size: np.asarray(slide.read_region((x, y), 0, (s, s)).convert("RGB")))
+            ours = _each(places, lambda x, y, s=size: reader.read(0, level.Part(x, y, s, s)))
+            what = f"a window of {size}², {'on the grid of tiles' if aligned else 'anywhere'}"
+            yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if aligned else _OTHER)
+            if importlib.util.find_spec("wsistream") is not None:
+                other = _each(places, _wsistream(path, size))
+                yield _row(what, in_turns(ours, other, turns, 1), "wsistream")
+
+
+def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:
+    ours, theirs = (
+        Timing(each.median / _READS, each.spread / _READS).in_units("µs") for each in (pair.ours, pair.peer)
+    )
+    return Row(what, ours, f"{peer} {theirs}", times(pair.ratio, goal))
+
+
+def _wsistream(path: Path, size: int) -> Callable[[int, int], Any]:
+    from wsistream.backends.openslide import OpenSlideBackend
+
+    backend = OpenSlideBackend()
+    backend.open(str(path))
+    return lambda x, y: backend.read_region(x, y, 0, size, size)
+
+
+def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], None]:
+    """Reads the next windows with every call."""
+    turn = iter(range(1 << 30))
+
+    def reads() -> None:
+        start = next(turn) * _READS
+        for x, y in places[np.arange(start, start + _READS) % len(places)].tolist():
+            read(x, y)
+
+    return reads
+
+
+def _bags(path: Path, turns: int, tiles: int) -> Iterator[Row]:
+    bag = {"version": 1, "recipe": "flips", "kind": "bag", "steps": ["HorizontalFlip"], "eval": []}
+    recipe = ar.load({**bag, "output": {"dtype": "uint8", "layout": "hwc"}})
+
+    def dataset(threads: int) -> Any:
+        how = {"tissue": None, "max_white": 1, "max_tiles": tiles, "threads": threads}
+        return ar.SlideBags(path, recipe, tile=512, stride=256, level=0, **how)
+
+    one, two = dataset(1), dataset(2)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, time.perf_counter()
+    result = one[0]["image"].numpy().nbytes
+    seconds = time.perf_counter() - start
+    above = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before - result, 0)
+    yield Row(f"a bag of {tiles:,} tiles of 512²", f"{seconds:.1f} s", f"{above // _MIB} MiB beyond it", "one thread")
+    pair = in_turns(lambda: two[0], lambda: one[0], turns)
+    took = f"one thread {pair.peer.in_units('ms')}"
+    yield Row("the same, two threads", pair.ours.in_units("ms"), took, times(pair.ratio, _TWO_THREADS))
+
+
+if __name__ == "__main__":
+    main()
