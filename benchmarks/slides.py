@@ -39,7 +39,7 @@ a sixteenth. Windows at random places, the same for both sides, which take turns
 (A B A B), {_READS} windows a turn; medians ± median distance, and a ratio is the median over the turns. OpenSlide is
 openslide-python's `read_region`, converted to RGB as its users do; its cache of tiles is as it comes. A bag is
 {_TILES} tiles of 512², uint8, through a flip; two threads and one in turns; memory is the highest resident memory
-less what was resident before and less the result."""
+of the process less what was resident before and less the result."""
 
 
 def main() -> None:
@@ -116,7 +116,8 @@ def _bags(path: Path, turns: int, tiles: int) -> Iterator[Row]:
         return ar.SlideBags(path, recipe, tile=512, stride=256, level=0, **how)
 
     one, two = dataset(1), dataset(2)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, time.perf_counter()
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    start = time.perf_counter()
     result = one[0]["image"].numpy().nbytes
     seconds = time.perf_counter() - start
     above = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before - result, 0)

@@ -2,7 +2,8 @@
 
 A folder of images or of bags, an image, a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
 Beside a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
-`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the pictures lie elsewhere. Or a source in Python of the
+`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the pictures lie elsewhere. Whole slides are
+`slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or a source in Python of the
 user's own, `FILE.py:NAME`, which is run because it is named.
 """
 

@@ -22,9 +22,11 @@ pytest.importorskip("tifffile")
 from whole_slides import Slide, tissue, write_slide  # noqa: E402
 
 import augrecipes as ar  # noqa: E402
+from augrecipes.cli.folders import data_of  # noqa: E402
 from augrecipes.data.tables import slide_listing, slide_table  # noqa: E402
 from augrecipes.data.tables.slide_listing import slides_in  # noqa: E402
 from augrecipes.errors import DataError, RecipeError  # noqa: E402
+from augrecipes.kinds.bag import audit  # noqa: E402
 from augrecipes.sources.slides import tissue as tissues  # noqa: E402
 from augrecipes.sources.slides.level import Level, Part  # noqa: E402
 from augrecipes.sources.slides.opened import open_slide  # noqa: E402
@@ -163,6 +165,21 @@ def test_a_source_for_tile_bags_and_for_packed_stores(folder: Path, tmp_path: Pa
         ar.pack(TURNS, bags.subset([0]), tmp_path / "none", workers=0)
     with pytest.raises(ValueError, match="labels= goes with folders"):
         ar.TileBags(bags, TURNS, labels="labels.csv")
+
+
+def test_commands_take_slides_by_words(folder: Path, tmp_path: Path) -> None:
+    bags = ar.SlideBags(str(folder / "*.svs"), TURNS, tile=64, mpp=1.0, tissue=0.1, seed=1)
+    named = {"slides": str(folder / "*.svs"), "tile": "64", "mpp": "1.0", "tissue": "0.1"}
+    ar.pack(TURNS, named, tmp_path / "store", workers=0)
+    packed = ar.Packed(tmp_path / "store", TURNS, seed=1)
+    assert packed.bags == bags.bags
+    assert np.array_equal(packed[0]["image"], bags[0]["image"])
+    assert data_of(["slides=*.svs", "tile=64"]) == {"slides": "*.svs", "tile": "64"}
+    for wrong, message in (({"tilee": "1"}, "tilee=: beside slides= there may be"), ({"tile": "x"}, "makes no sense")):
+        with pytest.raises(DataError, match=message):
+            ar.pack(TURNS, {**named, **wrong}, tmp_path / "none", workers=0)
+    with pytest.raises(DataError, match="slides are looked at as they are listed"):
+        audit.check(TURNS, "train", named, split=None, content=False, advance=None)  # type: ignore[arg-type]
 
 
 def test_labels_are_those_of_the_slides(folder: Path, tmp_path: Path) -> None:

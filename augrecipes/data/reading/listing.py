@@ -11,6 +11,7 @@ from typing import Any
 from augrecipes.data.annotations.find import is_given_as_data
 from augrecipes.data.annotations.table import takes
 from augrecipes.data.checks import as_list
+from augrecipes.data.reading.slides import SLIDES, slides_of
 from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
@@ -81,7 +82,7 @@ class DataArguments:
     """The data as a Dataset takes them.
 
     Attributes:
-        root: folders, of a pair by target; with annotations the folder of their pictures; or None.
+        root: folders, of a pair by target; with annotations the folder of their pictures; slides; or None.
         files: a CSV file or annotations, or None.
         more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of pictures `box_classes` and
             `crowds`.
@@ -97,7 +98,7 @@ def as_given(recipe: Recipe, data: Data | Sequence[StrPath]) -> DataArguments:
 
     Folders and pictures are roots; CSV files are files, and of pictures annotations, too (of a folder see
     `augrecipes.data.annotations.find`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
-    by `images` the folder of the pictures of annotations.
+    by `images` the folder of the pictures of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes.
 
     Raises:
         DataError: folders by target for a recipe that has none, or other names than these.
@@ -122,10 +123,13 @@ def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
             raise DataError(f"{', '.join(f'{name}=' for name in strange)}: {what}")
         more = {name: value for name, value in data.items() if name in OF_FILES}
         return DataArguments(data.get("images"), data[FILES], more)
+    if SLIDES in data and recipe.facts.tiles:
+        return DataArguments(slides_of(data))
     if recipe.facts.scales:
         return DataArguments(data)
     names = ", ".join(f"{name}=" for name in data)
     also = ", or annotations as files=FILE images=FOLDER" if recipe.facts.annotated else ""
+    also = ", or whole slides as slides=PATTERN" if recipe.facts.tiles else also
     raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")
 
 

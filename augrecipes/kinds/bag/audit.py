@@ -10,7 +10,8 @@ from augrecipes.data.reading.listing import as_given, words_of
 from augrecipes.data.tables.bag_table import bags_of_csv, bags_of_folders
 from augrecipes.data.tables.pair_sizes import size_text
 from augrecipes.data.tables.problems import Problem
-from augrecipes.errors import counted
+from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.pair_defects import Defect
@@ -26,6 +27,8 @@ def check(
     """
     rows: list[Problem] = []
     given = as_given(recipe, data)
+    if isinstance(given.root, SlideFiles):
+        raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
     if given.files is not None:
         more = {"split": split, **given.more}
         table = bags_of_csv(given.files, more["split"], check=False, problems=rows, renamed=more.get("columns"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list
 from augrecipes.data.reading.listing import DataArguments, DataListing, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
+from augrecipes.data.tables.slide_listing import SlideFiles
 
 TABLE = BagTable
 
@@ -16,7 +18,9 @@ TABLE = BagTable
 def find(
     _recipe: Any, _targets: Any, given: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> DataListing:
-    """List bags: in folders, or as a CSV file has them."""
+    """List bags: in folders, as a CSV file has them, or as windows of slides."""
+    if isinstance(given.root, SlideFiles):
+        return DataListing(replace(given.root, check=strict).table(), decode)
     if given.files is None:
         return DataListing(bags_of_folders(as_list(given.root), cache=False), decode)
     table = bags_of_csv(given.files, given.more.get("split"), check=strict, renamed=given.more.get("columns"))

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from augrecipes.data.checks import count
 from augrecipes.data.picking import Pick
-from augrecipes.data.tables.slide_listing import SlideFiles, Tissue, Windows
+from augrecipes.data.reading.slides import windows_of
+from augrecipes.data.tables.slide_listing import SlideFiles, Tissue
 from augrecipes.kinds.bag.dataset import TileBags
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.slides.windows import Resolution
-
-MPP = 0.5
-"""Micrometres a pixel where nothing is said: what scanners call 20×."""
 
 
 class SlideBags(TileBags):
@@ -106,32 +102,3 @@ class SlideBags(TileBags):
             max_pixels=max_pixels,
             save_applied_params=save_applied_params,
         )
-
-
-def windows_of(
-    tile: int = 256,
-    mpp: float | None = None,
-    level: int | None = None,
-    stride: int | None = None,
-    tissue: Tissue = "otsu",
-    min_tissue: float = 0.5,
-    max_white: float = 0.8,
-    regions: Sequence[str] | None = None,
-    slide_mpp: float | None = None,
-    max_pixels: int = MAX_PIXELS,
-) -> Windows:
-    """What `SlideBags` makes of its arguments; ValueError for nonsense."""
-    side = count("tile", tile, 1)
-    if isinstance(regions, str):
-        raise ValueError(f"regions= is a list of names, got {regions!r}")
-    return Windows(
-        tile=side,
-        stride=side if stride is None else count("stride", stride, 1),
-        resolution=Resolution(MPP if mpp is None and level is None else mpp, level),
-        slide_mpp=slide_mpp,
-        tissue=tissue,
-        min_tissue=min_tissue,
-        max_white=max_white,
-        regions=None if regions is None else tuple(regions),
-        max_pixels=max_pixels,
-    )
