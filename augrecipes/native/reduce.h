@@ -53,12 +53,10 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
     return line;
 }
 
-/* Ask for what of it lies in the picture. */
-static inline __attribute__((always_inline)) void ask_line(const Source *s, int64_t y, int64_t left, int64_t count) {
+/* The first of these pixels in the picture itself, as far as they lie in it: what is asked for need not be there. */
+static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
-    int64_t from = MAX(left, 0), to = MIN(left + count, s->columns);
-    if (row >= 0)
-        ask_for(s->pixels + row * (int64_t)s->step, from * s->channels, to * s->channels);
+    return s->pixels + MAX(row, 0) * (int64_t)s->step + MAX(left, 0) * s->channels;
 }
 
 #if defined(__AVX2__)
@@ -74,12 +72,13 @@ static inline __m128i halve_four(const uint8_t *one, const uint8_t *two) {
 #endif
 
 /* Rows of `count` * k pixels, as one of `count`. Up to 16 bytes behind what is written may change. */
-static inline void reduce_row(const uint8_t *const lines[8], int64_t count, int k, int channels, uint16_t *sums,
-                              uint8_t *to) {
+static inline void reduce_row(const uint8_t *const lines[8], const uint8_t *const coming[8], int64_t count, int k,
+                              int channels, uint16_t *sums, uint8_t *to) {
     int64_t x = 0;
 #if defined(__AVX2__)
     if (k == 2 && channels == 3)
         for (; x + 6 <= count; x += 4) { /* the last of what is read is a third of the next pixel but one */
+            __builtin_prefetch(coming[0] + 6 * x, 0, 2), __builtin_prefetch(coming[1] + 6 * x, 0, 2);
             __m128i one = halve_four(lines[0] + 6 * x, lines[1] + 6 * x);
             __m128i two = halve_four(lines[0] + 6 * x + 12, lines[1] + 6 * x + 12);
             const __m128i close = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1);
@@ -87,6 +86,8 @@ static inline void reduce_row(const uint8_t *const lines[8], int64_t count, int 
         }
 #endif
     int64_t first = x * k * channels, last = count * k * channels;
+    for (int row = 0; row < k; row++)
+        ask_for(coming[row], first, last);
     for (int64_t i = first; i < last; i++)
         sums[i] = lines[0][i];
     for (int row = 1; row < k; row++)
@@ -125,13 +126,13 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
             left = MAX((int64_t)floor(low) - MARGIN - p->left, 0);
             right = MIN((int64_t)floor(high) + MARGIN + 2 - p->left, p->columns);
         }
-        const uint8_t *lines[8];
-        for (int64_t i = 0; i < k; i++)
+        const uint8_t *lines[8], *coming[8];
+        for (int64_t i = 0; i < k; i++) {
             lines[i] = line_of(s, p->y + (y + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k, room + i * wide);
+            coming[i] = coming_line(s, p->y + (y + 1 + p->top) * k + i, p->x + (left + p->left) * k);
+        }
         uint8_t *to = scratch + y * p->step + left * s->channels;
-        for (int64_t i = 0; i < k; i++)
-            ask_line(s, p->y + (y + 1 + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k);
-        reduce_row(lines, right - left, (int)k, s->channels, sums, to);
+        reduce_row(lines, coming, right - left, (int)k, s->channels, sums, to);
     }
     return made;
 }
