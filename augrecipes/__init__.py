@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.lint import lint as lint
     from augrecipes.ops.registry import register as register
+    from augrecipes.pack.merge import merge_parts as merge_parts
     from augrecipes.pack.run import pack as pack
     from augrecipes.preview.grid import preview as preview
     from augrecipes.preview.grid import sample_grid as sample_grid
@@ -101,6 +102,7 @@ _HOMES = {
     "lint": "lint:lint",
     "load": "recipe:load",
     "loader": "data.loader:loader",
+    "merge_parts": "pack.merge:merge_parts",
     "open_encoded": "sources.encoded:open_encoded",
     "pack": "pack.run:pack",
     "preview": "preview.grid:preview",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -13,19 +12,21 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.options import Masks, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.pack_merge import in_bytes, merge_command, taken, tell_lost
 from augrecipes.cli.progress import progress
-from augrecipes.cli.terminal import paint, say, say_line
+from augrecipes.cli.terminal import say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.pack.run import Packing
 
-_LISTED = 6  # unreadable inputs that are named
+_LISTED = 6  # inputs left out that are named
 
 
 def pack(
-    recipe: Recipe,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made.")],
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")
+    ] = None,
     words: Words = None,
     data: Data = None,
     format_: Annotated[
@@ -54,6 +55,19 @@ def pack(
     on_error: Annotated[
         str, typer.Option("--on-error", metavar="skip|raise", help="skip: list unreadable inputs and go on.")
     ] = "skip",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made.")
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option("--part", metavar="I/N", help="One of N parts, into a folder of its own in --out.")
+    ] = None,
+    merge: Annotated[
+        Path | None,
+        typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR: there, or copied to --out."),
+    ] = None,
+    shard_size: Annotated[
+        str | None, typer.Option("--shard-size", metavar="SIZE", help="Bound the files of a store: 2G, 500M.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be baked, and how large it is.")] = False,
     json_: Json = None,
     set_: Set = None,
@@ -66,9 +80,14 @@ def pack(
       augrecipes pack folder-128 photos/ --out photos-128
       augrecipes pack sr-x2 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X2 --out div2k
       augrecipes pack stained-tissue tiles/ --out v8 --epochs 8 --through Rotate#1
+      augrecipes pack folder-128 photos/ --out parts --part 3/8
+      augrecipes pack --merge parts --out photos-128
 
     Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
     same command is given again.
+
+    Parts are packed on any machine, in any order. Merged into --out they are the bytes of one run without parts;
+    without --out they stay where they are, and their folder becomes a store, whose files are opened when they are read.
 
     Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
@@ -76,6 +95,13 @@ def pack(
     form = one_of(format_, ("raw", "jpeg", "hdf5"), "--format")
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
+    if merge is not None:
+        merge_command(merge, out, shard_size, json_, clash=recipe or part)
+        return
+    if recipe is None:
+        raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
+    if out is None:
+        raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
     given = sources(recipe, words, data)
     from augrecipes.compat.guard import albumentations, without_torch
 
@@ -87,7 +113,7 @@ def pack(
     loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
     packing = prepare(
         loaded, given, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
-        masks=masks, split=split, on_error=policy,
+        masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,
     )  # fmt: skip
     if json_ != STDOUT:
         _describe(packing)
@@ -102,7 +128,8 @@ def pack(
         say("interrupted; what is done is kept: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
     seconds = time.monotonic() - start
-    answer(_as_json(packing, seconds), json_, lambda: _report(packing, seconds))
+    done = f"packed in {seconds:.0f} s, {in_bytes(taken(packing.place))}"
+    answer(_as_json(packing, seconds), json_, lambda: tell_lost(packing.unreadable, done, packing.out))
     if packing.unreadable or packing.given.left_out:
         raise typer.Exit(1)
 
@@ -116,11 +143,12 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
         "baked": plan.lines(),
         "because": plan.why,
         "digest": plan.about()["digest"],
-        "store": str(packing.out),
+        "store": str(packing.place),
         "format": packing.baker.format,
-        "rows": packing.rows,
+        "rows": len(packing.mine),
+        "part": None if packing.part is None else list(packing.part),
         "epochs": plan.epochs,
-        "bytes": size.bytes if seconds is None else _taken(packing),
+        "bytes": size.bytes if seconds is None else taken(packing.place),
         "bytes_are_exact": size.exact or seconds is not None,
         "notes": list(packing.given.notes),
         "left_out": list(packing.given.left_out),
@@ -134,16 +162,19 @@ def _describe(packing: Packing) -> None:
 
     plan, size = packing.plan, packing.size
     units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
+    if packing.part is not None:
+        units = f"{len(packing.mine) // plan.times:,} of {units}"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     room = shutil.disk_usage(packing.out.absolute().parent).free
-    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{_in_bytes(size.bytes)} of {_in_bytes(room)} free"
+    expected = size.bytes * len(packing.mine) // max(1, packing.rows)
+    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(expected)} of {in_bytes(room)} free"
     report = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",
         "because": plan.why,
         "digest": plan.about()["digest"],
         "data": units + times,
-        "store": f"{packing.out} · {kept}",
+        "store": f"{packing.place} · {kept}",
     }
     say(render(report))
     for note in packing.given.notes:
@@ -152,32 +183,3 @@ def _describe(packing: Packing) -> None:
         say_line(f"left out: {what}")
     if len(packing.given.left_out) > _LISTED:
         say(f"left out: {len(packing.given.left_out) - _LISTED} more")
-
-
-def _report(packing: Packing, seconds: float) -> None:
-    lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in packing.unreadable)  # once, not once an epoch
-    done = f"packed in {seconds:.0f} s, {_in_bytes(_taken(packing))}"
-    say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
-    for what in list(lost)[:_LISTED]:
-        say_line(f"unreadable: {what}")
-    if len(lost) > _LISTED:
-        say_line(f"unreadable: {len(lost) - _LISTED:,} more, all listed in {packing.out / 'index.json'}")
-
-
-def _taken(packing: Packing) -> int:
-    """The bytes of the store on disk."""
-    return sum(file.stat().st_size for file in packing.out.iterdir())
-
-
-def _in_bytes(count: int) -> str:
-    """A number of bytes, in decimal units.
-
-    >>> _in_bytes(512), _in_bytes(1_536_000), _in_bytes(12_300_000_000)
-    ('512 B', '1.5 MB', '12 GB')
-    """
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"

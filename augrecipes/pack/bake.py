@@ -15,7 +15,7 @@ from augrecipes.data.read import naming_all, read_targets
 from augrecipes.data.tables.packed_table import POINTS
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.errors import DataError
-from augrecipes.pack.opened import Opened, decoded
+from augrecipes.pack.opened import OpenedPictures, decoded
 from augrecipes.sources.encoded import Encoded, open_encoded
 from augrecipes.sources.file_bytes import stamp_of
 from augrecipes.sources.formats.jpeg_kept import kept
@@ -63,7 +63,7 @@ class Baker:
     keeps: bool = False
     times: int = 1
     repeats: bool = False
-    _opened: Opened = field(default_factory=Opened)
+    _opened: OpenedPictures = field(default_factory=OpenedPictures)
 
     def runs(self, rows: range) -> Iterator[range]:
         """Rows that are best made by one process, because they are of one file."""

@@ -21,7 +21,7 @@ def _is_small(value: Any) -> bool:
     return isinstance(value, Encoded) and value.shape[0] * value.shape[1] <= _WHOLE
 
 
-class Opened:
+class OpenedPictures:
     """The pictures of the last files, by their paths. Pickles empty: each process opens its own."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Opened:
         self._bytes = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Opened, ()
+        return OpenedPictures, ()
 
     def get(self, paths: tuple[str, ...]) -> Mapping[str, Any] | None:
         """The pictures of these files by target, where they are here."""

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from augrecipes.compiler.prefix import compile_prefix
-from augrecipes.data.packed_match import declared
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data, DataListing
-from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
+from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.data.tables.table import Columns, GivenTable
-from augrecipes.errors import DataError
-from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
+from augrecipes.pack.part import PackPart, bytes_of, part_of
 from augrecipes.pack.plan import BakedSteps, plan_pack
 from augrecipes.pack.size import StoreSize, size_of
-from augrecipes.pack.workers import baked
+from augrecipes.pack.store_plan import store_plan_of
+from augrecipes.pack.write import bake_rows, write_part
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.store import StoreWriter
-from augrecipes.versions import made_with
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -44,6 +39,8 @@ class Packing:
         baker: makes the rows.
         size: on disk.
         unreadable: inputs without pixels; filled by `write`.
+        part: of several, in folders of their own in `out`; None: all.
+        shard_bytes: of a file of a target; None: it has one file.
     """
 
     plan: BakedSteps
@@ -53,6 +50,20 @@ class Packing:
     baker: Baker
     size: StoreSize
     unreadable: tuple[Unreadable, ...] = ()
+    part: PackPart | None = None
+    shard_bytes: int | None = None
+
+    @property
+    def place(self) -> Path:
+        """Of what is written: the store, or the folder of its part."""
+        return self.out if self.part is None else self.out / self.part.name
+
+    @property
+    def mine(self) -> range:
+        """The rows that are made here."""
+        times = self.plan.times
+        units = range(self.rows // times) if self.part is None else self.part.units(self.rows // times)
+        return range(units.start * times, units.stop * times)
 
 
 def prepare(
@@ -72,11 +83,15 @@ def prepare(
     channels: int | None = None,
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
+    part: str | PackPart | None = None,
+    shard_size: str | int | None = None,
 ) -> Packing:
     """Look at everything and write nothing; arguments as in `pack`."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
+    mine = part_of(part) if isinstance(part, str) else part
+    most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     given = list_data(
@@ -100,7 +115,8 @@ def prepare(
         pipeline, given.table, given.decode, roles, format, quality or _QUALITY, keeps, plan.times, _repeat(given.table)
     )
     rows = given.table.units * plan.times
-    return Packing(plan, given, Path(out), rows, baker, size_of(baker, rows))
+    size = size_of(baker, rows)
+    return Packing(plan, given, Path(out), rows, baker, size, part=mine, shard_bytes=most)
 
 
 def pack(
@@ -131,7 +147,9 @@ def pack(
         options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes are kept as they
             are, others written at 95), `mode` (`train` or `eval`: for this section
             alone), `epochs` (bake so many epochs of steps that draw), `through` (the last step to bake), `seed` of the
-            draws; of the data `masks`, `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
+            draws; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
+            `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
+            `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
 
     Raises:
         RecipeError: the recipe is not valid, or cannot be packed so.
@@ -153,32 +171,16 @@ def write(
     packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
 ) -> Packing:
     """Write the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
-    baker = packing.baker
-    count = cores() if workers is None else workers
+    baker, whole = packing.baker, store_plan_of(packing)
+    if packing.part is not None:
+        return replace(packing, unreadable=write_part(packing, whole, packing.part, workers, on_error, advance))
     with StoreWriter.open(
-        packing.out,
-        format=baker.format,
-        kind=packing.plan.recipe.kind,
-        targets=baker.roles,
-        rows=packing.rows,
-        about=_about(packing),
-        quality=baker.quality,
-        expected_bytes=packing.size.bytes,
+        packing.out, **whole.writer, expected_bytes=packing.size.bytes, shard_bytes=packing.shard_bytes
     ) as writer:
-        writer.keep(_unchanged(baker, writer))
-        rows = range(writer.done, packing.rows)
-        for row, made in zip(rows, baked(baker, rows, count), strict=True):
-            if not made.items and on_error == "raise":
-                lost = json.loads(made.note)
-                raise DataError(lost["reason"], lost["path"])
-            writer.add(row, made.items, note=made.note)
-            if advance is not None:
-                advance(row + 1, packing.rows)
-        notes = {row: parts for row, note in writer.notes.items() if len(parts := json.loads(note)) > 1}  # than stamps
-        lost_rows = [Unreadable(row, note["path"], note["reason"]) for row, note in notes.items() if "reason" in note]
-        about = {"unreadable": [asdict(one) for one in lost_rows]}
-        writer.finish(_columns(packing, notes), about=about)
-    return replace(packing, unreadable=tuple(lost_rows))
+        bake_rows(writer, baker, range(packing.rows), workers, on_error, advance)
+        columns, about, lost = whole.finished(writer.notes)
+        writer.finish(columns, about=about)
+    return replace(packing, unreadable=lost)
 
 
 def _repeat(table: Columns) -> bool:
@@ -187,53 +189,3 @@ def _repeat(table: Columns) -> bool:
         return False
     paths = next(iter(table.images_by_target().values()))
     return len({hash(paths.encoded(unit)) for unit in range(len(paths))}) < len(paths)
-
-
-def _unchanged(baker: Baker, writer: StoreWriter) -> int:
-    """How many rows at the beginning were made of the very files that are there now."""
-    notes = writer.notes
-    for row in range(writer.done):
-        if json.loads(notes.get(row, "{}")).get("stamp") != baker.stamp(row):
-            return row
-    return writer.done
-
-
-def _about(packing: Packing) -> dict[str, Any]:
-    table, decode = packing.given.table, packing.given.decode
-    boxes = table.boxes
-    return {
-        "packed": layout_of(packing.plan.times),
-        **packing.plan.about(),
-        "units": table.units,
-        "data": table.digest(),
-        "decode": decode,
-        "keeps_files": packing.baker.keeps,
-        "inputs": declared(packing.plan.recipe.inputs),
-        "channels": packing.size.channels,
-        "classes": None if table.classes is None else list(table.classes),
-        "class_to_idx": table.class_to_idx,
-        "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
-        "left_out": list(packing.given.left_out),
-        "versions": made_with(),
-    }
-
-
-def _columns(packing: Packing, notes: dict[int, Any]) -> dict[str, Any]:
-    """The columns of the store; boxes and keypoints from the rows' notes."""
-    table = packing.given.table
-    found, times = columns_of(table), packing.plan.times
-    labels = {row // times: note["label"] for row, note in notes.items() if "label" in note}
-    if labels:
-        known = np.full(table.units, -1, np.int64) if table.labels is None else table.labels
-        found["label"] = np.array([labels.get(unit, known[unit]) for unit in range(table.units)], np.int64)
-    takes = declared(packing.plan.recipe.inputs)
-    for name, given in zip(POINTS, (table.boxes, table.keypoints), strict=True):
-        if given is not None and takes[name] is not None:
-            rows = {row: _points(note[name]) for row, note in notes.items() if name in note and note[name][1]}
-            found |= columns_of_points(name, rows, packing.rows)
-    return found
-
-
-def _points(parts: list[Any]) -> tuple[Any, Any]:
-    dtype, values, labels = parts
-    return np.array(values, dtype), np.array(labels, np.int64)

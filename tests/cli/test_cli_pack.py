@@ -108,3 +108,54 @@ def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Pat
     (fault,) = json.loads(run("verify-store", "store", "--json").output)["faults"]
     assert (fault["row"], fault["target"]) == (5, "image")
     assert run("verify-store", "nowhere").exit_code == 2
+
+
+def test_parts_are_merged_to_the_bytes_of_one_run(run: Any, photos: Path, tmp_path: Path) -> None:
+    assert run(*PACK).exit_code == 0
+    parts = [*PACK[: PACK.index("--out")], "--out", "parts", "--workers", "0"]
+    for part in ("2/2", "1/2"):
+        done = run(*parts, "--part", part)
+        assert done.exit_code == 0, done.output
+        assert "3 of 6 images" in done.output
+    merged = run("pack", "--merge", "parts", "--out", "merged")
+    assert (merged.exit_code, "2 parts are one store, merged: 6 rows" in merged.output) == (0, True)
+    same = {path.name: path.read_bytes() for path in (tmp_path / "store").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "merged").iterdir()} == same
+    found = json.loads(run("pack", "--merge", "parts", "--json").output)
+    assert (found["store"], found["parts"], found["rows"], found["unreadable"]) == ("parts", 2, 6, [])
+    assert run("verify-store", "parts").exit_code == 0
+    assert json.loads(run(*parts, "--part", "1/2", "--json").output)["part"] == [1, 2]
+
+
+def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
+    (photos / "a" / "x.png").write_bytes(b"no picture")
+    for part in ("1/2", "2/2"):
+        run(*PACK[: PACK.index("--out")], "--out", "parts", "--workers", "0", "--part", part)
+    done = run("pack", "--merge", "parts")
+    assert done.exit_code == 1
+    assert "photos/a/x.png: not a picture" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pack",), "which recipe? Give one, or --merge DIR"),
+        (("pack", "folder-128"), "where to?"),
+        (("pack", "folder-128", "--merge", "parts"), "takes parts as they are, without 'folder-128'"),
+        (("pack", "--merge", "nowhere"), "its parts cannot be listed"),
+        ((*PACK, "--part", "3/2"), "give a part as i/n, from 1/2 to 2/2"),
+        ((*PACK, "--shard-size", "much"), "such as 2G"),
+        ((*PACK, "--shard-size", "2G", "--format", "hdf5"), "shards are of raw and jpeg"),
+    ],
+)
+def test_parts_that_cannot_be_packed(run: Any, photos: Path, words: tuple[str, ...], said: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2, done.output
+    assert said in " ".join(done.output.replace("│", " ").split())
+
+
+def test_a_store_is_cut_into_shards(run: Any, photos: Path, tmp_path: Path) -> None:
+    assert run(*PACK, "--shard-size", "200kB").exit_code == 0
+    sizes = [path.stat().st_size for path in (tmp_path / "store").glob("image-*.bin")]
+    assert len(sizes) > 1
+    assert max(sizes) <= 200_000

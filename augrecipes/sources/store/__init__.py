@@ -25,6 +25,7 @@ from augrecipes.sources.store.item import make_item as make_item
 from augrecipes.sources.store.items import Verify as Verify
 from augrecipes.sources.store.store import Store as Store
 from augrecipes.sources.store.store import is_store as is_store
+from augrecipes.sources.store.store import open_part as open_part
 from augrecipes.sources.store.store import open_store as open_store
 from augrecipes.sources.store.store import reopen_store as reopen_store
 from augrecipes.sources.store.verify import Fault as Fault

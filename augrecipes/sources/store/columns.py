@@ -76,7 +76,7 @@ def tables_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
             raise StoreError(f"a column cannot be named {name!r}: names are words, or words and slashes, not {OWN}…")
     return {
         name: _plain(name, column) if isinstance(column, np.ndarray) else _texts(name, column)
-        for name, column in columns.items()
+        for name, column in sorted(columns.items())  # whatever order they came in, the files are the same
     }
 
 

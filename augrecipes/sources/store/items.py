@@ -69,6 +69,17 @@ class Items:
     def __len__(self) -> int:
         return len(self.start)
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """The columns of the target, as a store keeps them."""
+        return {
+            "start": self.start,
+            "size": self.size,
+            "shape": self.shapes,
+            "sample": self.sample,
+            "checksum": self.checksum,
+            "rows": self.rows,
+        }
+
     def of_row(self, row: int) -> range:
         """The numbers of a row's items."""
         if row < 0:

@@ -9,6 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from augrecipes import atomic
+from augrecipes.errors import StoreError
 from augrecipes.sources.store import columns, index
 from augrecipes.sources.store.blob import READ_ONLY, Blob
 from augrecipes.sources.store.columns import Texts
@@ -62,6 +64,39 @@ def publish(
     with naming(path):
         folder.rename(path)
     sync_folder(path.parent)
+
+
+def publish_beside(
+    folder: Path,
+    targets: Mapping[str, tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]],
+    tables: Mapping[str, NDArray[Any] | Texts],
+    said: Mapping[str, Any],
+) -> None:
+    """Makes a store of a folder in which the shards are already, in folders of their own; can be done again.
+
+    Args:
+        folder: it becomes the store once its index is there.
+        targets: what the index says of each, and its table.
+        tables: the caller's columns.
+        said: more for the index.
+
+    Raises:
+        StoreError: the folder is another store already, or the disk is full.
+    """
+    own = {
+        f"{columns.OWN}{name}/{key}": column for name, (_, table) in targets.items() for key, column in table.items()
+    }
+    blob, described = columns.render({**tables, **own})
+    last = index.render({**said, "targets": {name: of for name, (of, _) in targets.items()}, "columns": described})
+    there = folder / index.NAME
+    with naming(there):
+        if there.exists() and there.read_bytes() != last:
+            raise StoreError("exists already, and a published store is never modified; remove it first", str(there))
+    for path, data in ((folder / index.COLUMNS, blob), (there, last)):
+        with naming(path):
+            atomic.write(path, data)
+            path.chmod(READ_ONLY)
+        sync_folder(folder)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -16,6 +16,8 @@ from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.items import Items, Verify
 from augrecipes.sources.store.shards import MappedShards, shards_of
 
+_PART = "part"  # what a part says about itself, and a store does not
+
 
 class Store:
     """A published store, mapped. Made by `open_store`; pickles as its path, and is opened again where it arrives.
@@ -169,4 +171,23 @@ def open_store(path: str | os.PathLike[str], verify: Verify | None = None) -> St
     place = Path(path)
     if verify not in (None, "first", "always"):
         raise ValueError(f"verify must be None, 'first' or 'always', got {verify!r}")
-    return Store(place, index.load(place), verify)
+    content = index.load(place)
+    if _PART in content["about"]:
+        raise StoreError(
+            "is a part of a store: augrecipes pack --merge makes a store of the folder that all parts are in",
+            str(place),
+        )
+    return Store(place, content, verify)
+
+
+def open_part(path: str | os.PathLike[str]) -> Store:
+    """Opens a part of a store as `open_store` does stores, which refuses parts.
+
+    Raises:
+        StoreError: no part, or not whole; names the file.
+    """
+    place = Path(path)
+    content = index.load(place)
+    if _PART not in content["about"]:
+        raise StoreError("is a store, and no part of one", str(place))
+    return Store(place, content)

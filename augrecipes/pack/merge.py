@@ -1,0 +1,232 @@
+"""Parts of a packing made one store: their rows copied into it, or its index written beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.errors import StoreError
+from augrecipes.pack.part import PackPart, bytes_of, part_named
+from augrecipes.pack.store_plan import StorePlan
+from augrecipes.pack.write import differences, notes_of
+from augrecipes.progress import Progress
+from augrecipes.sources.store import Item, Store, StoreWriter, open_part, schema
+from augrecipes.sources.store.index import NAME, VERSION, stage_folder
+from augrecipes.sources.store.publish import publish_beside
+from augrecipes.sources.store.schema import Fields, Size
+from augrecipes.sources.store.shards import one_behind_another
+
+_SHOWN = 6  # parts that are missing, named
+
+
+class _Data(Fields):
+    units: Size
+    epochs: Size
+
+
+class _PlanOfPart(Fields):
+    about: _Data
+    format: str
+    points: list[Literal["boxes", "keypoints"]]
+    quality: int
+    rows: Size
+    targets: list[list[str]]
+
+
+class _AboutPart(Fields):
+    """What a part says about itself."""
+
+    part: Annotated[list[Size], Field(min_length=2, max_length=2)]
+    first: Size
+    whole: _PlanOfPart
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A store made of parts.
+
+    Attributes:
+        out: the store.
+        parts: how many.
+        rows: in all.
+        unreadable: inputs without pixels.
+    """
+
+    out: Path
+    parts: int
+    rows: int
+    unreadable: tuple[Unreadable, ...]
+
+
+def merge_parts(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    shard_size: str | int | None = None,
+    advance: Progress | None = None,
+) -> Merged:
+    """Make one store of the parts that `augrecipes pack --part` wrote, in any order and on any machine.
+
+    An interrupted run goes on when it is called again. Every byte that is copied is compared with its checksum.
+
+    Args:
+        folder: where all parts are, `part-1-of-8` and so on.
+        out: a store that does not exist yet, to copy them into: byte for byte what one process writes without parts.
+            None: the parts stay where they are, and `folder` becomes the store: only its index is written.
+        shard_size: `"2G"`: the largest file of a target in `out`; None: it has one file.
+        advance: called with how many rows are done, and of how many.
+
+    Raises:
+        StoreError: parts are missing, damaged, or of different packings; or the store exists.
+    """
+    parts = find_parts(Path(folder))
+    whole = _whole(parts)
+    if out is None:
+        if shard_size is not None:
+            raise StoreError(
+                "parts that stay where they are keep their files: give the size of shards with each part, or a store "
+                "to copy them into",
+                str(folder),
+            )
+        return Merged(Path(folder), len(parts), whole.said["rows"], _beside(Path(folder), parts, whole))
+    most = None if shard_size is None else bytes_of(shard_size)
+    return Merged(Path(out), len(parts), whole.said["rows"], _copied(Path(out), parts, whole, most, advance))
+
+
+def find_parts(folder: Path) -> list[Store]:
+    """The parts in a folder, in order: all of one packing, and each there.
+
+    Raises:
+        StoreError: they are not; it names those that are missing.
+    """
+    try:
+        named = {path: part_named(path.name) for path in folder.iterdir()}
+    except OSError as error:
+        raise StoreError(f"its parts cannot be listed: {error.strerror or error}", str(folder)) from None
+    found = {part: path for path, part in named.items() if part is not None}
+    if not found:
+        raise StoreError("has no part of a store in it: augrecipes pack ... --part 1/8 --out writes one", str(folder))
+    counts = sorted({part.of for part in found})
+    if len(counts) > 1:
+        several = " and ".join(map(str, counts))
+        raise StoreError(f"has parts of {several}: keep those of one packing in a folder of their own", str(folder))
+    parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
+    if missing := [part for part in parts if part not in found]:
+        begun = [part for part in missing if stage_folder(folder / part.name).exists()]
+        more = f" (begun, and not finished: {_listed(begun)})" if begun else ""
+        raise StoreError(
+            f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
+        )
+    opened = [_opened(found[part], part) for part in parts]
+    for part, other in zip(parts[1:], opened[1:], strict=True):
+        if other.about["whole"] != opened[0].about["whole"]:
+            names = ", ".join(differences(other.about["whole"], opened[0].about["whole"]))
+            raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(found[part]))
+    return opened
+
+
+def _listed(parts: Sequence[PackPart]) -> str:
+    shown = ", ".join(str(part.number) for part in parts[:_SHOWN])
+    return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
+
+
+def _opened(path: Path, part: PackPart) -> Store:
+    store = open_part(path)
+    about = store.about
+    schema.check(_AboutPart, about, str(path / NAME), "about")
+    if about["part"] != list(part):
+        number, of = about["part"]
+        raise StoreError(f"is part {number} of {of} by what it says: name its folder so", str(path))
+    times = max(1, about["whole"]["about"]["epochs"])
+    units = part.units(about["whole"]["about"]["units"])
+    if (about["first"], store.rows) != (units.start * times, len(units) * times):
+        raise StoreError("holds other rows than this part of its packing: pack it again", str(path))
+    notes_of(store)
+    return store
+
+
+def _whole(parts: Sequence[Store]) -> StorePlan:
+    columns = parts[0].columns.items()
+    prefix = "whole/"
+    return StorePlan(
+        parts[0].about["whole"],
+        {name.removeprefix(prefix): column for name, column in columns if name.startswith(prefix)},
+    )
+
+
+def _notes(parts: Sequence[Store]) -> Iterator[str]:
+    for part in parts:
+        yield from notes_of(part)
+
+
+def _beside(folder: Path, parts: Sequence[Store], whole: StorePlan) -> tuple[Unreadable, ...]:
+    """Writes the index of a store whose shards are those of the parts."""
+    if whole.said["format"] == "hdf5":
+        raise StoreError("parts of hdf5 become one file: give a store to copy them into, with --out", str(folder))
+    columns, about, lost = whole.finished(dict(enumerate(_notes(parts))))
+    targets = {}
+    for name, role in whole.said["targets"]:
+        shards = [
+            {"file": f"{part.path.name}/{shard['file']}", "size": shard["size"]}
+            for part in parts
+            for shard in part.index["targets"][name]["shards"]
+        ]
+        table = one_behind_another([part.tables[name].table() for part in parts])
+        targets[name] = ({"role": role, "shards": shards}, table)
+    said = {
+        **{name: whole.said[name] for name in ("format", "kind", "rows")},
+        "quality": parts[0].index["quality"],
+        "version": VERSION,
+        "about": {**whole.said["about"], **about},
+    }
+    publish_beside(folder, targets, columns, said)
+    return lost
+
+
+def _copied(
+    out: Path, parts: Sequence[Store], whole: StorePlan, most: int | None, advance: Progress | None
+) -> tuple[Unreadable, ...]:
+    """Writes a store of the rows of the parts, as if they had just been made."""
+    sizes = (shard["size"] for part in parts for said in part.index["targets"].values() for shard in said["shards"])
+    with StoreWriter.open(out, **whole.writer, expected_bytes=sum(sizes), shard_bytes=most) as writer:
+        writer.keep(_unchanged(writer, parts))
+        total = whole.said["rows"]
+        for part in parts:
+            first, notes = part.about["first"], notes_of(part)
+            for row in range(max(0, writer.done - first), part.rows):
+                items = {name: [_item(part, name, k) for k in part.items(name, row)] for name in part.targets}
+                # Whoever goes on compares the stamps of rows, and these are of the part.
+                note = json.dumps({**json.loads(notes[row]), "stamp": [part.digest]}, separators=(",", ":"))
+                writer.add(first + row, items, note=note)
+                if advance is not None:
+                    advance(first + row + 1, total)
+        columns, about, lost = whole.finished(writer.notes)
+        writer.finish(columns, about=about)
+    return lost
+
+
+def _item(part: Store, target: str, number: int) -> Item:
+    """A picture or mask of a part as it was written: its bytes are compared with their checksum."""
+    table = part.tables[target]
+    data: Any = table.whole_data(number)
+    data = table.array(number) if table.decode is None else bytes(data)
+    height, width, channels = table.shapes[number].tolist()
+    said = int(table.sample[number]), int(table.size[number]), int(table.checksum[number])
+    return Item(data, (height, width, channels), *said)
+
+
+def _unchanged(writer: StoreWriter, parts: Sequence[Store]) -> int:
+    """How many rows at the beginning were copied of the very parts that are there now."""
+    notes = writer.notes
+    for part in parts:
+        for row in range(part.about["first"], min(part.about["first"] + part.rows, writer.done)):
+            if json.loads(notes.get(row, "{}")).get("stamp") != [part.digest]:
+                return row
+    return writer.done

@@ -1,0 +1,68 @@
+"""Which part of a packing is somebody's: the third of eight, say. Sizes, as people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from augrecipes.errors import StoreError
+
+_NAME = re.compile(r"part-(\d+)-of-(\d+)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+class PackPart(NamedTuple):
+    """One of `of` parts of a packing, counted from 1.
+
+    >>> PackPart(2, 3).units(10), PackPart(2, 3).name
+    (range(3, 6), 'part-2-of-3')
+    """
+
+    number: int
+    of: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"part-{self.number}-of-{self.of}"
+
+    def units(self, count: int) -> range:
+        """Which of so many pictures, scenes or tiles are in it."""
+        return range(count * (self.number - 1) // self.of, count * self.number // self.of)
+
+
+def part_of(text: str) -> PackPart:
+    """A part as the command line has it. StoreError where it is none.
+
+    >>> part_of("3/8")
+    PackPart(number=3, of=8)
+    >>> part_of("9/8")
+    Traceback (most recent call last):
+    augrecipes.errors.StoreError: part 9/8: give a part as i/n, from 1/8 to 8/8
+    """
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+    part = PackPart(int(match[1]), int(match[2])) if match else PackPart(0, 8)
+    if not 1 <= part.number <= part.of:
+        n = max(1, part.of)
+        raise StoreError(f"part {text}: give a part as i/n, from 1/{n} to {n}/{n}")
+    return part
+
+
+def part_named(name: str) -> PackPart | None:
+    """The part whose folder is called so; None for others."""
+    match = _NAME.fullmatch(name)
+    return PackPart(int(match[1]), int(match[2])) if match else None
+
+
+def bytes_of(size: str | int) -> int:
+    """A size as people write it. StoreError where it is none.
+
+    >>> bytes_of("2G"), bytes_of("1.5 MB"), bytes_of("64KiB"), bytes_of(512)
+    (2000000000, 1500000, 65536, 512)
+    """
+    match = _SIZE.fullmatch(str(size).strip())
+    step = 1024 if match and match[3] else 1000
+    found = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
+    if found < 1:
+        raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
+    return found
