@@ -130,7 +130,8 @@ class RecipeDraft:
         remarks.update(_remarks(self.eval or (), ("eval",)))
         head = [f"Made of {self.origin} by `augrecipes import`."]
         if count := len(self.left_out()):
-            head.append(f"Incomplete: {count} of its parts have no place in a recipe, see the comments.")
+            has = "has" if count == 1 else "have"
+            head.append(f"Incomplete: {count} of its parts {has} no place in a recipe, see the comments.")
             head += [f"{found.name}: {found.message}" for found in self.refused]
         return to_yaml(made, {(): Remark(tuple(head)), **remarks})
 

@@ -100,7 +100,7 @@ def test_the_command_says_what_changed_and_what_is_better(
     assert f"{source}:1:" in shown
     assert "E602 Lambda: needs Python code" in shown
     text = (tmp_path / "new.yaml").read_text(encoding="utf-8")
-    assert "Incomplete: 1 of its parts" in text
+    assert "Incomplete: 1 of its parts has" in text
     assert "# left out: Lambda" in text
     with pytest.raises(SystemExit) as done:
         app(["import", source, "--no-time"])

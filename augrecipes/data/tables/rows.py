@@ -20,6 +20,7 @@ from augrecipes.user_code import open_module
 # What pictures are called in the rows of Hugging Face, WebDataset and others.
 PICTURE_NAMES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture")
 LABEL_NAMES = ("label", "cls")
+_SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
 
 Key = str | int
@@ -40,7 +41,7 @@ class Source:
     def __init__(self, given: Any) -> None:
         if isinstance(given, str | os.PathLike):
             given = _of_path(os.fspath(given))
-        self._given, self._opened, self._process = given, None, 0
+        self._given, self._opened, self._process = _as_rows(given), None, 0
         self.open()
 
     def open(self) -> Any:
@@ -50,7 +51,7 @@ class Source:
             return _checked(given)
         if self._opened is None or self._process != os.getpid():
             opened = given()
-            self._opened = opened.open() if isinstance(opened, Source) else _checked(opened)
+            self._opened = opened.open() if isinstance(opened, Source) else _checked(_as_rows(opened))
             self._process = os.getpid()
         return self._opened
 
@@ -69,6 +70,23 @@ class Source:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of one length, of an HDF5 file or a dict of arrays, as rows: dicts of one value each.
+
+    >>> Columns({"image": ["a.png", "b.png"], "label": [3, 5]})[1]
+    {'image': 'b.png', 'label': 5}
+    """
+
+    columns: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {name: column[index] for name, column in self.columns.items()}
 
 
 @dataclass(frozen=True)
@@ -105,6 +123,20 @@ def _of_path(path: str) -> Any:
     if file.exists() and not file.is_dir():
         raise DataError("is no source: give a function that opens it, a folder of .npy files, or one of them", path)
     return NpyFiles(path)
+
+
+def _as_rows(given: Any) -> Any:
+    """Columns by their names as rows; whatever else as it is."""
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+        return given
+    if _SPLITS.issuperset(given):
+        raise TypeError(f"the source holds splits, {', '.join(given)}: give one of them, source[{next(iter(given))!r}]")
+    columns = {name: column for name, column in given.items() if hasattr(column, "__len__")}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1:
+        said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
+        raise TypeError(f"columns of a source have one length, a value for each sample; it has {said}")
+    return Columns(columns)
 
 
 def _checked(given: Any) -> Any:
