@@ -17,6 +17,7 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 from augrecipes.compiler.kernels.gaussian import SHOWING, gaussian, weights_of
 
 NATIVE = [kernels for kernels in KERNEL_SETS if kernels is not None]
+pytestmark = pytest.mark.skipif(not NATIVE, reason="no native kernels here")
 ON_EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 
 
