@@ -232,3 +232,14 @@ def test_the_page_works_inside_a_frame_of_a_notebook(open_page: Any, browse: Bro
         frame.locator(".cell img[data-url]").first.wait_for(timeout=PATIENCE)
         frame.locator("#tab-stages").click()
         frame.locator(".stage-card img[data-url]").first.wait_for(timeout=PATIENCE)
+
+
+def test_a_recipe_without_a_file_is_not_said_to_have_changed_on_disk(
+    open_page: Any, browse: Browse, photos: Path
+) -> None:
+    tab = browse(open_page("folder-128", photos).running.address)
+    tab.drawn(12)
+    with tab.page.expect_response("**/api/alive", timeout=PATIENCE):
+        pass
+    tab.page.wait_for_timeout(200)
+    assert tab.page.inner_text("#notices") == ""

@@ -38,7 +38,7 @@ async function look() {
       announce("back")
     }
     known = answer.server
-    if (recipe.sha !== null && answer.sha !== undefined && answer.sha !== recipe.sha && answer.sha !== diskSeen) {
+    if (recipe.path !== null && recipe.sha !== null && answer.sha !== undefined && answer.sha !== recipe.sha && answer.sha !== diskSeen) {
       diskSeen = answer.sha
       await file.changedOnDisk()
     }
