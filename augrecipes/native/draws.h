@@ -8,6 +8,7 @@
 #include "colour_draws.h"
 #include "drawn_bends.h"
 #include "drawn_moves.h"
+#include "drawn_tilts.h"
 
 enum {
     DRAWS_NOTHING = 0, /* what there would be to draw is its arguments */
@@ -28,7 +29,7 @@ enum {
     DRAWS_SIDES,        /* what is cut off or added on each side */
     DRAWS_BY_WEIGHT,    /* of how many places one is drawn, and the greatest number that means each of them */
     DRAWS_SOME,         /* of how many places so many are drawn, by Generator.choice; whether these are sorted */
-    /* from 48 on: see drawn_bends.h; from 64 on: colour_draws.h */
+    /* from 48 on: see drawn_bends.h and drawn_tilts.h; from 64 on: colour_draws.h */
 };
 
 /* A matrix about the middle of the picture, from what goes in to what comes out: shifted, sheared, turned, scaled. Then
@@ -137,6 +138,8 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         return 1;
     case DRAWS_GRID:
         return draw_grid(d, a, to);
+    case DRAWS_TILT:
+        return draw_tilt(d, a, to);
     case DRAWS_BEND:
         to[0] = between(&d->stream, a[0], a[1]);
         return 1;

@@ -5,8 +5,8 @@
 
 #include "bent.h"
 #include "draws.h"
-#include "merging.h"
 #include "points.h"
+#include "tilted.h"
 
 /* Effects. */
 enum {
@@ -20,6 +20,7 @@ enum {
     PADS,             /* drawn: rows above, below, columns before, behind; by a border, of a fill for each number of channels */
     PADS_AND_CUTS,    /* drawn: the window, and before that as PADS */
     CUTS_AND_PADS,    /* drawn: the window, and behind that as PADS; keeps the size by an interpolation, unless below 0 */
+    TILTS = 14,       /* in perspective: see tilted.h */
     MERGES = 16,      /* the same, from here on, as one resampling */
     MERGED_ENDS = 31, /* that is over: see merging.h */
     JITTERS,          /* brightness, contrast, saturation, hue, and their order */
@@ -50,6 +51,8 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         return answer;
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
+    case TILTS:
+        return merge_tilt(run, drawn, a);
     case CUTS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
@@ -136,6 +139,8 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
     case WARPS:
         answer = settle(run);
         return answer == DONE ? warp_exactly(run, drawn, a) : answer;
+    case TILTS:
+        return tilt(run, drawn, a);
     case BENDS_GRID:
     case BENDS_LENS:
         return bend(run, step, drawn);

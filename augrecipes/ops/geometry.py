@@ -190,6 +190,7 @@ CAPABILITIES = (
         "warp",
         grids="never",
         warp=warps.perspective,
+        native="warps:perspective",
         size=sizes.kept_if("keep_size", True),
         makes=made.seen,
         turns=("scale",),

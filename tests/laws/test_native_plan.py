@@ -70,6 +70,8 @@ WARPED: Pool = (
     ("Rotate", {"limit": [0, 0], "fill": 7.0}),
     ("Affine", {"scale": [0.8, 1.2], "rotate": [-20, 20], "shear": [-30, 30], "fill": [9, 80, 200]}),
     ("Affine", {"translate_px": [-9, 9], "rotate": 90, "border_mode": cv2.BORDER_REPLICATE}),
+    ("Perspective", {}),
+    ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "border_mode": cv2.BORDER_WRAP}),
 )
 BENT: Pool = (
     ("GridDistortion", {}),
@@ -295,7 +297,7 @@ def test_other_draws_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kernels", [kernels for kernels in SETS if warps(kernels)], ids=lambda kernels: kernels.isa)
 def test_warps_are_seldom_left_to_python(kernels: Library) -> None:
     image = np.random.default_rng(0).integers(0, 256, (60, 71, 3), np.uint8)
-    for name, args in (*WARPED[:3], *BENT):
+    for name, args in (*WARPED[:3], *WARPED[-2:], *BENT):
         with using(kernels):
             pipeline = build(recipe_of((name, {**args, "p": 1.0})), "exact")
             native = pipeline.native
@@ -313,6 +315,6 @@ def test_another_matrix_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     monkeypatch.setattr(keyed_steps, "encode", another)
-    for name in ("Rotate", "GridDistortion", "OpticalDistortion"):
+    for name in ("Rotate", "GridDistortion", "OpticalDistortion", "Perspective"):
         if isinstance(build(recipe_of((name, {})), "exact").native, NativePlan):
             pytest.fail(f"{name} by other numbers passed")

@@ -35,6 +35,7 @@ from augrecipes.compiler.native_plan.steps import (
     SCALES,
     SCALES_LEVELS,
     SHIFTS_HSV,
+    TILTS,
     TURNS,
     WARPS,
     NativeStep,
@@ -126,7 +127,7 @@ class Walk:
 def alone(step: Any, _: int) -> NativeStep | None:
     """A step that is carried out by itself."""
     found = encode(step)
-    if found is not None and found.effect == WARPS:
+    if found is not None and found.effect in (WARPS, TILTS):
         return warps.exactly(step, found)
     return found if found is not None and (found.changes or found.effect in _ALONE) else None
 
@@ -139,7 +140,7 @@ def _merged(step: Any, interpolation: int) -> NativeStep | None:
     merges = found.effect in _MOVED
     if found.effect in _RESAMPLED:
         merges = set(found.does[2:]) == {interpolation}
-    elif found.effect == WARPS:
+    elif found.effect in (WARPS, TILTS):
         merges = warps.interpolation_of(found) == interpolation
     return replace(found, effect=MERGES + found.effect) if merges else None
 

@@ -1,4 +1,4 @@
-"""Warps, and the colours behind them, as numbers of a native plan."""
+"""Warps as numbers of a native plan."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import cv2
+import numpy as np
 
+from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
-from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, WARPS, NativeStep
+from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, TILTS, WARPS, NativeStep
 from augrecipes.native.kernels import library
 from augrecipes.ops.warps import LINEAR, NEAREST
 
 _IN_PIXELS, _IN_PARTS = 1, 2
+_TILT = 50  # as native/drawn_tilts.h numbers it
 _TO_NEXT = 4  # where numbers say that the next pixel is taken
 
 
@@ -40,6 +43,21 @@ def affine(step: Any) -> NativeStep | None:
     return _warp(step, AFFINE, (*(value for pair in pairs for value in pair), kind, step.keep_ratio))
 
 
+def perspective(step: Any) -> NativeStep | None:
+    """A picture seen from the side."""
+    constant = step.border_mode == cv2.BORDER_CONSTANT
+    fill = border_of(step.fill) if constant else 0
+    one_by_one = not constant or fill == warp_native.as_word(step.fill, np.dtype(np.uint8))  # as OpenCV takes it
+    if step.fit_output or step.interpolation not in (NEAREST, LINEAR) or fill < 0 or not one_by_one or not normals():
+        return None
+    does = (step.border_mode, fill, step.keep_size, 0, step.interpolation == NEAREST)
+    return NativeStep(_TILT, TILTS, (*step.scale, normals()), _tilted, does)
+
+
+def _tilted(params: Mapping[str, Any]) -> tuple[float, ...]:
+    return (*params["matrix"].ravel().tolist(), float(params["max_height"]), float(params["max_width"]))
+
+
 def _warp(step: Any, draw: int, arguments: tuple[float, ...]) -> NativeStep | None:
     constant = step.border_mode == cv2.BORDER_CONSTANT
     fill = border_of(step.fill) if constant else 0
@@ -60,9 +78,12 @@ def exactly(step: Any, found: NativeStep) -> NativeStep | None:
     """
     isa, native = (kernels.isa, warp_native.here()) if (kernels := library()) is not None else ("", None)
     linear = interpolation_of(found) == LINEAR
-    body = 0 if native is None else warp_native.body_of(isa, "affine", linear=linear, native=native)
+    kind: warp_native.Kind = "perspective" if found.effect == TILTS else "affine"
+    body = 0 if native is None else warp_native.body_of(isa, kind, linear=linear, native=native)
     if not body:
         return None
+    if found.effect == TILTS:
+        return replace(found, does=(*found.does[:3], body, not linear), changes=True)
     shears = found.draw == AFFINE and any(found.arguments[10:14])
     return replace(found, seen=lambda _: (), does=(*found.does[:2], body, shears, not linear), changes=True)
 

@@ -1,0 +1,102 @@
+/* What Perspective draws: four corners, and the matrix that takes them to those of the picture, as albumentations' sampler
+   and OpenCV's elimination find it. */
+
+#ifndef AUGRECIPES_DRAWN_TILTS_H
+#define AUGRECIPES_DRAWN_TILTS_H
+
+#include <string.h>
+
+#include "drawing.h"
+
+enum { DRAWS_TILT = 50 }; /* the least and the greatest deviation of corners; where numpy's normal numbers are made */
+enum { EQUATIONS = 8 };
+
+/* A generator as numpy's functions take it. */
+typedef struct {
+    void *state;
+    uint64_t (*next_uint64)(void *);
+    uint32_t (*next_uint32)(void *);
+    double (*next_double)(void *);
+    uint64_t (*next_raw)(void *);
+} Words64;
+
+static uint64_t next_word(void *of) { return number(of); }
+static uint32_t next_half(void *of) { return half_number(of); }
+static double next_unit(void *of) { return unit_number(of); }
+
+/* Solve equations, eight numbers and what they sum up to, the largest of a column first; 0 where there is no solution. */
+static inline int eliminate(double a[EQUATIONS][EQUATIONS + 1], double *to) {
+    for (int i = 0; i < EQUATIONS; i++) {
+        int most = i;
+        for (int j = i + 1; j < EQUATIONS; j++)
+            most = fabs(a[j][i]) > fabs(a[most][i]) ? j : most;
+        if (!(fabs(a[most][i]) > 1e-12))
+            return 0;
+        for (int k = 0; k <= EQUATIONS; k++) {
+            double other = a[i][k];
+            a[i][k] = a[most][k], a[most][k] = other;
+        }
+        double part = -1 / a[i][i];
+        for (int j = i + 1; j < EQUATIONS; j++) {
+            double times = a[j][i] * part;
+            for (int k = i + 1; k <= EQUATIONS; k++)
+                a[j][k] += times * a[i][k];
+        }
+    }
+    for (int i = EQUATIONS - 1; i >= 0; i--) {
+        double rest = a[i][EQUATIONS];
+        for (int k = i + 1; k < EQUATIONS; k++)
+            rest -= a[i][k] * to[k];
+        to[i] = rest / a[i][i];
+    }
+    return 1;
+}
+
+static inline float apart(const float *a, const float *b) {
+    float x = a[0] - b[0], y = a[1] - b[1];
+    return sqrtf(x * x + y * y);
+}
+
+/* The matrix from the picture to what comes out, and how large what it shows was; 0 where corners lie too near. */
+static inline int draw_tilt(Drawing *d, const double *a, double *to) {
+    double (*normal)(Words64 *), sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
+    void *address = (void *)(uintptr_t)a[2];
+    Words64 words = {&d->philox, next_word, next_half, next_unit, next_word};
+    memcpy(&normal, &address, sizeof normal);
+    double deviation = between(&d->stream, a[0], a[1]);
+    for (int k = 0; k < 8; k++) {
+        int corner = k / 2, axis = k % 2, far = axis ? corner >= 2 : corner == 1 || corner == 2;
+        double in = fmod(fabs(deviation * normal(&words)), 0.32);
+        points[corner][axis] = (far ? 1.0 - in : in) * sides[axis];
+    }
+    for (int i = 1; i < 4; i++) /* from left to right */
+        for (int k = i; k > 0 && points[k][0] < points[k - 1][0]; k--)
+            for (int axis = 0; axis < 2; axis++) {
+                double other = points[k][axis];
+                points[k][axis] = points[k - 1][axis], points[k - 1][axis] = other;
+            }
+    int left = !(points[0][1] < points[1][1]), right = !(points[2][1] < points[3][1]);
+    const int order[4] = {left, 2 + right, 3 - right, 1 - left};
+    const float ends[4][2] = {{0, 0}, {(float)sides[0], 0}, {(float)sides[0], (float)sides[1]}, {0, (float)sides[1]}};
+    float corners[4][2];
+    double equations[EQUATIONS][EQUATIONS + 1] = {{0}};
+    for (int k = 0; k < 4; k++) {
+        double *one = equations[k], *two = equations[k + 4];
+        for (int axis = 0; axis < 2; axis++) {
+            volatile float rounded = (float)points[order[k]][axis]; /* compilers have left that rounding out */
+            float at = corners[k][axis] = rounded;
+            one[axis] = two[axis + 3] = at;
+            one[6 + axis] = -at * ends[k][0], two[6 + axis] = -at * ends[k][1];
+        }
+        one[2] = two[5] = 1;
+        one[EQUATIONS] = ends[k][0], two[EQUATIONS] = ends[k][1];
+    }
+    float across[2] = {apart(corners[1], corners[0]), apart(corners[2], corners[3])};
+    float down[2] = {apart(corners[2], corners[1]), apart(corners[3], corners[0])};
+    if (!(MIN(across[0], across[1]) >= 2 && MIN(down[0], down[1]) >= 2))
+        return 0;
+    to[8] = 1, to[9] = trunc(MAX(down[0], down[1])), to[10] = trunc(MAX(across[0], across[1]));
+    return eliminate(equations, to);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* Pictures seen in perspective: alone with the bits of albumentations, or as one of several warps. */
+
+#ifndef AUGRECIPES_TILTED_H
+#define AUGRECIPES_TILTED_H
+
+#include "merging.h"
+#include "warped.h"
+
+/* drawn: a matrix from the picture, rows and columns that it shows; a: border, fill; whether these rows and columns are
+   made to be the picture's again; columns that OpenCV takes together; whether the next pixel is taken. */
+
+/* Add it to what is still to be done in one resampling. */
+static inline int64_t merge_tilt(Run *run, const double *drawn, const double *a) {
+    int64_t rows, columns;
+    Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    Warp warp = {.border = (int64_t)a[0], .fill = (int64_t)a[1], .labels = run->plan->labels};
+    seen_size(run, &rows, &columns);
+    memcpy(forth.of, drawn, sizeof forth.of);
+    warp.matrix = inverse(&forth);
+    warp.height = (int64_t)drawn[9], warp.width = (int64_t)drawn[10];
+    if (a[2]) {
+        back.of[0] = drawn[10] / (double)columns, back.of[4] = drawn[9] / (double)rows;
+        warp.matrix = multiplied(&warp.matrix, &back);
+        warp.height = rows, warp.width = columns;
+    }
+    return merge_warp(run, &warp);
+}
+
+/* Do it. */
+static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
+    View *v = &run->view;
+    int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10], body = (int64_t)a[3];
+    int64_t answer = settle(run), step, across;
+    double scale[3] = {1, 1, 1};
+    Matrix forth, back;
+    if (a[2]) {
+        scale[0] = (double)v->columns / drawn[10], scale[1] = (double)v->rows / drawn[9];
+        height = v->rows, width = v->columns;
+    }
+    for (int k = 0; k < 9; k++)
+        forth.of[k] = scale[k / 3] * drawn[k];
+    if (answer != DONE || height < 1 || width < 1 || height * width > run->plan->most)
+        return answer == DONE ? REFUSED : answer;
+    if (only_named(run)) {
+        *v = whole_picture(0, height, width, 0, v->channels);
+        return DONE;
+    }
+    int64_t row = width * v->channels;
+    uint8_t *to = (answer = upright(run)) == DONE ? taken(run, height * row) : 0;
+    if (!to)
+        return answer == DONE ? run->sample->answer : answer;
+    const uint8_t *from = placed(v, &step, &across);
+    back = inverse(&forth);
+    answer = JOIN(warp, ISA)(from, v->rows, v->columns, step, (int32_t)v->channels, a[4] == 0, PERSPECTIVE, back.of, 0, 0, 0,
+                             0, 0, 0, (int32_t)a[0], (uint32_t)a[1], width / body * body, to, height, width, row);
+    *v = whole_picture(to, height, width, row, v->channels);
+    return answer;
+}
+
+#endif
