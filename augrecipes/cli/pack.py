@@ -18,7 +18,7 @@ from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
 
 if TYPE_CHECKING:
-    from augrecipes.pack.run import Packing
+    from augrecipes.pack.packing import Packing
 
 _LISTED = 6  # inputs left out that are named
 

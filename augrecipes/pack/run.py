@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.reading.find import list_data
-from augrecipes.data.reading.listing import Data, DataListing
-from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.data.reading.listing import Data
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.pack.bake import Baker
+from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart, bytes_of, part_of
-from augrecipes.pack.plan import BakedSteps, plan_pack
-from augrecipes.pack.size import StoreSize, size_of
+from augrecipes.pack.plan import plan_pack
+from augrecipes.pack.size import size_of
 from augrecipes.pack.store_plan import store_plan_of
 from augrecipes.pack.write import bake_rows, write_part
 from augrecipes.progress import Progress
@@ -25,45 +25,6 @@ from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.store import StoreWriter
 
 _QUALITY = 95  # of JPEGs that have to be made
-
-
-@dataclass(frozen=True)
-class Packing:
-    """A store that is going to be written, or was.
-
-    Attributes:
-        plan: which steps are baked.
-        given: the data.
-        out: the store's folder.
-        rows: pictures, scenes or tiles, times the epochs that are baked.
-        baker: makes the rows.
-        size: on disk.
-        unreadable: inputs without pixels; filled by `write`.
-        part: of several, in folders of their own in `out`; None: all.
-        shard_bytes: of a file of a target; None: it has one file.
-    """
-
-    plan: BakedSteps
-    given: DataListing
-    out: Path
-    rows: int
-    baker: Baker
-    size: StoreSize
-    unreadable: tuple[Unreadable, ...] = ()
-    part: PackPart | None = None
-    shard_bytes: int | None = None
-
-    @property
-    def place(self) -> Path:
-        """Of what is written: the store, or the folder of its part."""
-        return self.out if self.part is None else self.out / self.part.name
-
-    @property
-    def mine(self) -> range:
-        """The rows that are made here."""
-        times = self.plan.times
-        units = range(self.rows // times) if self.part is None else self.part.units(self.rows // times)
-        return range(units.start * times, units.stop * times)
 
 
 def prepare(

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from augrecipes.data.packed_match import declared
 from augrecipes.data.tables.packed_table import POINTS, Unreadable, columns_of, columns_of_points, layout_of
+from augrecipes.pack.packing import Packing
 from augrecipes.versions import made_with
-
-if TYPE_CHECKING:
-    from augrecipes.pack.run import Packing
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
+from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
@@ -19,9 +20,6 @@ from augrecipes.progress import Progress
 from augrecipes.sources.store import Store, StoreWriter, open_part
 from augrecipes.sources.store.index import as_json
 from augrecipes.sources.store.schema import LARGEST
-
-if TYPE_CHECKING:
-    from augrecipes.pack.run import Packing
 
 
 def bake_rows(

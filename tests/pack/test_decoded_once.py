@@ -15,10 +15,10 @@ from packed_kinds import KINDS
 from pictures import draw
 from test_pack import EPOCHS, content, data_of
 
-from augrecipes.bench.stored import Stored
 from augrecipes.data import packed as packed_module
 from augrecipes.data import read
 from augrecipes.data.packed import Packed
+from augrecipes.data.reading.stored import Stored
 from augrecipes.data.tables import packed_table
 from augrecipes.pack import bake, opened
 from augrecipes.pack.bake import Baked, Baker

@@ -73,10 +73,10 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Columns:
+class NamedColumns:
     """Columns of one length, of an HDF5 file or a dict of arrays, as rows: dicts of one value each.
 
-    >>> Columns({"image": ["a.png", "b.png"], "label": [3, 5]})[1]
+    >>> NamedColumns({"image": ["a.png", "b.png"], "label": [3, 5]})[1]
     {'image': 'b.png', 'label': 5}
     """
 
@@ -136,7 +136,7 @@ def _as_rows(given: Any) -> Any:
     if len(set(lengths.values())) != 1:
         said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
         raise TypeError(f"columns of a source have one length, a value for each sample; it has {said}")
-    return Columns(columns)
+    return NamedColumns(columns)
 
 
 def _checked(given: Any) -> Any:
