@@ -177,7 +177,7 @@ def same_samples(roots: dict[str, Path], folder: Path, kind: Kind) -> None:
                 assert found == [pixels(files[epoch, i]) for i in range(N)]
             assert [pixels(one) for one in ds.__getitems__([(epoch, i) for i in range(N)])] == found
         paths.append([ds.paths(i) for i in range(N)])
-        stored = Stored(folder / name, recipe, ds.pipeline.targets)
+        stored = Stored(ds.store, recipe, ds.pipeline.targets)
         targets = ds.store.targets if kind is PAIR else ["image"]
         for k in range(len(stored)):
             row = k * packed_table.steps_between(ds.store)[0]
