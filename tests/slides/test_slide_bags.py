@@ -268,7 +268,9 @@ def covered(name: str | None) -> set[tuple[int, int]]:
     return {"Tumor": tumour, "Stroma": stroma}.get(name or "", tumour | stroma)
 
 
-@pytest.mark.parametrize("wrap", [lambda f: {"type": "FeatureCollection", "features": f}, lambda f: f], ids=["collection", "list"])
+@pytest.mark.parametrize(
+    "wrap", [lambda f: {"type": "FeatureCollection", "features": f}, lambda f: f], ids=["collection", "list"]
+)
 @pytest.mark.parametrize("name", [None, "Tumor", "Stroma"])
 def test_regions_of_geojson_choose_tiles(folder: Path, tmp_path: Path, wrap: Any, name: str | None) -> None:
     (tmp_path / "aperio-0.geojson").write_text(json.dumps(wrap(FEATURES)))
