@@ -30,7 +30,7 @@ def studio(
       augrecipes studio my.yaml --data photos/
       augrecipes studio sr-x4 --data hr=DIV2K/HR --data lr=DIV2K/LR_bicubic/X4
       augrecipes studio my.yaml --data photos/ --read-only
-      augrecipes studio folder-128 --data tissue-128       (a store that `augrecipes pack` wrote)
+      augrecipes studio folder-128 --data tissue-128
 
     The server listens on this machine only, and answers only those who know the token in the address. Without --data
     it shows pictures that the demo draws. Ctrl-C ends it.

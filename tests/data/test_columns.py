@@ -48,6 +48,8 @@ def test_columns_of_an_hdf5_file_and_splits(tmp_path: Path) -> None:
 
 def test_a_fault_that_is_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of the next sample's values would be noticed."""
-    monkeypatch.setattr(rows.Columns, "__getitem__", lambda self, k: {n: c[k - 1] for n, c in self.columns.items()})
+    monkeypatch.setattr(
+        rows.NamedColumns, "__getitem__", lambda self, k: {n: c[k - 1] for n, c in self.columns.items()}
+    )
     with pytest.raises(AssertionError):
         test_law_columns_of_one_length_are_rows.hypothesis.inner_test({"image": 3})  # type: ignore[attr-defined]

@@ -137,7 +137,8 @@ def check(recipe: Recipe, optimize: Optimize, image: np.ndarray, seed: int, kern
             if isinstance(native.native, NativePlan):
                 made += native.native.sample(2, index, 0, image, np.empty) is not None
             if not isinstance(a, dict):
-                assert a == b
+                # Where two steps fail, a crop that was moved to the front may be the one that is named.
+                assert not isinstance(b, dict) and (a == b or {a, b} <= {step.site for step in recipe.steps})
                 continue
             assert isinstance(b, dict)
             assert a["image"].dtype == b["image"].dtype

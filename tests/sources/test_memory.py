@@ -53,7 +53,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("where", ["file", "step"])
 @pytest.mark.parametrize("backend", ["batches", "threads", "torch"])
 def test_no_sample_is_skipped_for_it(where: str, backend: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ds = ImageFolder(folder, parse_text("{version: 1, recipe: r, steps: [MedianBlur: {p: 1.0}]}"), on_error="skip")
+    ds = ImageFolder(
+        folder,
+        parse_text("{version: 1, recipe: r, steps: [MedianBlur: {blur_limit: [9, 9], p: 1.0}]}"),
+        on_error="skip",
+    )
     if where == "file":
         monkeypatch.setattr(png, "_strip", no_memory)
     else:
@@ -64,7 +68,7 @@ def test_no_sample_is_skipped_for_it(where: str, backend: Any, folder: Path, mon
 
 
 def test_a_step_that_fails_otherwise_is_still_the_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ds = ImageFolder(folder, parse_text("{version: 1, recipe: r, steps: [MedianBlur: {p: 1.0}]}"))
+    ds = ImageFolder(folder, parse_text("{version: 1, recipe: r, steps: [MedianBlur: {blur_limit: [9, 9], p: 1.0}]}"))
     monkeypatch.setattr(cv2, "medianBlur", lambda *given, **more: cv2.resize(given[0], (0, 0)))
     with pytest.raises(DataError, match="MedianBlur"):
         ds[0]

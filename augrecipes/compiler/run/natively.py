@@ -39,6 +39,8 @@ def kept_from_plans(pipeline: Pipeline) -> str | None:
         return "`none` runs its steps as albumentations does"
     if pipeline.compiled.save_applied_params:
         return "what its steps draw is asked for"
+    if any(type(step) is not step.__class__ for step in pipeline.transforms):
+        return "its steps are looked at"
     return None if pipeline.arrival == "uint8" or pipeline.takes_files else "pictures are no uint8"
 
 

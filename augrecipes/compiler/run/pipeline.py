@@ -167,6 +167,7 @@ class Pipeline(AsCompose):
         """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
         prepare = as_it_is if self.arrival == "together" else prepared
         self.transforms, self.prepared = transforms, [prepare(step, self) for step in transforms]
+        self.__dict__.pop("native", None)  # it is made of the steps when it is first needed
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
         """A pipeline of the same kind, with state of its own."""
