@@ -70,11 +70,11 @@ def register(cls: _Class) -> _Class:
 def no_name_twice() -> Iterator[None]:
     """Within, a class cannot take the name of another one that was registered: of packages the order is chance."""
     global _replaces  # noqa: PLW0603 - the caller holds a lock
-    _replaces = False
+    before, _replaces = _replaces, False  # a plugin may ask for another one
     try:
         yield
     finally:
-        _replaces = True
+        _replaces = before
 
 
 class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names

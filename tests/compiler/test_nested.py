@@ -201,6 +201,17 @@ def test_it_stays_what_it_is(declared: bool) -> None:
     np.testing.assert_equal([made.at(index)(**copy.deepcopy(given_)) for index in range(8)], before)
 
 
+def test_the_limits_are_those_of_the_compose_that_it_stands_in_now() -> None:
+    made, came = parse_text(f"{PLAIN}{STEPS[1]}").compile(seed=1), sample(7, "coco")
+    for limits in ({"min_area": 1e9}, {}, {"min_visibility": 0.9}):
+        again = parse_text(f"{PLAIN}{STEPS[1]}").compile(seed=1)
+        boxes = A.BboxParams("coco", label_fields=["names"], **limits)
+        given_ = {name: came[name] for name in ("image", "bboxes", "names")}
+        found, wanted = (A.Compose([one], boxes, seed=3)(**given_) for one in (made, again))
+        np.testing.assert_equal(found["bboxes"], wanted["bboxes"])
+        assert len(wanted["bboxes"]) > 0 or limits
+
+
 def test_sums() -> None:
     made, flip = compiled(), A.HorizontalFlip(p=1)
     for found, count in ((made + flip, 2), (flip + made, 2), (made + [flip, flip], 3), ([flip] + made, 2)):  # noqa: RUF005

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build
-from test_native_plan import NATIVE, SETS
+from test_native_plan import BENT, NATIVE, SETS, WARPED
 
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
@@ -34,7 +34,7 @@ from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.pack.run import pack
-from augrecipes.recipe.model import Optimize, Recipe, Step
+from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 pytestmark = [
@@ -46,8 +46,15 @@ BROKEN, CUT_OFF = 4, 7  # no picture; a JPEG without its end
 BROKEN_ROW, CUT_OFF_ROW = 2, 9  # even ones come first
 LEVELS: tuple[tuple[Optimize, Optimize], ...] = (("exact", "none"), ("fast", "fast"))  # what is held to what
 ENDS: Pool = (("Resize", {"height": 16, "width": 18}), ("RandomResizedCrop", {"size": [16, 18]}))
+AMONG_PIXELS: Pool = (
+    ("ColorJitter", {}),
+    ("GaussianBlur", {}),
+    ("MedianBlur", {}),
+    ("MotionBlur", {}),
+    ("RandomShadow", {}),
+)
 # Now and then a step that a plan knows nothing of, and a window that small pictures have no room for.
-STEPS: Pool = (*NATIVE, ("MotionBlur", {}), ("RandomCrop", {"height": 40, "width": 30}))
+STEPS: Pool = (*NATIVE, *WARPED, *BENT, *AMONG_PIXELS, ("Spatter", {}), ("RandomCrop", {"height": 40, "width": 30}))
 
 
 class Folder(ImageFolder):
@@ -390,8 +397,10 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
             [("Spatter", {})],
             "yes, samples of pictures and masks, and batches of pictures; those in which Spatter#1 acts run in Python",
         ),
+        ("exact", [("BBoxSafeRandomCrop", {})], "yes, samples with boxes"),
         ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
     ],
 )
 def test_explain_says_so(optimize: Optimize, steps: Any, said: str) -> None:
-    assert explain(recipe_of(*steps), optimize=optimize).to_json()["native"] == said
+    recipe = replace(recipe_of(*steps), inputs=Inputs(boxes=Boxes()))
+    assert explain(recipe, optimize=optimize).to_json()["native"] == said

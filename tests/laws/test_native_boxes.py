@@ -15,7 +15,9 @@ from test_exact_equals_none import build, outcome
 from test_native_merges import MERGED
 from test_native_plan import NATIVE, ON_MASKS, WARPED, recipe_of
 
+from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.steps import TILTS
 from augrecipes.compiler.run import points_alone
 from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 
@@ -128,6 +130,24 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
         return
     with pytest.raises(AssertionError):
         check(recipe, 5)
+
+
+@pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")
+def test_boxes_are_cut_off_by_the_size_that_a_step_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Perspective without `keep_size`: other steps that resample say their size."""
+    tilt = ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "p": 1.0})
+    steps = recipe_of(tilt, ("RandomCrop", {"height": 11, "width": 13, "p": 1.0})).steps
+    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    assert sum(check(recipe, seed) for seed in range(8))
+    known = points_alone.size_behind
+    monkeypatch.setattr(
+        points_alone,
+        "size_behind",
+        lambda numbers, *more: more[1:] if numbers.effect == TILTS else known(numbers, *more),
+    )
+    with pytest.raises(AssertionError):
+        for seed in range(8):
+            check(recipe, seed)
 
 
 def test_what_has_to_be_there_is_asked_for() -> None:

@@ -17,6 +17,7 @@ from random_recipes import Pool, recipes
 from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
+from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import cost
 from augrecipes.compiler.native_plan import keyed_steps
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
@@ -27,6 +28,7 @@ from augrecipes.recipe.model import Recipe
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
+TILTED = pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")
 MERGED: Pool = (
     ("Rotate", {"limit": 25, "border_mode": "reflect_101"}),
     ("Rotate", {"limit": [-180, 180], "fill": [3, 80, 255]}),
@@ -34,6 +36,8 @@ MERGED: Pool = (
     ("Affine", {"translate_px": {"x": [-9, 9], "y": [0, 5]}, "shear": {"x": [-9, 9], "y": [-4, 12]}}),
     ("Affine", {"translate_percent": {"x": [-0.2, 0.1], "y": [0, 0.3]}, "keep_ratio": True, "border_mode": "reflect"}),
     ("ShiftScaleRotate", {"border_mode": "replicate"}),
+    ("Perspective", {}),
+    ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "border_mode": "reflect_101"}),
     ("RandomResizedCrop", {"size": [21, 27]}),
     ("RandomResizedCrop", {"size": [40, 33], "scale": [0.9, 1.0]}),
     ("RandomSizedCrop", {"min_max_height": [9, 20], "size": [15, 18], "w2h_ratio": 1.3}),
@@ -194,6 +198,8 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         [("StainJitter", {})],
         [("Rotate", {}), ("HueSaturationValue", {}), ("StainJitter", {})],
+        pytest.param([("Perspective", {}), ("Resize", {"height": 30, "width": 30})], marks=TILTED),
+        pytest.param([("Perspective", {"keep_size": False}), ("Resize", {"height": 30, "width": 30})], marks=TILTED),
         [("Rotate", {}), ("RandomResizedCrop", {"size": [30, 30]}), ("CoarseDropout", {})],
         [("ColorJitter", {}), ("RandomBrightnessContrast", {}), ("GaussNoise", {}), ("ToGray", {})],
     ],
@@ -216,6 +222,23 @@ def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(keyed_steps, "encode", another)
     assert "draws otherwise" in build(recipe_of(("StainJitter", {})), "fast").native
+
+
+@TILTED
+def test_a_perspective_that_is_brought_to_its_size_otherwise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_native_plan import recipe_of
+
+    def another(step: Any, **how: bool) -> Any:
+        found = encode(step, **how)
+        if found is None or type(step).__name__ != "Perspective":
+            return found
+        return replace(found, does=(*found.does[:2], not found.does[2], *found.does[3:]))
+
+    recipe = recipe_of(("Perspective", {"p": 1.0}), ("Resize", {"height": 30, "width": 30, "p": 1.0}))
+    assert check(recipe, picture(4), 1, SETS[-1]) == 4
+    monkeypatch.setattr(keyed_steps, "encode", another)
+    with pytest.raises(AssertionError):
+        check(recipe, picture(4), 1, SETS[-1])
 
 
 _MOST = np.iinfo(np.int16).max / 8  # of what a row of a colour matrix comes to: 16 bits, of which three are fractions

@@ -12,7 +12,7 @@ from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_pairs import SCALES, moves, unit_of
+from random_pairs import SCALES, TURNS, moves, pair, unit_of
 from test_pair_rules import recipes
 from undecoded_pictures import Picture
 
@@ -24,7 +24,7 @@ from augrecipes.compiler.run.scene_plans import ScenePlans
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.native.kernels import Library, using
-from augrecipes.recipe.model import Optimize, Output, Recipe
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
@@ -119,6 +119,37 @@ def test_samples_and_batches_are_those_of_the_steps(kernels: Library) -> None:
     assert check(kernels, DEAR, ANY)
 
 
+@st.composite
+def parting(draw: st.DrawFn) -> Recipe:
+    """A step that only some targets go through, behind which their sizes may not fit."""
+    scales = draw(st.sampled_from(SCALES))
+    names, units = sorted(scales), unit_of(scales)
+    some = tuple(draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
+    side = 12 * min(units[name] for name in some)
+    pool: Any = [("RandomCrop", {"height": side, "width": side}), *((turn, {}) for turn in TURNS)]
+    if len(some) == 1:
+        pool += [("Perspective", {"keep_size": False}), ("Perspective", {}), ("OpticalDistortion", {}), ("Rotate", {})]
+    name, args = draw(st.sampled_from(pool))
+    steps = [*draw(moves(scales)).steps]
+    alone = Step(name, Arguments(args), p=draw(st.sampled_from([None, 1.0])), target=some)
+    steps.insert(draw(st.integers(0, len(steps))), alone)
+    return pair(scales, steps)
+
+
+def fits_as_in_python(recipe: Recipe, seed: int) -> None:
+    exact, python = build(recipe, "exact", seed), build(recipe, "exact", seed)
+    python.__dict__["native"] = "not here"
+    scene = scene_of(exact, recipe, seed, True, alike=True)
+    found, wanted = (told(lambda made=made: made.at(seed, EPOCH)(**scene)) for made in (exact, python))
+    same(found, wanted, exact.outputs)
+
+
+@DEAR
+@given(parting(), st.integers(0, 2**32))
+def test_targets_that_no_longer_fit_are_refused(recipe: Recipe, seed: int) -> None:
+    fits_as_in_python(recipe, seed)
+
+
 class TestPlantedFaults:
     def caught(self) -> bool:
         try:
@@ -154,6 +185,12 @@ class TestPlantedFaults:
         monkeypatch.setattr(NativePlan, "many", lambda self, epoch, *rest: many(self, epoch + next(turn) % 2, *rest))
         assert self.caught()
 
+    def test_targets_that_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What only some targets go through is carried out as what all do."""
+        monkeypatch.setattr(scene_plans, "_is_shared", lambda *_: True)
+        with pytest.raises(AssertionError):
+            PLANTED(given(parting(), st.integers(0, 2**32))(fits_as_in_python))()
+
     def test_a_sample_that_is_spoilt(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sample = NativePlan.sample
 
@@ -178,6 +215,7 @@ def parsed(steps: str) -> Recipe:
         ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {OneOf: {steps: [HorizontalFlip, Transpose]}}]", None),
         ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {InvertImg: {target: lr}}]", None),
         ("[{RandomCrop: {height: 8, width: 8, at: lr}}, {Affine: {p: 1.0}}]", "Affine#1 runs in Python"),
+        ("[{Perspective: {target: hr, p: 1.0}}, D4]", "Perspective#1 runs in Python"),
         ("[{Degrade: {source: hr, target: lr, steps: [ResizeToTarget]}}]", "Degrade is made in Python"),
     ],
 )

@@ -144,6 +144,14 @@ def test_classes_of_one_name_are_refused(package: Callable[..., Path]) -> None:
     assert registry.get_class("Tint").__module__ == "acme"
 
 
+def test_names_are_minded_behind_a_plugin_that_another_one_asked_for() -> None:
+    with registry.no_name_twice():
+        with registry.no_name_twice():
+            pass
+        assert not registry._replaces
+    assert registry._replaces
+
+
 def test_text_of_pages_and_records_runs_none(package: Callable[..., Path], tmp_path: Path) -> None:
     package("acme", "Tint")
     text = f"{HEAD}plugins: [acme]\nsteps: [Tint]\n"

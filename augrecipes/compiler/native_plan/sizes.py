@@ -13,6 +13,7 @@ from augrecipes.compiler.native_plan.steps import (
     PADS_AND_CUTS,
     RESIZES,
     SCALES,
+    TILTS,
     TURNS,
     NativeStep,
 )
@@ -29,11 +30,13 @@ def size_behind(numbers: NativeStep, params: Mapping[str, Any], rows: int, colum
     """
     if numbers.effect in (RESIZES, CUTS_AND_RESIZES):
         return int(numbers.does[0]), int(numbers.does[1])
-    if numbers.effect not in (CUTS, TURNS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS):
+    if numbers.effect not in (CUTS, TURNS, TILTS, SCALES, PADS, PADS_AND_CUTS, CUTS_AND_PADS):
         return rows, columns
     drawn = numbers.seen(params)
     if numbers.effect == TURNS:
         return (columns, rows) if int(drawn[0]) & 1 else (rows, columns)
+    if numbers.effect == TILTS:
+        return (rows, columns) if numbers.does[2] else (int(drawn[9]), int(drawn[10]))
     if numbers.effect == SCALES:
         height, width = rows * drawn[0], columns * drawn[0]
         return (max(1, round(height)), max(1, round(width))) if numbers.does[2] else (int(height), int(width))

@@ -40,7 +40,7 @@ def instrument(pipeline: Pipeline, call: Call) -> list[str]:
 def instrumented(pipeline: Pipeline, call: Call, *, natively: bool = False) -> Pipeline:
     """A copy whose every step and sink is called through `call`, in whatever thread: so are those of its own copies.
 
-    With `natively`, samples that native plans carry out go on doing so, and their steps are not called.
+    With `natively`, pictures that native plans carry out go on doing so, and their steps are not called; pairs do not.
 
     >>> import numpy as np, augrecipes as ar
     >>> seen = []

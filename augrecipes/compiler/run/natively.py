@@ -28,8 +28,6 @@ from augrecipes.compiler.run.targets import arrival_of, check_size
 from augrecipes.errors import DataError
 
 _MASK = frozenset({"mask"})
-
-
 _NATIVE = ("native", "native_masks", "_point_steps")  # made of the steps when they are first needed
 
 

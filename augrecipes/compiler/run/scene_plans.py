@@ -16,13 +16,24 @@ from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan, 
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
 from augrecipes.compiler.native_plan.pictures import InMemory, is_picture
 from augrecipes.compiler.native_plan.planned import Position, plan_of
-from augrecipes.compiler.native_plan.steps import CUTS, KEEPS, KEPT, LEFT, PADS_AND_CUTS, TURNS, WARPS, NativeStep
+from augrecipes.compiler.native_plan.steps import (
+    CUTS,
+    KEEPS,
+    KEPT,
+    LEFT,
+    PADS_AND_CUTS,
+    TILTS,
+    TURNS,
+    WARPS,
+    NativeStep,
+)
 from augrecipes.compiler.run.lower import Sites
 from augrecipes.compiler.run.scene import Scene
 from augrecipes.compiler.run.shared import DeferredMoves, Shared
 
 _OTHERS = KeyedStep("", False, 1.0, KEPT)  # a step of other targets
-_WINDOWS = (CUTS, PADS_AND_CUTS)
+_MOVES: dict[str, tuple[int, ...]] = {"window": (CUTS, PADS_AND_CUTS), "dihedral": (TURNS,)}
+_WARPS = (WARPS, TILTS)  # whose pictures may be of another size
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +163,10 @@ def _of_target(walk: Walk, transforms: Sequence[Any], name: str) -> Iterator[tup
 
 
 def _is_shared(step: Shared, numbers: NativeStep) -> bool:
-    """Whether the kernels do what such a step does to each of its targets."""
+    """Whether the kernels do what such a step does to its targets, and all targets still fit: nobody asks behind it."""
     if numbers.effect == KEEPS:
         return True
-    if step.how == "window":
-        return numbers.effect in _WINDOWS
-    if step.how == "dihedral":
-        return numbers.effect == TURNS
+    if step.how in _MOVES:
+        return numbers.effect in _MOVES[step.how] and len(step.names) == len(step.units)
     # Of several targets, the coarsest tells what is drawn: that may depend on its size.
-    return step.how == "plain" and len(step.names) == 1 and numbers.changes and numbers.effect != WARPS
+    return step.how == "plain" and len(step.names) == 1 and numbers.changes and numbers.effect not in _WARPS
