@@ -66,8 +66,7 @@ def write_part(
         notes = _found(folder, about, baker, rows)
     else:
         size = packing.size.bytes * len(rows) // max(1, packing.rows)
-        format = "raw" if baker.format == "hdf5" else baker.format  # which is one file, framed by what is in it
-        arguments = {**whole.writer, "format": format, "rows": len(rows), "about": about}
+        arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}
         most = packing.shard_bytes or LARGEST
         with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=most) as writer:
             bake_rows(writer, baker, rows, workers, on_error, advance)
@@ -103,6 +102,11 @@ def _found(folder: Path, about: dict[str, Any], baker: Baker, rows: range) -> li
             path = next(iter(baker.table.paths(row // baker.times).values()))
             raise StoreError(f"was made before {path} changed; remove it, and run again", str(folder))
     return notes
+
+
+def format_of_parts(format: str) -> str:
+    """What parts are kept in: hdf5 is one file, framed by what is in it, so that its parts are raw."""
+    return "raw" if format == "hdf5" else format
 
 
 def notes_of(store: Store) -> list[str]:
