@@ -318,6 +318,10 @@ def test_regions_cover_what_lies_in_them(tmp_path_factory: pytest.TempPathFactor
         ('{"type": "Polygon", "coordinates": [[1]]}', "feature 0: a Polygon needs rings"),
         ('{"type": "Polygon", "coordinates": [[[1, NaN], [2, 3], [3, 3]]]}', "feature 0: a Polygon needs rings"),
         ('{"type": "MultiPolygon", "coordinates": null}', "feature 0: a MultiPolygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[[1], [2], [3], [4]]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[{"x": 1}, {"x": 2}]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": ["Polygon"], "coordinates": []}', "holds no regions"),
         (json.dumps(FEATURES), "holds no regions of 'Necrosis'; there are '', 'Stroma', 'Tumor'"),
     ],
 )

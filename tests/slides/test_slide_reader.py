@@ -302,6 +302,23 @@ def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None
         law_of_parts(slide, reader, 0, Part(100, 100, 50, 50))
 
 
+def test_a_slide_that_goes_while_it_is_read_is_told(folder: Path, tmp_path: Path) -> None:
+    """After an error a slide is opened again: that may fail in other ways."""
+    openslide = pytest.importorskip("openslide")
+
+    def fails(*_: Any) -> None:
+        raise openslide.OpenSlideError("gone")
+
+    for change in (Path.unlink, lambda path: path.write_bytes(b"no slide")):
+        path = Path(shutil.copy(slide_of(folder, "jp2").path, tmp_path / "a.svs"))
+        reader: Any = open_slide(str(path))
+        reader._handle.read_region = fails
+        change(path)
+        for _ in range(2):
+            with pytest.raises(DataError, match=r"a\.svs: is no slide that OpenSlide can open"):
+                reader.read(0, Part(0, 0, 9, 9))
+
+
 # -- open handles -----------------------------------------------------------------------------------------------------
 
 

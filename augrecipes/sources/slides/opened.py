@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of
+from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
 from augrecipes.sources.slides.level import Pyramid, needed
 from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
 from augrecipes.sources.slides.tiles import JpegTiles
@@ -102,11 +102,8 @@ def open_slide(path: str) -> Pyramid:
     stamp_of_slide(path)
     openslide = needed("openslide")
     index = _index(path)
-    try:
-        vendor = openslide.OpenSlide.detect_format(path)
-        handle = None if vendor is None else openslide.OpenSlide(path)
-    except openslide.OpenSlideError as error:
-        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
+    vendor = openslide.OpenSlide.detect_format(path)
+    handle = None if vendor is None else opened(path)
     if index is not None and vendor in _PLAIN:
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
             raise DataError("truncated: tiles would lie behind the end of the file", path)

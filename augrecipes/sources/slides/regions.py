@@ -91,20 +91,21 @@ def _name_of(feature: dict[str, Any]) -> str:
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
     """The rings of each polygon in a geometry: its outline first, then its holes."""
-    kind, inner = geometry.get("type"), geometry.get("geometries")
-    if kind == "GeometryCollection" and isinstance(inner, list):
-        for one in inner:
-            if isinstance(one, dict):
-                yield from _polygons(one, path, number)
-    if kind not in _DRAWN:
-        return
-    given = geometry.get("coordinates")
-    several: list[Any] = given if kind == "MultiPolygon" and isinstance(given, list) else [given]
-    for rings in several:
-        try:
-            found = [np.array([point[:2] for point in ring], np.float64).reshape(-1, 2) for ring in list(rings)]
-        except (TypeError, ValueError, IndexError, OverflowError):
-            found = []
-        if not found or not all(len(ring) and np.isfinite(ring).all() for ring in found):
-            raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
-        yield found
+    waiting = [geometry]
+    while waiting:
+        one = waiting.pop()
+        kind, inner = one.get("type"), one.get("geometries")
+        if kind == "GeometryCollection" and isinstance(inner, list):
+            waiting += [other for other in inner if isinstance(other, dict)]
+        if kind not in _DRAWN:
+            continue
+        given = one.get("coordinates")
+        several: list[Any] = given if kind == "MultiPolygon" and isinstance(given, list) else [given]
+        for rings in several:
+            try:
+                found = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
+            except (TypeError, ValueError, LookupError, OverflowError):
+                found = []
+            if not found or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in found):
+                raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
+            yield found
