@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,24 @@ def test_slides_are_named_by_patterns_folders_and_files(folder: Path) -> None:
             slides_in(nothing)
     with pytest.raises(ValueError, match="empty list"):
         slides_in([])
+    with pytest.raises(DataError, match="cannot be listed"):
+        slides_in("a" * 300)
+
+
+def test_hidden_files_are_no_slides(folder: Path, tmp_path: Path) -> None:
+    """Other systems leave files beside those that they copy, of the same name behind a dot and a line."""
+    for name in ("a.svs", "._a.svs"):
+        shutil.copy(folder / "jp2-1.svs", tmp_path / name)
+    assert [Path(path).name for path in slides_in(tmp_path)] == ["a.svs"]
+    assert slides_in(tmp_path / "._a.svs") == [str(tmp_path / "._a.svs")]
+
+
+def test_slides_that_are_not_taken_need_no_label(folder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.csv"
+    own.write_text("bag,label\njp2-1,x\naperio-0,\n")
+    assert ar.SlideBags(folder / "jp2-1.svs", TURNS, tile=64, labels=own)[0]["label"] == 0
+    with pytest.raises(DataError, match="'aperio-0' has no label here"):
+        ar.SlideBags(folder / "*.svs", TURNS, tile=64, labels=own)
 
 
 # -- which windows ----------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from PIL import Image  # noqa: E402
 from whole_slides import KINDS, Slide, tissue, write_slide  # noqa: E402
 
 from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.slides import tiff_index, tiles  # noqa: E402
+from augrecipes.sources.slides import opened, tiff_index, tiles  # noqa: E402
 from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
 from augrecipes.sources.slides.opened import OpenSlides, open_slide, stamp_of_slide  # noqa: E402
 from augrecipes.sources.slides.windows import Resolution, finer, source_of, thumbnail, window_of  # noqa: E402
@@ -276,6 +276,26 @@ def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
         open_slide(str(path))
     with pytest.raises(DataError, match="is no slide"):
         open_slide(str(tmp_path))
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no slide: not a regular file"):
+        open_slide(str(tmp_path))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "a.svs")
+        with pytest.raises(DataError, match="is no slide: not a regular file"):
+            open_slide(str(tmp_path / "a.svs"))
+
+
+@pytest.mark.parametrize("kind", ["420", "strips", "jp2"])
+def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places of tiles, and a thumbnail, are made for all of it."""
+    path, width = str(slide_of(folder, kind).path), slide_of(folder, kind).levels[0].shape[1]
+    monkeypatch.setattr(opened, "_LONGEST", width)
+    assert open_slide(path).levels[0].width == width
+    monkeypatch.setattr(opened, "_LONGEST", width - 1)
+    with pytest.raises(DataError, match=f"is {width}×.* px by what it says"):
+        open_slide(path)
 
 
 def test_without_the_extra_the_way_to_get_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

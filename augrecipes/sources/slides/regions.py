@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -12,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.sources.file_bytes import read_bytes
+from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.slides.level import Level
 
 _SHIFT = 4  # bits behind the point that OpenCV draws with
@@ -33,9 +34,9 @@ def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Colle
         DataError: it is not GeoJSON, or has no region of these names; names the file.
     """
     try:
-        document = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError("no such file" if isinstance(error, FileNotFoundError) else str(error.strerror), path) from None
+        document = json.loads(read_bytes(path, picture=False))
+    except UnreadableError as error:
+        raise DataError(str(error), path) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not GeoJSON: {error}", path) from None
     scale = np.array([size[1] / slide.width, size[0] / slide.height])
