@@ -164,6 +164,12 @@ def test_a_source_for_tile_bags_and_for_packed_stores(folder: Path, tmp_path: Pa
         assert (a["bag"], a["path"], a["label"]) == (b["bag"], b["path"], b["label"])
     with pytest.raises(DataError, match="give the dataset itself"):
         ar.pack(TURNS, bags.subset([0]), tmp_path / "none", workers=0)
+    with pytest.raises(DataError, match="masks and splits are of files"):
+        ar.pack(TURNS, bags, tmp_path / "none", split="train", workers=0)
+    with pytest.raises(RecipeError, match="whose tiles are files"):
+        ar.pack(TURNS, packed, tmp_path / "none", workers=0)
+    ar.pack(TURNS, bags, tmp_path / "grey", channels=1, workers=0)
+    assert ar.Packed(tmp_path / "grey", TURNS).store.shape("image", 0) == (64, 64, 1)
     with pytest.raises(ValueError, match="labels= goes with folders"):
         ar.TileBags(bags, TURNS, labels="labels.csv")
 
