@@ -18,7 +18,7 @@ from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.sources.store import Store, StoreWriter, open_part
-from augrecipes.sources.store.index import as_json
+from augrecipes.sources.store.index import NAME, as_json
 from augrecipes.sources.store.schema import LARGEST
 
 
@@ -54,7 +54,7 @@ def write_part(
         The inputs without pixels.
 
     Raises:
-        StoreError: another packing's part is there, or one of files that have changed since.
+        StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
     """
     baker, rows = packing.baker, packing.mine
     folder = packing.out / part.name
@@ -64,6 +64,12 @@ def write_part(
         with suppress(StoreError):
             StoreWriter.discard(folder)  # of a run that was killed once all was done
         notes = _found(folder, about, baker, rows)
+    elif (packing.out / NAME).exists():
+        raise StoreError(
+            f"is a store by now, and a published store is never modified: remove its {NAME} before a part is packed "
+            "again, and merge afterwards",
+            str(packing.out),
+        )
     else:
         size = packing.size.bytes * len(rows) // max(1, packing.rows)
         arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}

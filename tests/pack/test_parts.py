@@ -214,6 +214,22 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     refused("is a store, and no part of one")
 
 
+def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path) -> None:
+    """Raw pixels of another packing, in the place of a part's, would be read as if nothing had happened."""
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    merge_parts(tmp_path / "parts")
+    draw(photos / "1.png", seed=99, size=(30, 28))
+    shutil.rmtree(tmp_path / "parts" / "part-1-of-2")
+    with pytest.raises(StoreError, match=r"is a store by now.*remove its index\.json"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    (tmp_path / "parts" / "index.json").unlink()
+    pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    merge_parts(tmp_path / "parts")
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
+    one, parts = (open_store(tmp_path / name) for name in ("one", "parts"))
+    assert [one.array("image", k).tobytes() for k in range(7)] == [parts.array("image", k).tobytes() for k in range(7)]
+
+
 def test_parts_of_hdf5_become_one_file(photos: Path, tmp_path: Path) -> None:
     in_parts(RECIPE, str(photos), tmp_path / "parts", 2, format="hdf5")
     with pytest.raises(StoreError, match="with --out"):
