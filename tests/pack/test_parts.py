@@ -236,6 +236,12 @@ def test_parts_of_hdf5_become_one_file(photos: Path, tmp_path: Path) -> None:
         merge_parts(tmp_path / "parts")
 
 
+@pytest.mark.parametrize("part", [(3, 8), 3, PackPart(0, 3)])
+def test_parts_are_given_as_text(photos: Path, tmp_path: Path, part: Any) -> None:
+    with pytest.raises(StoreError, match="give a part as i/n"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part=part, workers=0)
+
+
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", ""])
 def test_parts_that_there_are_none_of(text: str) -> None:
     with pytest.raises(StoreError, match="give a part as i/n"):
