@@ -96,7 +96,13 @@ def pack(
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
     if merge is not None:
-        merge_command(merge, out, shard_size, json_, clash=recipe or part)
+        others = {
+            "--part": part, "--dry-run": dry_run, "--format": form != "raw", "--quality": quality, "--mode": mode,
+            "--epochs": epochs, "--through": through, "--masks": masks, "--split": split, "--data": data,
+            "--set": set_, "--without": without,
+        }  # fmt: skip
+        clash = recipe or next((name for name, value in others.items() if value), None)
+        merge_command(merge, out, shard_size, json_, clash)
         return
     if recipe is None:
         raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
@@ -120,7 +126,7 @@ def pack(
     if dry_run:
         answer(_as_json(packing), json_, lambda: None)
         return
-    start = time.monotonic()
+    start, there = time.monotonic(), packing.part is not None and packing.place.exists()
     try:
         with progress("packing") as advance:
             packing = write(packing, workers, policy, advance)
@@ -128,8 +134,10 @@ def pack(
         say("interrupted; what is done is kept: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
     seconds = time.monotonic() - start
-    done = f"packed in {seconds:.0f} s, {in_bytes(taken(packing.place))}"
-    answer(_as_json(packing, seconds), json_, lambda: tell_lost(packing.unreadable, done, packing.out))
+    how = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
+    done = f"{how}, {in_bytes(taken(packing.place))}"
+    listed = packing.out if packing.part is None else None
+    answer(_as_json(packing, seconds), json_, lambda: tell_lost(packing.unreadable, done, listed))
     if packing.unreadable or packing.given.left_out:
         raise typer.Exit(1)
 

@@ -62,14 +62,15 @@ def merge_command(folder: Path, out: Path | None, shard_size: str | None, json_:
         raise typer.Exit(1)
 
 
-def tell_lost(unreadable: Sequence[Unreadable], done: str, store: Path) -> None:
-    """Says what is done, and which inputs were unreadable."""
+def tell_lost(unreadable: Sequence[Unreadable], done: str, store: Path | None) -> None:
+    """Says what is done, and which inputs were unreadable; the index of a `store` lists all, that of a part none."""
     lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in unreadable)  # once, not once an epoch
     say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
     for what in list(lost)[:_LISTED]:
         say_line(f"unreadable: {what}")
     if len(lost) > _LISTED:
-        say_line(f"unreadable: {len(lost) - _LISTED:,} more, all listed in {store / 'index.json'}")
+        where = "--json lists them all" if store is None else f"all listed in {store / 'index.json'}"
+        say_line(f"unreadable: {len(lost) - _LISTED:,} more, {where}")
 
 
 def taken(store: Path) -> int:

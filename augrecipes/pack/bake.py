@@ -82,7 +82,7 @@ class Baker:
             mine = range(rows.start, min(self._behind(rows.start), rows.stop))
             stamp = self.stamp(rows.start)
             try:
-                given = self._read(unit, several=len(mine) > 1)
+                given = self._read(unit, stamp, several=len(mine) > 1)
             except DataError as error:
                 yield from [self._lost(unit, stamp, error)] * len(mine)
             else:
@@ -139,18 +139,18 @@ class Baker:
         taken = (name for name in (*self.pipeline.targets, "mask") if name in sources)
         return [stamp_of(sources[name][unit]) for name in taken]
 
-    def _read(self, unit: int, *, several: bool) -> dict[str, Any]:
+    def _read(self, unit: int, stamp: list[str], *, several: bool) -> dict[str, Any]:
         """What the baked steps take of a picture, scene or tile."""
         recipe, names = self.pipeline.recipe, self.pipeline.targets
         undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
-        paths = tuple(self.table.paths(unit).values()) if self.repeats else ()
+        key = (*self.table.paths(unit).values(), *stamp[: len(names)]) if self.repeats else ()  # a mask is each row's
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
-        known = self._opened.get(paths) if self.repeats else None
+        known = self._opened.get(key) if self.repeats else None
         given = read_targets(self.table, unit, opened=known, **how)
         if several or self.repeats:
             given = decoded(given)
         if self.repeats and known is None:
-            self._opened.keep(paths, {name: given[name] for name in names})
+            self._opened.keep(key, {name: given[name] for name in names})
         return given
 
     def _run(self, unit: int, epoch: int, given: dict[str, Any]) -> dict[str, Any]:

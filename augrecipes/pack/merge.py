@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import StoreError
 from augrecipes.pack.part import PackPart, bytes_of, part_named
 from augrecipes.pack.store_plan import StorePlan
-from augrecipes.pack.write import differences, notes_of
+from augrecipes.pack.write import differences, format_of_parts, notes_of
 from augrecipes.progress import Progress
 from augrecipes.sources.store import Item, Store, StoreWriter, open_part, schema
 from augrecipes.sources.store.index import NAME, VERSION, stage_folder
@@ -34,10 +35,11 @@ class _Data(Fields):
 class _PlanOfPart(Fields):
     about: _Data
     format: str
+    kind: str
     points: list[Literal["boxes", "keypoints"]]
-    quality: int
+    quality: Annotated[int, Field(ge=1, le=100)]
     rows: Size
-    targets: list[list[str]]
+    targets: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
 
 
 class _AboutPart(Fields):
@@ -100,8 +102,8 @@ def merge_parts(
     return Merged(Path(out), len(parts), whole.said["rows"], _copied(Path(out), parts, whole, most, advance))
 
 
-def find_parts(folder: Path) -> list[Store]:
-    """The parts in a folder, in order: all of one packing, and each there.
+def find_parts(folder: Path) -> list[Path]:
+    """The folders of the parts in a folder, in order: all of one packing, and each there.
 
     Raises:
         StoreError: they are not; it names those that are missing.
@@ -124,12 +126,13 @@ def find_parts(folder: Path) -> list[Store]:
         raise StoreError(
             f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
         )
-    opened = [_opened(found[part], part) for part in parts]
-    for part, other in zip(parts[1:], opened[1:], strict=True):
-        if other.about["whole"] != opened[0].about["whole"]:
-            names = ", ".join(differences(other.about["whole"], opened[0].about["whole"]))
-            raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(found[part]))
-    return opened
+    paths = [found[part] for part in parts]
+    whole = _opened(paths[0]).about["whole"]
+    for path, other in zip(paths, _each(paths), strict=True):
+        if other.about["whole"] != whole:
+            names = ", ".join(differences(other.about["whole"], whole))
+            raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(path))
+    return paths
 
 
 def _listed(parts: Sequence[PackPart]) -> str:
@@ -137,52 +140,61 @@ def _listed(parts: Sequence[PackPart]) -> str:
     return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
 
 
-def _opened(path: Path, part: PackPart) -> Store:
-    store = open_part(path)
+def _each(paths: Sequence[Path]) -> Iterator[Store]:
+    """The parts, of which one at a time is open: there may be more than files that a process may hold."""
+    yield from map(_opened, paths)
+
+
+def _opened(path: Path) -> Store:
+    store, part = open_part(path), part_named(path.name)
     about = store.about
     schema.check(_AboutPart, about, str(path / NAME), "about")
-    if about["part"] != list(part):
+    if part is None or about["part"] != list(part):
         number, of = about["part"]
         raise StoreError(f"is part {number} of {of} by what it says: name its folder so", str(path))
-    times = max(1, about["whole"]["about"]["epochs"])
-    units = part.units(about["whole"]["about"]["units"])
-    if (about["first"], store.rows) != (units.start * times, len(units) * times):
+    said = about["whole"]
+    times, all_units = max(1, said["about"]["epochs"]), said["about"]["units"]
+    units = part.units(all_units)
+    rows = units.start * times, len(units) * times, all_units * times
+    if (about["first"], store.rows, said["rows"]) != rows:
         raise StoreError("holds other rows than this part of its packing: pack it again", str(path))
+    whole = format_of_parts(said["format"]), said["kind"], dict(said["targets"])
+    if (store.format, store.kind, store.targets) != whole:
+        raise StoreError("has another format, kind or targets than it says of the whole: pack it again", str(path))
     notes_of(store)
     return store
 
 
-def _whole(parts: Sequence[Store]) -> StorePlan:
-    columns = parts[0].columns.items()
-    prefix = "whole/"
+def _whole(paths: Sequence[Path]) -> StorePlan:
+    first, prefix = _opened(paths[0]), "whole/"
     return StorePlan(
-        parts[0].about["whole"],
-        {name.removeprefix(prefix): column for name, column in columns if name.startswith(prefix)},
+        first.about["whole"],
+        {name.removeprefix(prefix): column for name, column in first.columns.items() if name.startswith(prefix)},
     )
 
 
-def _notes(parts: Sequence[Store]) -> Iterator[str]:
-    for part in parts:
-        yield from notes_of(part)
-
-
-def _beside(folder: Path, parts: Sequence[Store], whole: StorePlan) -> tuple[Unreadable, ...]:
+def _beside(folder: Path, paths: Sequence[Path], whole: StorePlan) -> tuple[Unreadable, ...]:
     """Writes the index of a store whose shards are those of the parts."""
     if whole.said["format"] == "hdf5":
         raise StoreError("parts of hdf5 become one file: give a store to copy them into, with --out", str(folder))
-    columns, about, lost = whole.finished(dict(enumerate(_notes(parts))))
-    targets = {}
-    for name, role in whole.said["targets"]:
-        shards = [
-            {"file": f"{part.path.name}/{shard['file']}", "size": shard["size"]}
-            for part in parts
-            for shard in part.index["targets"][name]["shards"]
-        ]
-        table = one_behind_another([part.tables[name].table() for part in parts])
-        targets[name] = ({"role": role, "shards": shards}, table)
+    roles: dict[str, Any] = dict(whole.said["targets"])
+    notes: list[str] = []
+    shards: dict[str, list[Any]] = {name: [] for name in roles}
+    tables: dict[str, list[Any]] = {name: [] for name in roles}
+    for part in _each(paths):
+        notes += notes_of(part)
+        quality = part.index["quality"]
+        for name in roles:
+            files = part.index["targets"][name]["shards"]
+            shards[name] += [{"file": f"{part.path.name}/{one['file']}", "size": one["size"]} for one in files]
+            tables[name].append({key: np.array(column) for key, column in part.tables[name].table().items()})
+    columns, about, lost = whole.finished(dict(enumerate(notes)))
+    targets = {
+        name: ({"role": role, "shards": shards[name]}, one_behind_another(tables[name])) for name, role in roles.items()
+    }
     said = {
         **{name: whole.said[name] for name in ("format", "kind", "rows")},
-        "quality": parts[0].index["quality"],
+        "quality": quality,
         "version": VERSION,
         "about": {**whole.said["about"], **about},
     }
@@ -191,14 +203,15 @@ def _beside(folder: Path, parts: Sequence[Store], whole: StorePlan) -> tuple[Unr
 
 
 def _copied(
-    out: Path, parts: Sequence[Store], whole: StorePlan, most: int | None, advance: Progress | None
+    out: Path, paths: Sequence[Path], whole: StorePlan, most: int | None, advance: Progress | None
 ) -> tuple[Unreadable, ...]:
     """Writes a store of the rows of the parts, as if they had just been made."""
-    sizes = (shard["size"] for part in parts for said in part.index["targets"].values() for shard in said["shards"])
-    with StoreWriter.open(out, **whole.writer, expected_bytes=sum(sizes), shard_bytes=most) as writer:
-        writer.keep(_unchanged(writer, parts))
+    shards = (one for part in _each(paths) for said in part.index["targets"].values() for one in said["shards"])
+    size = sum(shard["size"] for shard in shards)
+    with StoreWriter.open(out, **whole.writer, expected_bytes=size, shard_bytes=most) as writer:
+        writer.keep(_unchanged(writer, paths))
         total = whole.said["rows"]
-        for part in parts:
+        for part in _each(paths):
             first, notes = part.about["first"], notes_of(part)
             for row in range(max(0, writer.done - first), part.rows):
                 items = {name: [_item(part, name, k) for k in part.items(name, row)] for name in part.targets}
@@ -222,10 +235,10 @@ def _item(part: Store, target: str, number: int) -> Item:
     return Item(data, (height, width, channels), *said)
 
 
-def _unchanged(writer: StoreWriter, parts: Sequence[Store]) -> int:
+def _unchanged(writer: StoreWriter, paths: Sequence[Path]) -> int:
     """How many rows at the beginning were copied of the very parts that are there now."""
     notes = writer.notes
-    for part in parts:
+    for part in _each(paths if notes else ()):
         for row in range(part.about["first"], min(part.about["first"] + part.rows, writer.done)):
             if json.loads(notes.get(row, "{}")).get("stamp") != [part.digest]:
                 return row

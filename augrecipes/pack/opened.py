@@ -22,7 +22,7 @@ def _is_small(value: Any) -> bool:
 
 
 class OpenedPictures:
-    """The pictures of the last files, by their paths. Pickles empty: each process opens its own."""
+    """The pictures of the last files, by their paths and stamps. Pickles empty: each process opens its own."""
 
     def __init__(self) -> None:
         self._pictures: OrderedDict[tuple[str, ...], Mapping[str, Any]] = OrderedDict()
@@ -31,16 +31,16 @@ class OpenedPictures:
     def __reduce__(self) -> tuple[Any, ...]:
         return OpenedPictures, ()
 
-    def get(self, paths: tuple[str, ...]) -> Mapping[str, Any] | None:
+    def get(self, key: tuple[str, ...]) -> Mapping[str, Any] | None:
         """The pictures of these files by target, where they are here."""
-        found = self._pictures.get(paths)
+        found = self._pictures.get(key)
         if found is not None:
-            self._pictures.move_to_end(paths)
+            self._pictures.move_to_end(key)
         return found
 
-    def keep(self, paths: tuple[str, ...], pictures: Mapping[str, Any]) -> None:
+    def keep(self, key: tuple[str, ...], pictures: Mapping[str, Any]) -> None:
         """Keeps the pictures of files, and lets go of others that were not asked for longest."""
-        self._pictures[paths] = pictures
+        self._pictures[key] = pictures
         self._bytes += _size(pictures)
         while self._bytes > _KEPT:
             self._bytes -= _size(self._pictures.popitem(last=False)[1])

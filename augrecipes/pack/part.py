@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from augrecipes.errors import StoreError
 
-_NAME = re.compile(r"part-(\d+)-of-(\d+)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_NAME = re.compile(r"part-(\d{1,6})-of-(\d{1,6})")
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 class PackPart(NamedTuple):
@@ -51,7 +51,8 @@ def part_of(text: str) -> PackPart:
 def part_named(name: str) -> PackPart | None:
     """The part whose folder is called so; None for others."""
     match = _NAME.fullmatch(name)
-    return PackPart(int(match[1]), int(match[2])) if match else None
+    part = PackPart(int(match[1]), int(match[2])) if match else None
+    return part if part is not None and 1 <= part.number <= part.of else None
 
 
 def bytes_of(size: str | int) -> int:

@@ -13,7 +13,7 @@ from augrecipes.data.reading.listing import Data
 from augrecipes.data.tables.table import Columns, GivenTable
 from augrecipes.pack.bake import Baker
 from augrecipes.pack.packing import Packing
-from augrecipes.pack.part import PackPart, bytes_of, part_of
+from augrecipes.pack.part import bytes_of, part_of
 from augrecipes.pack.plan import plan_pack
 from augrecipes.pack.size import size_of
 from augrecipes.pack.store_plan import store_plan_of
@@ -44,14 +44,14 @@ def prepare(
     channels: int | None = None,
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
-    part: str | PackPart | None = None,
+    part: str | None = None,
     shard_size: str | int | None = None,
 ) -> Packing:
     """Look at everything and write nothing; arguments as in `pack`."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
-    mine = part_of(part) if isinstance(part, str) else part
+    mine = None if part is None else part_of(str(part))
     most = None if shard_size is None else bytes_of(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)

@@ -18,7 +18,7 @@ from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.sources.store import Store, StoreWriter, open_part
-from augrecipes.sources.store.index import as_json
+from augrecipes.sources.store.index import NAME, as_json
 from augrecipes.sources.store.schema import LARGEST
 
 
@@ -54,7 +54,7 @@ def write_part(
         The inputs without pixels.
 
     Raises:
-        StoreError: another packing's part is there, or one of files that have changed since.
+        StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
     """
     baker, rows = packing.baker, packing.mine
     folder = packing.out / part.name
@@ -64,10 +64,15 @@ def write_part(
         with suppress(StoreError):
             StoreWriter.discard(folder)  # of a run that was killed once all was done
         notes = _found(folder, about, baker, rows)
+    elif (packing.out / NAME).exists():
+        raise StoreError(
+            f"is a store by now, and a published store is never modified: remove its {NAME} before a part is packed "
+            "again, and merge afterwards",
+            str(packing.out),
+        )
     else:
         size = packing.size.bytes * len(rows) // max(1, packing.rows)
-        format = "raw" if baker.format == "hdf5" else baker.format  # which is one file, framed by what is in it
-        arguments = {**whole.writer, "format": format, "rows": len(rows), "about": about}
+        arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}
         most = packing.shard_bytes or LARGEST
         with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=most) as writer:
             bake_rows(writer, baker, rows, workers, on_error, advance)
@@ -103,6 +108,11 @@ def _found(folder: Path, about: dict[str, Any], baker: Baker, rows: range) -> li
             path = next(iter(baker.table.paths(row // baker.times).values()))
             raise StoreError(f"was made before {path} changed; remove it, and run again", str(folder))
     return notes
+
+
+def format_of_parts(format: str) -> str:
+    """What parts are kept in: hdf5 is one file, framed by what is in it, so that its parts are raw."""
+    return "raw" if format == "hdf5" else format
 
 
 def notes_of(store: Store) -> list[str]:

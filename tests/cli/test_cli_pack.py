@@ -125,6 +125,8 @@ def test_parts_are_merged_to_the_bytes_of_one_run(run: Any, photos: Path, tmp_pa
     assert (found["store"], found["parts"], found["rows"], found["unreadable"]) == ("parts", 2, 6, [])
     assert run("verify-store", "parts").exit_code == 0
     assert json.loads(run(*parts, "--part", "1/2", "--json").output)["part"] == [1, 2]
+    again = run(*parts, "--part", "1/2").output
+    assert ("there already, of the same recipe and files" in again, "packed in" in again) == (True, False)
 
 
 def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
@@ -134,6 +136,10 @@ def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
     done = run("pack", "--merge", "parts")
     assert done.exit_code == 1
     assert "photos/a/x.png: not a picture" in done.output
+    for k in range(6):
+        (photos / "a" / f"x{k}.png").write_bytes(b"no picture")
+    done = run(*PACK[: PACK.index("--out")], "--out", "alone", "--workers", "0", "--part", "1/1")
+    assert "unreadable: 1 more, --json lists them all" in done.output
 
 
 @pytest.mark.parametrize(
@@ -142,6 +148,8 @@ def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
         (("pack",), "which recipe? Give one, or --merge DIR"),
         (("pack", "folder-128"), "where to?"),
         (("pack", "folder-128", "--merge", "parts"), "takes parts as they are, without 'folder-128'"),
+        (("pack", "--merge", "parts", "--dry-run"), "takes parts as they are, without '--dry-run'"),
+        (("pack", "--merge", "parts", "--epochs", "2"), "without '--epochs'"),
         (("pack", "--merge", "nowhere"), "its parts cannot be listed"),
         ((*PACK, "--part", "3/2"), "give a part as i/n, from 1/2 to 2/2"),
         ((*PACK, "--shard-size", "much"), "such as 2G"),

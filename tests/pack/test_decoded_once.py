@@ -120,6 +120,23 @@ def test_a_picture_that_is_listed_often_is_opened_once(
     assert content(tmp_path / "anew") == content(tmp_path / "once")
 
 
+def test_a_file_that_changes_meanwhile_is_opened_again(tmp_path: Path) -> None:
+    """What a row says of its file is what its pixels are of: who goes on believes it."""
+    recipe = parse_text("{version: 1, recipe: r, inputs: {boxes: {}}, steps: [Resize: {height: 20, width: 24}]}")
+
+    def changes(done: int, total: int) -> None:
+        if done == 70:
+            draw(tmp_path / "0.png", seed=99, size=(40, 36))
+
+    data = str(listed_often(tmp_path, [0] * 140))
+    pack(recipe, data, tmp_path / "store", workers=0, advance=changes)
+    store = open_store(tmp_path / "store")
+    first, *others = (store.array("image", k).tobytes() for k in range(140))
+    assert others[-1] != first
+    pack(recipe, data, tmp_path / "after", workers=0)
+    assert others[-1] == open_store(tmp_path / "after").array("image", 139).tobytes()
+
+
 def test_runs_are_whole_units_and_short(tmp_path: Path) -> None:
     data = str(listed_often(tmp_path, [0] * 100 + [1] * 3))
     recipe = parse_text("{version: 1, recipe: r, steps: [Rotate: {limit: 20}, D4]}")

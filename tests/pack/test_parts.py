@@ -25,7 +25,7 @@ from augrecipes.pack.merge import merge_parts
 from augrecipes.pack.part import PackPart, bytes_of, part_of
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import open_store
+from augrecipes.sources.store import index, open_store
 from augrecipes.sources.store.items import Items
 from augrecipes.sources.store.verify import verify_store
 
@@ -85,7 +85,7 @@ def test_parts_in_the_order_of_their_names_are_caught(
 ) -> None:
     """Planted: of eleven parts the tenth is taken for the second."""
     real = merge.find_parts
-    monkeypatch.setattr(merge, "find_parts", lambda folder: sorted(real(folder), key=lambda part: part.path.name))
+    monkeypatch.setattr(merge, "find_parts", lambda folder: sorted(real(folder), key=lambda path: path.name))
     with pytest.raises((AssertionError, ValueError)):
         same_bytes((parse_text(recipe_of(IMAGE)), str(roots["image"])), tmp_path, 11)
 
@@ -214,10 +214,32 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     refused("is a store, and no part of one")
 
 
+def test_parts_that_are_a_store_are_never_modified(photos: Path, tmp_path: Path) -> None:
+    """Raw pixels of another packing, in the place of a part's, would be read as if nothing had happened."""
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    merge_parts(tmp_path / "parts")
+    draw(photos / "1.png", seed=99, size=(30, 28))
+    shutil.rmtree(tmp_path / "parts" / "part-1-of-2")
+    with pytest.raises(StoreError, match=r"is a store by now.*remove its index\.json"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    (tmp_path / "parts" / "index.json").unlink()
+    pack(RECIPE, str(photos), tmp_path / "parts", part="1/2", workers=0)
+    merge_parts(tmp_path / "parts")
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0)
+    one, parts = (open_store(tmp_path / name) for name in ("one", "parts"))
+    assert [one.array("image", k).tobytes() for k in range(7)] == [parts.array("image", k).tobytes() for k in range(7)]
+
+
 def test_parts_of_hdf5_become_one_file(photos: Path, tmp_path: Path) -> None:
     in_parts(RECIPE, str(photos), tmp_path / "parts", 2, format="hdf5")
     with pytest.raises(StoreError, match="with --out"):
         merge_parts(tmp_path / "parts")
+
+
+@pytest.mark.parametrize("part", [(3, 8), 3, PackPart(0, 3)])
+def test_parts_are_given_as_text(photos: Path, tmp_path: Path, part: Any) -> None:
+    with pytest.raises(StoreError, match="give a part as i/n"):
+        pack(RECIPE, str(photos), tmp_path / "parts", part=part, workers=0)
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "-1/3", "1/0", ""])
@@ -226,7 +248,17 @@ def test_parts_that_there_are_none_of(text: str) -> None:
         part_of(text)
 
 
-@pytest.mark.parametrize("text", ["", "G", "0", "2X", "-3G", "2 G G", 0])
+def test_folders_that_are_called_like_no_part_are_passed_over(photos: Path, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    for name in ("part-0-of-0", "part-0-of-2", "part-3-of-2", f"part-1-of-{10**12}", "part-1-of-2-old"):
+        (parts / name).mkdir(parents=True)
+    with pytest.raises(StoreError, match="has no part of a store in it"):
+        merge_parts(parts)
+    in_parts(RECIPE, str(photos), parts, 2)
+    assert merge_parts(parts).parts == 2
+
+
+@pytest.mark.parametrize("text", ["", "G", "0", "2X", "-3G", "2 G G", 0, "9" * 400, "1." + "0" * 400])
 def test_sizes_that_are_none(text: str) -> None:
     with pytest.raises(StoreError, match="such as 2G"):
         bytes_of(text)
@@ -240,7 +272,72 @@ def test_parts_share_all_units_out() -> None:
             assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
+# -- many -------------------------------------------------------------------------------------------------------------
+
+
+def files_held(photos: Path, folder: Path, of: int, into: Path | None) -> int:
+    """How many files are open at a time, at the most, while parts are merged."""
+    folder.mkdir(exist_ok=True)
+    in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
+    real, held = merge.open_part, [0]
+
+    def opened(path: Path) -> Any:
+        store = real(path)
+        held.append(len(os.listdir("/dev/fd")))  # noqa: PTH208
+        return store
+
+    before = len(os.listdir("/dev/fd"))  # noqa: PTH208
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merge, "open_part", opened)
+        merge_parts(folder / f"{of}", into)
+    return max(held) - before
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="counts open files")  # noqa: PTH112
+@pytest.mark.parametrize("copied", [False, True])
+def test_however_many_parts_few_files_are_open(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    def into(name: str) -> Path | None:
+        return tmp_path / name if copied else None
+
+    two, seven = (files_held(photos, tmp_path, of, into(f"copy-{of}")) for of in (2, 7))
+    assert seven <= two  # of which each has more shards
+    # Planted: all parts stay open.
+    real = merge._each
+    monkeypatch.setattr(merge, "_each", lambda paths: list(real(paths)))
+    assert files_held(photos, tmp_path / "planted", 7, into("planted-copy")) > seven
+
+
 # -- damage -----------------------------------------------------------------------------------------------------------
+
+
+_FORGED: list[Any] = [
+    lambda whole: whole.pop("kind"),
+    lambda whole: whole.update(kind="pair"),
+    lambda whole: whole.update(format="jpeg"),
+    lambda whole: whole.update(format="tar"),
+    lambda whole: whole.update(rows=8),
+    lambda whole: whole.update(quality=0),
+    lambda whole: whole.update(targets=[["image"]]),
+    lambda whole: whole.update(targets=[["other", "image"]]),
+    lambda whole: whole.update(targets=[]),
+    lambda whole: whole["about"].pop("epochs"),
+]
+
+
+@pytest.mark.parametrize("forge", _FORGED)
+def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path, forge: Any) -> None:
+    """Whoever writes an index can write its digest, too."""
+    in_parts(RECIPE, str(photos), tmp_path / "parts", 2)
+    for path in (tmp_path / "parts").glob("part-*/index.json"):
+        said = json.loads(path.read_text())
+        forge(said["about"]["whole"])
+        path.chmod(0o644)
+        path.write_bytes(index.render({key: value for key, value in said.items() if key != "digest"}))
+    for into in (None, tmp_path / "copy"):
+        with pytest.raises(StoreError, match=r"pack (it|the store) again"):
+            merge_parts(tmp_path / "parts", into)
 
 
 def damages(folder: Path, rng: random.Random, times: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,12 @@ def test_a_source_for_tile_bags_and_for_packed_stores(folder: Path, tmp_path: Pa
         assert (a["bag"], a["path"], a["label"]) == (b["bag"], b["path"], b["label"])
     with pytest.raises(DataError, match="give the dataset itself"):
         ar.pack(TURNS, bags.subset([0]), tmp_path / "none", workers=0)
+    with pytest.raises(DataError, match="masks and splits are of files"):
+        ar.pack(TURNS, bags, tmp_path / "none", split="train", workers=0)
+    with pytest.raises(RecipeError, match="whose tiles are files"):
+        ar.pack(TURNS, packed, tmp_path / "none", workers=0)
+    ar.pack(TURNS, bags, tmp_path / "grey", channels=1, workers=0)
+    assert ar.Packed(tmp_path / "grey", TURNS).store.shape("image", 0) == (64, 64, 1)
     with pytest.raises(ValueError, match="labels= goes with folders"):
         ar.TileBags(bags, TURNS, labels="labels.csv")
 
@@ -205,6 +212,24 @@ def test_slides_are_named_by_patterns_folders_and_files(folder: Path) -> None:
             slides_in(nothing)
     with pytest.raises(ValueError, match="empty list"):
         slides_in([])
+    with pytest.raises(DataError, match="cannot be listed"):
+        slides_in("a" * 300)
+
+
+def test_hidden_files_are_no_slides(folder: Path, tmp_path: Path) -> None:
+    """Other systems leave files beside those that they copy, of the same name behind a dot and a line."""
+    for name in ("a.svs", "._a.svs"):
+        shutil.copy(folder / "jp2-1.svs", tmp_path / name)
+    assert [Path(path).name for path in slides_in(tmp_path)] == ["a.svs"]
+    assert slides_in(tmp_path / "._a.svs") == [str(tmp_path / "._a.svs")]
+
+
+def test_slides_that_are_not_taken_need_no_label(folder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.csv"
+    own.write_text("bag,label\njp2-1,x\naperio-0,\n")
+    assert ar.SlideBags(folder / "jp2-1.svs", TURNS, tile=64, labels=own)[0]["label"] == 0
+    with pytest.raises(DataError, match="'aperio-0' has no label here"):
+        ar.SlideBags(folder / "*.svs", TURNS, tile=64, labels=own)
 
 
 # -- which windows ----------------------------------------------------------------------------------------------------
@@ -318,6 +343,10 @@ def test_regions_cover_what_lies_in_them(tmp_path_factory: pytest.TempPathFactor
         ('{"type": "Polygon", "coordinates": [[1]]}', "feature 0: a Polygon needs rings"),
         ('{"type": "Polygon", "coordinates": [[[1, NaN], [2, 3], [3, 3]]]}', "feature 0: a Polygon needs rings"),
         ('{"type": "MultiPolygon", "coordinates": null}', "feature 0: a MultiPolygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[[1], [2], [3], [4]]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[{"x": 1}, {"x": 2}]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": "Polygon", "coordinates": [[]]}', "feature 0: a Polygon needs rings"),
+        ('{"type": ["Polygon"], "coordinates": []}', "holds no regions"),
         (json.dumps(FEATURES), "holds no regions of 'Necrosis'; there are '', 'Stroma', 'Tumor'"),
     ],
 )

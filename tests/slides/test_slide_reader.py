@@ -27,7 +27,7 @@ from PIL import Image  # noqa: E402
 from whole_slides import KINDS, Slide, tissue, write_slide  # noqa: E402
 
 from augrecipes.errors import DataError  # noqa: E402
-from augrecipes.sources.slides import tiff_index, tiles  # noqa: E402
+from augrecipes.sources.slides import opened, tiff_index, tiles  # noqa: E402
 from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
 from augrecipes.sources.slides.opened import OpenSlides, open_slide, stamp_of_slide  # noqa: E402
 from augrecipes.sources.slides.windows import Resolution, finer, source_of, thumbnail, window_of  # noqa: E402
@@ -278,6 +278,26 @@ def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
         open_slide(str(tmp_path))
 
 
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no slide: not a regular file"):
+        open_slide(str(tmp_path))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "a.svs")
+        with pytest.raises(DataError, match="is no slide: not a regular file"):
+            open_slide(str(tmp_path / "a.svs"))
+
+
+@pytest.mark.parametrize("kind", ["420", "strips", "jp2"])
+def test_a_slide_larger_than_any_is_refused(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places of tiles, and a thumbnail, are made for all of it."""
+    path, width = str(slide_of(folder, kind).path), slide_of(folder, kind).levels[0].shape[1]
+    monkeypatch.setattr(opened, "_LONGEST", width)
+    assert open_slide(path).levels[0].width == width
+    monkeypatch.setattr(opened, "_LONGEST", width - 1)
+    with pytest.raises(DataError, match=f"is {width}×.* px by what it says"):
+        open_slide(path)
+
+
 def test_without_the_extra_the_way_to_get_it_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(slide_of(folder, "420").path)
     monkeypatch.setitem(sys.modules, "openslide", None)
@@ -300,6 +320,23 @@ def test_openslide_reads_on_after_an_error(folder: Path, tmp_path: Path) -> None
         with pytest.raises(DataError, match="OpenSlide cannot read 9×9 px at x=0, y=0 of level 0"):
             reader.read(0, Part(0, 0, 9, 9))
         law_of_parts(slide, reader, 0, Part(100, 100, 50, 50))
+
+
+def test_a_slide_that_goes_while_it_is_read_is_told(folder: Path, tmp_path: Path) -> None:
+    """After an error a slide is opened again: that may fail in other ways."""
+    openslide = pytest.importorskip("openslide")
+
+    def fails(*_: Any) -> None:
+        raise openslide.OpenSlideError("gone")
+
+    for change in (Path.unlink, lambda path: path.write_bytes(b"no slide")):
+        path = Path(shutil.copy(slide_of(folder, "jp2").path, tmp_path / "a.svs"))
+        reader: Any = open_slide(str(path))
+        reader._handle.read_region = fails
+        change(path)
+        for _ in range(2):
+            with pytest.raises(DataError, match=r"a\.svs: is no slide that OpenSlide can open"):
+                reader.read(0, Part(0, 0, 9, 9))
 
 
 # -- open handles -----------------------------------------------------------------------------------------------------
@@ -363,8 +400,10 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     assert np.array_equal(opened.reader(path, stamp).read(0, Part(30, 30, 100, 100)), mine)
 
 
-@pytest.mark.parametrize("kind", ["420", "jp2"])
-def test_threads_read_at_once(folder: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "lacks"), [("420", ""), ("420", "pread"), ("jp2", "")])
+def test_threads_read_at_once(folder: Path, kind: str, lacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lacks:  # as on Windows
+        monkeypatch.delattr(os, lacks, raising=False)
     slide = slide_of(folder, kind)
     opened, stamp = OpenSlides(1), stamp_of_slide(str(slide.path))
     wanted = [Part(7 * k % 300, 5 * k % 200, 90, 70) for k in range(40)]

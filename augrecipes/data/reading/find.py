@@ -52,7 +52,10 @@ def list_data(
         "max_pixels": max_pixels,
     }
     if (held := listed_in(data, recipe)) is not None:
-        return held
+        if masks is not None or split is not None:
+            raise DataError("masks and splits are of files; this dataset has listed its own")
+        wanted = channels or recipe.inputs.channels or held.decode["channels"]
+        return replace(held, decode={**held.decode, "channels": wanted})
     if (table := source_in(data, recipe, targets)) is not None:
         if masks is not None or split is not None:
             raise DataError(f"{table.name}: masks and splits are of files; a source gives each sample with its mask")

@@ -57,8 +57,8 @@ def source_in(data: Any, recipe: Recipe, targets: Sequence[str]) -> SourceTable 
 
 def listed_in(data: Any, recipe: Recipe) -> DataListing | None:
     """What a dataset of bags, such as `ar.SlideBags`, has listed already; None where the data are something else."""
-    if not recipe.facts.tiles or getattr(data, "kind", None) != recipe.kind:
-        return None
+    if not recipe.facts.tiles or getattr(data, "kind", None) != recipe.kind or not hasattr(data, "decode"):
+        return None  # a packed store's bags are files no more
     if len(data) != len(data.table):
         raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
     return DataListing(data.table, data.decode)

@@ -41,10 +41,10 @@ def labels_of_bags(
         rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",), problems=wrong)
         for i, (bag, value) in enumerate(zip(rows.columns["bag"], rows.columns["label"], strict=True)):
             line = rows.lines[i]
-            if not value:
-                wrong.append((line, f"bag {bag!r} has no label here"))
             if bag not in known and others:
                 continue
+            if not value:
+                wrong.append((line, f"bag {bag!r} has no label here"))
             if bag not in known:
                 wrong.append((line, f"bag {bag!r} has no folder"))
             elif bag in label:

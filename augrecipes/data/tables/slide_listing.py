@@ -159,20 +159,31 @@ def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
     several = [given] if isinstance(given, str | bytes | os.PathLike) else list(given)
     found: dict[str, None] = {}
     for text in map(os.fsdecode, several):
-        path = Path(text)
-        if path.is_dir():
-            files = sorted(str(file) for file in path.iterdir() if file.suffix.lower() in EXTENSIONS)
-        elif path.exists():
-            files = [text]
-        else:
-            files = sorted(file for file in glob.glob(text, recursive=True) if Path(file).is_file())  # noqa: PTH207
-        if not files:
-            there = f"there are no slides here ({', '.join(sorted(EXTENSIONS))})" if path.is_dir() else "no such slide"
-            raise DataError(there, text)
+        try:
+            files = _files(text)
+        except OSError as error:
+            raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
         found.update(dict.fromkeys(files))
     if not found:
         raise ValueError("an empty list of slides")
     return list(found)
+
+
+def _files(text: str) -> list[str]:
+    """The slides that a pattern, a folder or a path names; in folders and by patterns none that are hidden."""
+    path = Path(text)
+    if path.is_dir():
+        there = (file for file in path.iterdir() if not file.name.startswith("."))
+        files = sorted(str(file) for file in there if file.suffix.lower() in EXTENSIONS)
+        if not files:
+            raise DataError(f"there are no slides here ({', '.join(sorted(EXTENSIONS))})", text)
+        return files
+    if path.exists():
+        return [text]
+    files = sorted(file for file in glob.glob(text, recursive=True) if Path(file).is_file())  # noqa: PTH207
+    if not files:
+        raise DataError("no such slide", text)
+    return files
 
 
 def _found_in(path: str, windows: Windows) -> _ListedSlide | DataError:

@@ -23,7 +23,7 @@ class ByOpenSlide:
     """
 
     def __init__(self, path: str) -> None:
-        self.path, self._handle = path, (handle := _opened(path))
+        self.path, self._handle = path, (handle := opened(path))
         self.levels, self.mpp = levels_of(handle.level_dimensions), mpp_of(handle)
         ground = handle.properties.get("openslide.background-color", "ffffff")
         self._ground = np.array(list(bytes.fromhex(ground)), np.float32)
@@ -47,7 +47,7 @@ class ByOpenSlide:
             with stage("decode"):
                 found = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
         except needed("openslide").OpenSlideError as error:
-            self._handle = _opened(self.path)  # a handle repeats its first error for ever
+            self._handle = opened(self.path)  # a handle repeats its first error for ever
             what = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
             raise DataError(f"OpenSlide cannot read {what}: {error}", self.path) from None
         pixels = _on_ground(found, self._ground)
@@ -77,8 +77,13 @@ def _on_ground(pixels: Any, ground: Any) -> Pixels:
     return np.rint(pixels[:, :, :3] * share + ground * (1 - share)).astype(np.uint8)
 
 
-def _opened(path: str) -> Any:
-    handle = needed("openslide").OpenSlide(path)
+def opened(path: str) -> Any:
+    """A slide, opened by OpenSlide; DataError where that cannot."""
+    openslide = needed("openslide")
+    try:
+        handle = openslide.OpenSlide(path)
+    except openslide.OpenSlideError as error:
+        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
     handle.set_cache(_tiles_kept(os.getpid()))
     return handle
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of
+from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
 from augrecipes.sources.slides.level import Pyramid, needed
 from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
 from augrecipes.sources.slides.tiles import JpegTiles
 
 OPEN = 32
 """Slides that a process holds open; each takes a file handle and some megabytes of places of tiles."""
+
+_LONGEST = 1 << 21  # px of a side: several times what scanners make, and what can still be listed
 
 # What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
@@ -86,6 +89,8 @@ def stamp_of_slide(path: str) -> str:
         about = Path(path).stat()
     except OSError as error:
         raise DataError("no such file" if isinstance(error, FileNotFoundError) else str(error.strerror), path) from None
+    if not stat.S_ISREG(about.st_mode):
+        raise DataError("is no slide: not a regular file", path)
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
@@ -99,14 +104,19 @@ def open_slide(path: str) -> Pyramid:
     Traceback (most recent call last):
     augrecipes.errors.DataError: nowhere.svs: no such file
     """
+    made = _reader(path)
+    first = made.levels[0]
+    if max(first.width, first.height) > _LONGEST:
+        raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)
+    return made
+
+
+def _reader(path: str) -> Pyramid:
     stamp_of_slide(path)
     openslide = needed("openslide")
     index = _index(path)
-    try:
-        vendor = openslide.OpenSlide.detect_format(path)
-        handle = None if vendor is None else openslide.OpenSlide(path)
-    except openslide.OpenSlideError as error:
-        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
+    vendor = openslide.OpenSlide.detect_format(path)
+    handle = None if vendor is None else opened(path)
     if index is not None and vendor in _PLAIN:
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
             raise DataError("truncated: tiles would lie behind the end of the file", path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -12,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.sources.file_bytes import read_bytes
+from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.slides.level import Level
 
 _SHIFT = 4  # bits behind the point that OpenCV draws with
@@ -33,9 +34,9 @@ def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Colle
         DataError: it is not GeoJSON, or has no region of these names; names the file.
     """
     try:
-        document = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise DataError("no such file" if isinstance(error, FileNotFoundError) else str(error.strerror), path) from None
+        document = json.loads(read_bytes(path, picture=False))
+    except UnreadableError as error:
+        raise DataError(str(error), path) from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not GeoJSON: {error}", path) from None
     scale = np.array([size[1] / slide.width, size[0] / slide.height])
@@ -91,20 +92,21 @@ def _name_of(feature: dict[str, Any]) -> str:
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
     """The rings of each polygon in a geometry: its outline first, then its holes."""
-    kind, inner = geometry.get("type"), geometry.get("geometries")
-    if kind == "GeometryCollection" and isinstance(inner, list):
-        for one in inner:
-            if isinstance(one, dict):
-                yield from _polygons(one, path, number)
-    if kind not in _DRAWN:
-        return
-    given = geometry.get("coordinates")
-    several: list[Any] = given if kind == "MultiPolygon" and isinstance(given, list) else [given]
-    for rings in several:
-        try:
-            found = [np.array([point[:2] for point in ring], np.float64).reshape(-1, 2) for ring in list(rings)]
-        except (TypeError, ValueError, IndexError, OverflowError):
-            found = []
-        if not found or not all(len(ring) and np.isfinite(ring).all() for ring in found):
-            raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
-        yield found
+    waiting = [geometry]
+    while waiting:
+        one = waiting.pop()
+        kind, inner = one.get("type"), one.get("geometries")
+        if kind == "GeometryCollection" and isinstance(inner, list):
+            waiting += [other for other in inner if isinstance(other, dict)]
+        if kind not in _DRAWN:
+            continue
+        given = one.get("coordinates")
+        several: list[Any] = given if kind == "MultiPolygon" and isinstance(given, list) else [given]
+        for rings in several:
+            try:
+                found = [np.array([point[:2] for point in ring], np.float64) for ring in list(rings)]
+            except (TypeError, ValueError, LookupError, OverflowError):
+                found = []
+            if not found or not all(ring.shape[1:] == (2,) and np.isfinite(ring).all() for ring in found):
+                raise DataError(f"feature {number}: a {kind} needs rings of [x, y] in pixels of level 0", path)
+            yield found

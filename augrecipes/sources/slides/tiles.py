@@ -6,6 +6,7 @@ Of a tile that a part touches in a corner no more is decoded than is needed, as 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ from augrecipes.sources.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.sources.slides.level import WHITE, Part, Pixels, levels_of
 from augrecipes.sources.slides.tiff_index import TileIndex
 from augrecipes.sources.watch import stage
+
+_POSITION = threading.Lock()
 
 
 class JpegTiles:
@@ -120,4 +123,8 @@ def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
 
 def _bytes_at(file: int, start: int, count: int) -> bytes:
     """Bytes of a file; reading moves no position that threads, or processes after a fork, would share."""
-    return os.pread(file, count, start)
+    if hasattr(os, "pread"):
+        return os.pread(file, count, start)
+    with _POSITION:  # Windows, which has no forks
+        os.lseek(file, start, os.SEEK_SET)
+        return os.read(file, count)

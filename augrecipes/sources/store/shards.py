@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import mmap
 import re
-import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -113,7 +112,6 @@ class MappedShards:
         self._bases = [shard.base for shard in shards]
         self._maps: list[mmap.mmap | bytes | None] = [None] * len(paths)
         self._mapped: deque[int] = deque()
-        self._guard = threading.Lock()
         for path, shard in zip(paths, shards, strict=True):
             with naming(path):
                 size = path.stat().st_size
@@ -137,11 +135,9 @@ class MappedShards:
         return (self._map(number) if found is None else found), start - self._bases[number]
 
     def _map(self, number: int) -> mmap.mmap | bytes:
-        with self._guard:
-            found = self._maps[number]
-            if found is None:
-                found = self._maps[number] = map_file(self.paths[number], self.shards[number].size)
-                self._mapped.append(number)
-                if len(self._mapped) > _MAPPED:  # whoever still has a view of it keeps it
-                    self._maps[self._mapped.popleft()] = None
+        # Without a lock, which a fork may leave locked for ever: at the worst two threads map the same shard.
+        found = self._maps[number] = map_file(self.paths[number], self.shards[number].size)
+        self._mapped.append(number)
+        if len(self._mapped) > _MAPPED:  # whoever still has a view of it keeps it
+            self._maps[self._mapped.popleft()] = None
         return found
