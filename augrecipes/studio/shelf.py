@@ -16,7 +16,7 @@ from augrecipes.data.read import read_targets
 from augrecipes.data.reading.decoded_once import DecodedOnce
 from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Files, Sample, open_data
-from augrecipes.data.reading.stored import Store, Stored, left_of, open_store
+from augrecipes.data.reading.stored import Store, Stored, baked_of, behind, open_store
 from augrecipes.errors import DataError
 from augrecipes.pack.check import remains
 from augrecipes.recipe.model import Mode, Recipe
@@ -48,7 +48,7 @@ class Shelf:
     masks: Any = None
     store: Store | None = field(init=False, default=None)
     _files: Kept[Files | Stored] = field(default_factory=lambda: Kept(16))
-    _left: Kept[tuple[Recipe, tuple[str, ...]]] = field(default_factory=lambda: Kept(64))
+    _baked: Kept[int] = field(default_factory=lambda: Kept(64))
     _samples: Kept[Sample] = field(default_factory=lambda: Kept(MOST_BYTES, nbytes_of))
     _demo: DemoPictures = field(default_factory=DemoPictures)
 
@@ -67,7 +67,9 @@ class Shelf:
         store = self.store
         if store is None or recipe.section(mode) is None:
             return recipe, ()
-        return self._left.get((recipe.digest, mode, seed), lambda: left_of(recipe, store, mode, seed))
+        # The digest decides which steps are baked, and not all that a recipe says: `optimize` is none of it.
+        baked = self._baked.get((recipe.digest, mode, seed), lambda: baked_of(recipe, store, mode, seed))
+        return behind(recipe, store, mode, baked)
 
     @property
     def seed(self) -> int | None:
