@@ -201,6 +201,23 @@ def test_it_stays_what_it_is(declared: bool) -> None:
     np.testing.assert_equal([made.at(index)(**copy.deepcopy(given_)) for index in range(8)], before)
 
 
+def survivors() -> list[int]:
+    """How many boxes are left of four by a recipe that declares none, in one outer Compose after another."""
+    made = parse_text(f"{PLAIN}steps: [{{HorizontalFlip: {{p: 1}}}}]").compile()
+    came = {"image": sample(5, "coco")["image"], "bboxes": [[k, k, 8, 8] for k in range(4)], "names": [*"abcd"]}
+    composed = (A.BboxParams("coco", label_fields=["names"], min_area=area) for area in (1e9, 0.0))
+    return [len(A.Compose([made], bbox_params=params)(**copy.deepcopy(came))["bboxes"]) for params in composed]
+
+
+def test_the_limits_are_those_of_the_last_outer_compose() -> None:
+    assert survivors() == [0, 4]
+
+
+def test_planted_limits_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nested.Nested, "limit", lambda self, limits: setattr(self, "limits", limits))
+    assert survivors() != [0, 4]
+
+
 def test_sums() -> None:
     made, flip = compiled(), A.HorizontalFlip(p=1)
     for found, count in ((made + flip, 2), (flip + made, 2), (made + [flip, flip], 3), ([flip] + made, 2)):  # noqa: RUF005

@@ -148,7 +148,7 @@ class AsCompose(Displayed, Compose):
         if not self._standalone:
             super().disable_check_args_private()
         elif self.nested is not None:
-            self.nested.limits = {name: processor.params for name, processor in self.processors.items()}
+            self.nested.limit({name: processor.params for name, processor in self.processors.items()})
             for each, processors_, checked in self._mine:
                 each.processors, each.check_each_transform = processors_, checked
 

@@ -41,6 +41,10 @@ class Nested:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": {}}
 
+    def limit(self, limits: dict[str, Any]) -> None:
+        """From here on boxes and points are dropped as another outer Compose says."""
+        self.limits, self._kept = limits, {}
+
     def run(self, pipeline: Any, stream: int, force_apply: bool, targets: dict[str, Any]) -> dict[str, Any]:
         """One call, of a pipeline with the probability `pipeline.p`; a group that has chosen it applies it by force."""
         if not force_apply and pipeline.p < 1 and self.py_random.random() >= pipeline.p:
