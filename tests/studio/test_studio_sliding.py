@@ -100,7 +100,7 @@ def slides(draw: st.DrawFn) -> tuple[str, str, str, Any]:
 def _full() -> st.SearchStrategy[Step]:
     """Steps with numbers to slide, alone and in groups."""
     leaf = steps(depth=0).filter(lambda step: bool(_numbers(step)))
-    groups = st.sampled_from(["OneOf", "Sequential", "RandomOrder"])
+    groups = st.sampled_from(["SomeOf", "Sequential", "RandomOrder"])
     inside = st.lists(leaf, min_size=1, max_size=3).map(tuple)
     return st.one_of(leaf, st.builds(lambda name, inner: Step(name, Arguments({}), steps=inner), groups, inside))
 
