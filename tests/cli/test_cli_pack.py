@@ -110,6 +110,12 @@ def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Pat
     assert run("verify-store", "nowhere").exit_code == 2
 
 
+def test_a_dry_run_of_a_part_says_its_share(run: Any, photos: Path) -> None:
+    whole, part = (json.loads(run(*PACK, "--dry-run", "--json", *more).stdout) for more in ((), ("--part", "1/2")))
+    assert (whole["rows"], part["rows"]) == (6, 3)
+    assert (part["bytes"], part["bytes_are_exact"]) == (whole["bytes"] // 2, False)
+
+
 def test_parts_are_merged_to_the_bytes_of_one_run(run: Any, photos: Path, tmp_path: Path) -> None:
     assert run(*PACK).exit_code == 0
     parts = [*PACK[: PACK.index("--out")], "--out", "parts", "--workers", "0"]
@@ -142,6 +148,8 @@ def test_merging_tells_of_unreadable_inputs(run: Any, photos: Path) -> None:
         (("pack",), "which recipe? Give one, or --merge DIR"),
         (("pack", "folder-128"), "where to?"),
         (("pack", "folder-128", "--merge", "parts"), "takes parts as they are, without 'folder-128'"),
+        (("pack", "--merge", "parts", "--dry-run"), "takes parts as they are, without '--dry-run'"),
+        (("pack", "--merge", "parts", "--data", "photos"), "takes parts as they are, without 'photos'"),
         (("pack", "--merge", "nowhere"), "its parts cannot be listed"),
         ((*PACK, "--part", "3/2"), "give a part as i/n, from 1/2 to 2/2"),
         ((*PACK, "--shard-size", "much"), "such as 2G"),
