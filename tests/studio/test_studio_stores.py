@@ -234,6 +234,14 @@ def test_without_a_recipe_it_begins_with_what_was_packed(packed: Any, kind: str)
     assert page.lines("/api/draws", text=begun)[0]["pictures"]
 
 
+def test_without_a_recipe_steps_that_drew_keep_their_ids(packed: Any) -> None:
+    text = PICTURES.format(optimize="exact").replace("Rotate: {", "Rotate: {id: turn, ")
+    page, _ = packed("image", text, epochs=2, through="turn", seed=3)
+    begun = page.get("/api/recipe")["text"]
+    assert [step.site for step in ar.load(begun).steps[:-1]] == [step.site for step in ar.load(text).steps[:-1]]
+    assert page.lines("/api/draws", text=begun, seed=3)[0]["pictures"]
+
+
 def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:
     files, masks = tmp_path / "files", tmp_path / "masks"
     masks.mkdir()
