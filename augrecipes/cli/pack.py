@@ -144,7 +144,7 @@ def pack(
 
 def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
     """What is, or was, packed; `seconds` where it was."""
-    plan, size = packing.plan, packing.size
+    plan, (size, exact) = packing.plan, _expected(packing)
     return {
         "recipe": plan.recipe.name,
         "modes": list(plan.serves),
@@ -156,8 +156,8 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
         "rows": len(packing.mine),
         "part": None if packing.part is None else list(packing.part),
         "epochs": plan.epochs,
-        "bytes": size.bytes if seconds is None else taken(packing.place),
-        "bytes_are_exact": size.exact or seconds is not None,
+        "bytes": size if seconds is None else taken(packing.place),
+        "bytes_are_exact": exact or seconds is not None,
         "notes": list(packing.given.notes),
         "left_out": list(packing.given.left_out),
         "unreadable": [asdict(one) for one in packing.unreadable],
@@ -165,17 +165,24 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
     }
 
 
+def _expected(packing: Packing) -> tuple[int, bool]:
+    """The bytes that this run will write, and whether they are so to the byte: a part's are its share of all."""
+    size = packing.size
+    if packing.part is None:
+        return size.bytes, size.exact
+    return size.bytes * len(packing.mine) // max(1, packing.rows), False
+
+
 def _describe(packing: Packing) -> None:
     from augrecipes.cli.tables import render
 
-    plan, size = packing.plan, packing.size
+    plan, (size, exact) = packing.plan, _expected(packing)
     units = f"{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     if packing.part is not None:
         units = f"{len(packing.mine) // plan.times:,} of {units}"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     room = shutil.disk_usage(packing.out.absolute().parent).free
-    expected = size.bytes * len(packing.mine) // max(1, packing.rows)
-    kept = f"{packing.baker.format} · {'' if size.exact else 'about '}{in_bytes(expected)} of {in_bytes(room)} free"
+    kept = f"{packing.baker.format} · {'' if exact else 'about '}{in_bytes(size)} of {in_bytes(room)} free"
     report = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",

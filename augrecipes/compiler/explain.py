@@ -153,6 +153,7 @@ class Explanation(Displayed):
     plan: tuple[PlannedStep, ...]
     stayed: tuple[Stayed, ...]
     derived: tuple[DerivedStep, ...] = ()
+    plugins: tuple[str, ...] = ()
     timing: Timing | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
@@ -181,11 +182,11 @@ class Explanation(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers. `shared`: pairs and bags only; `derived`: of `eval: derived`;
-        `timing`, `ms`: once measured."""
+        `plugins`: where it names some; `timing`, `ms`: once measured."""
         fields = asdict(replace(self, pictured=()))
         del fields["pictured"]
         report = {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
-        for key in ("shared", "derived"):
+        for key in ("shared", "derived", "plugins"):
             if not report[key]:
                 del report[key]
         if self.timing is None:
@@ -239,6 +240,7 @@ def explain(
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
         derived=derived_steps(recipe),
+        plugins=recipe.plugins,
         pictured=(recipe,),
     )
 

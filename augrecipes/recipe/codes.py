@@ -123,7 +123,7 @@ _ALL = (
     Code(
         "E211",
         "plugin that nobody asked for",
-        "The text of a page, or of a record, runs no code of a package that this process has not run already.",
+        "The text of a page, or of a record, runs no plugin that this process has not run already.",
         "Load the recipe from its file, or with `augrecipes.load`; open the studio with a recipe that names the "
         "plugin, or in a program that has imported it.",
     ),

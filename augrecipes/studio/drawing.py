@@ -40,10 +40,10 @@ def draws(studio: Studio, body: RequestBody) -> Iterator[Piece]:
     if len(indices) * len(epochs) > MOST_DRAWS:
         raise Refused(400, "too-many", f"at most {MOST_DRAWS} draws at once")
     pipeline = wanted.pipeline(studio)
-    files = studio.shelf.files(wanted.recipe, pipeline)
+    number, files = studio.shelf.listed(wanted.recipe, pipeline)
     check_index(files, *indices)
     key = (
-        *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), id(files), wanted.size, wanted.tiles,
+        *key_of(wanted.recipe, wanted.mode, wanted.optimize, wanted.seed), number, wanted.size, wanted.tiles,
         wanted.chosen, wanted.source,
     )  # fmt: skip
 

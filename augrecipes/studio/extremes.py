@@ -56,15 +56,18 @@ def extremes(studio: Studio, body: RequestBody) -> dict[str, Any]:
         Refused: there is no such step, or the store has it already.
         AugrecipesError: the recipe or the sample is not as it should be.
     """
-    wanted, path = WantedDraws.of(studio, body, size=SIZE), body.text("path")
+    path = body.text("path")
+    section = path.partition(".")[0]
+    wanted = WantedDraws.of(studio, body, SIZE, "eval" if section == "eval" else "train")
     known = steps_by_path(wanted.as_written)
     step, top = known.get(path), known.get(".".join(path.split(".")[:2]))
     if step is None or top is None:
         raise Refused(404, "path", f"there is no step {path!r:.80}")
     if top.site in wanted.baked:
         raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
-    part = _Compiling(studio.bench, wanted.recipe, "train" if path.startswith("steps") else "eval", wanted.seed)
-    before = part.before(top, [one.site for where, one in known.items() if where.count(".") == 1])
+    part = _Compiling(studio.bench, wanted.recipe, wanted.mode, wanted.seed)
+    beside = [one.site for where, one in known.items() if where.partition(".")[0] == section and where.count(".") == 1]
+    before = part.before(top, beside)
     files = studio.shelf.files(wanted.recipe, wanted.pipeline(studio))
     index, epoch = body.integer("index"), body.integer("epoch")
     check_index(files, index)

@@ -87,6 +87,8 @@ def _written(described: Mapping[str, Any]) -> Any:
     usual = {} if "steps" in described else json.loads(json.dumps(effective(Step(name)), default=str))
     said = {key: value for key, value in described.items() if key not in ("step", "site", "steps")}
     given: dict[str, Any] = {key: value for key, value in said.items() if key not in usual or value != usual[key]}
+    if "#" not in (site := described.get("site", "#")):  # the step had an id, which decides its draws
+        given["id"] = site
     if "steps" in described:
         given["steps"] = [_written(step) for step in described["steps"]]
     return {name: given} if given else name

@@ -35,6 +35,15 @@ from augrecipes.studio.verifying import verified
 
 _log = logging.getLogger("augrecipes")
 
+
+class JsonAnswer(JSONResponse):
+    """An answer as JSON."""
+
+    def render(self, content: Any) -> bytes:
+        """Its bytes."""
+        return _bytes_of(content)
+
+
 Answer = Callable[[RequestBody], Any]
 Pieces = Callable[[RequestBody], Iterable[Piece]]
 
@@ -61,7 +70,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
     def answer(path: str, do: Answer, crew: WorkThreads = studio.crew) -> Route:
         async def endpoint(request: Request) -> Response:
             asked = RequestBody(await request.body())
-            return JSONResponse(await crew.run(lambda: do(asked)))
+            return JsonAnswer(await crew.run(lambda: do(asked)))
 
         return Route(path, _guarded(endpoint), methods=["POST"])
 
@@ -71,7 +80,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
             turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
             watching = asyncio.create_task(_end_with(request, turn))
             try:
-                return JSONResponse(await studio.crew.run(lambda: do(asked), turn))
+                return JsonAnswer(await studio.crew.run(lambda: do(asked), turn))
             except EndedError:
                 raise Refused(409, "ended", "a newer request has taken the place of this one") from None
             finally:
@@ -85,7 +94,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
             turn = studio.turns.next(request.headers.get(TAB, "")[:80], path)
             pieces = await studio.crew.run(lambda: do(asked))
 
-            async def lines() -> AsyncIterator[str]:
+            async def lines() -> AsyncIterator[bytes]:
                 try:
                     async for line in studio.crew.stream(turn, pieces, lanes):
                         yield _line(line)
@@ -109,23 +118,23 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
     async def alive(_: Request) -> Response:
         said = {"server": studio.server, "version": studio.version, "read_only": studio.read_only}
-        return JSONResponse({**said, "sha": await studio.checker.run(lambda: saving.sha_of(studio))})
+        return JsonAnswer({**said, "sha": await studio.checker.run(lambda: saving.sha_of(studio))})
 
     async def recipe(_: Request) -> Response:
-        return JSONResponse(await studio.crew.run(lambda: saving.recipe_of(studio)))
+        return JsonAnswer(await studio.crew.run(lambda: saving.recipe_of(studio)))
 
     async def save(request: Request) -> Response:
         asked = RequestBody(await request.body())
-        return JSONResponse(await studio.crew.run(lambda: saving.save(studio, asked)))
+        return JsonAnswer(await studio.crew.run(lambda: saving.save(studio, asked)))
 
     async def source(_: Request) -> Response:
-        return JSONResponse(await studio.crew.run(lambda: _source(studio, saving.recipe_of(studio)["text"])))
+        return JsonAnswer(await studio.crew.run(lambda: _source(studio, saving.recipe_of(studio)["text"])))
 
     async def schema(_: Request) -> Response:
-        return JSONResponse(await studio.crew.run(described.schema))
+        return JsonAnswer(await studio.crew.run(described.schema))
 
     async def gallery(_: Request) -> Response:
-        return JSONResponse(await studio.crew.run(described.recipes))
+        return JsonAnswer(await studio.crew.run(described.recipes))
 
     async def picture(request: Request) -> Response:
         found = studio.pictures.get(request.path_params["address"])
@@ -190,10 +199,10 @@ def _guarded(endpoint: Any) -> Any:
         try:
             made: Response = await endpoint(request)
         except Refused as refused:
-            return JSONResponse(refused.to_json(), refused.status)
+            return JsonAnswer(refused.to_json(), refused.status)
         except AugrecipesError as error:
             answer = refusal(error)
-            return JSONResponse(answer.to_json(), answer.status)
+            return JsonAnswer(answer.to_json(), answer.status)
         return made
 
     return answered
@@ -214,5 +223,10 @@ def _source(studio: Studio, text: str) -> dict[str, Any]:
     return described.source(studio, recipe)
 
 
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) + "\n"
+def _line(value: Any) -> bytes:
+    return _bytes_of(value) + b"\n"
+
+
+def _bytes_of(value: Any) -> bytes:
+    """As JSON; bytes of file names that are no text become question marks."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")

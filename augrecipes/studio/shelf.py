@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from augrecipes.data.read import read_targets
 from augrecipes.data.reading.decoded_once import DecodedOnce
 from augrecipes.data.reading.listing import Data
 from augrecipes.data.reading.sample import Files, Sample, open_data
-from augrecipes.data.reading.stored import Store, Stored, left_of, open_store
+from augrecipes.data.reading.stored import Store, Stored, baked_of, behind, open_store
 from augrecipes.errors import DataError
 from augrecipes.pack.check import remains
 from augrecipes.recipe.model import Mode, Recipe
@@ -47,8 +48,9 @@ class Shelf:
     data: Data | None = None
     masks: Any = None
     store: Store | None = field(init=False, default=None)
-    _files: Kept[Files | Stored] = field(default_factory=lambda: Kept(16))
-    _left: Kept[tuple[Recipe, tuple[str, ...]]] = field(default_factory=lambda: Kept(64))
+    _files: Kept[tuple[int, Files | Stored]] = field(default_factory=lambda: Kept(16))
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _baked: Kept[int] = field(default_factory=lambda: Kept(64))
     _samples: Kept[Sample] = field(default_factory=lambda: Kept(MOST_BYTES, nbytes_of))
     _demo: DemoPictures = field(default_factory=DemoPictures)
 
@@ -67,7 +69,9 @@ class Shelf:
         store = self.store
         if store is None or recipe.section(mode) is None:
             return recipe, ()
-        return self._left.get((recipe.digest, mode, seed), lambda: left_of(recipe, store, mode, seed))
+        # The digest decides which steps are baked, and not all that a recipe says: `optimize` is none of it.
+        baked = self._baked.get((recipe.digest, mode, seed), lambda: baked_of(recipe, store, mode, seed))
+        return behind(recipe, store, mode, baked)
 
     @property
     def seed(self) -> int | None:
@@ -85,13 +89,18 @@ class Shelf:
 
     def files(self, recipe: Recipe, pipeline: Pipeline) -> Files | Stored:
         """What there is for a recipe; of a store for what `left` has left. Raises DataError where it cannot take it."""
+        return self.listed(recipe, pipeline)[1]
+
+    def listed(self, recipe: Recipe, pipeline: Pipeline) -> tuple[int, Files | Stored]:
+        """The same, behind a number that no other listing ever has: what is kept of its samples is kept by it."""
         if (store := self.store) is not None:
             check_targets(store, pipeline.targets, pipeline.mode)
             key = _listing_key(recipe, pipeline, store.digest)
-            return self._files.get(key, lambda: Stored(store, recipe, pipeline.targets))
+            return self._files.get(key, lambda: (next(self._numbers), Stored(store, recipe, pipeline.targets)))
         data, masks = self.given(recipe, pipeline)
         return self._files.get(
-            _listing_key(recipe, pipeline, data), lambda: open_data(recipe, pipeline.targets, data, masks)
+            _listing_key(recipe, pipeline, data),
+            lambda: (next(self._numbers), open_data(recipe, pipeline.targets, data, masks)),
         )
 
     def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int, epoch: int = 0) -> Sample:
@@ -100,18 +109,18 @@ class Shelf:
         Raises:
             DataError: it cannot be read.
         """
-        files = self.files(recipe, pipeline)
+        number, files = self.listed(recipe, pipeline)
         if not 0 <= unit < len(files):
             raise Refused(404, "index", f"there are {len(files)} samples; the last is number {len(files) - 1}")
         fast = pipeline.optimize == "fast" and pipeline.reads
         if isinstance(files, Stored):
             stored, baked = files, epoch % files.epochs
             _check_size(stored.shape(unit, baked), stored.path(unit))
-            key = (id(files), unit, fast, baked)
+            key = (number, unit, fast, baked)
             return self._samples.get(key, lambda: stored.read(unit, baked, undecoded=fast))
         of_files = files
         self._inside(files, unit)
-        key = (id(files), unit, fast, 0)
+        key = (number, unit, fast, 0)
         return self._samples.get(key, lambda: _read(of_files, unit, as_files=fast, reads=pipeline.reads))
 
     def _inside(self, files: Files, unit: int) -> None:

@@ -51,9 +51,10 @@ class WantedDraws:
     baked: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, studio: Studio, body: RequestBody, size: int = 0) -> WantedDraws:
-        """What a request says; `size` where it says none. Raises RecipeError where its recipe is none."""
-        written, mode, seed = studio.bench.recipe(body.text()), body.mode(), body.integer("seed")
+    def of(cls, studio: Studio, body: RequestBody, size: int = 0, mode: Mode | None = None) -> WantedDraws:
+        """What a request says; `size` where it says none, `mode` whatever it says. Raises RecipeError: no recipe."""
+        mode = mode or body.mode()
+        written, seed = studio.bench.recipe(body.text()), body.integer("seed")
         recipe, baked = left_of(studio, written, body, mode, seed)
         return cls(
             recipe,

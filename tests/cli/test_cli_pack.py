@@ -110,6 +110,12 @@ def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Pat
     assert run("verify-store", "nowhere").exit_code == 2
 
 
+def test_a_dry_run_of_a_part_says_its_share(run: Any, photos: Path) -> None:
+    whole, part = (json.loads(run(*PACK, "--dry-run", "--json", *more).stdout) for more in ((), ("--part", "1/2")))
+    assert (whole["rows"], part["rows"]) == (6, 3)
+    assert (part["bytes"], part["bytes_are_exact"]) == (whole["bytes"] // 2, False)
+
+
 def test_parts_are_merged_to_the_bytes_of_one_run(run: Any, photos: Path, tmp_path: Path) -> None:
     assert run(*PACK).exit_code == 0
     parts = [*PACK[: PACK.index("--out")], "--out", "parts", "--workers", "0"]

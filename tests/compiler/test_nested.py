@@ -201,15 +201,21 @@ def test_it_stays_what_it_is(declared: bool) -> None:
     np.testing.assert_equal([made.at(index)(**copy.deepcopy(given_)) for index in range(8)], before)
 
 
-def test_the_limits_are_those_of_the_compose_that_it_stands_in_now() -> None:
-    made, came = parse_text(f"{PLAIN}{STEPS[1]}").compile(seed=1), sample(7, "coco")
-    for limits in ({"min_area": 1e9}, {}, {"min_visibility": 0.9}):
-        again = parse_text(f"{PLAIN}{STEPS[1]}").compile(seed=1)
-        boxes = A.BboxParams("coco", label_fields=["names"], **limits)
-        given_ = {name: came[name] for name in ("image", "bboxes", "names")}
-        found, wanted = (A.Compose([one], boxes, seed=3)(**given_) for one in (made, again))
-        np.testing.assert_equal(found["bboxes"], wanted["bboxes"])
-        assert len(wanted["bboxes"]) > 0 or limits
+def survivors() -> list[int]:
+    """How many boxes are left of four by a recipe that declares none, in one outer Compose after another."""
+    made = parse_text(f"{PLAIN}steps: [{{HorizontalFlip: {{p: 1}}}}]").compile()
+    came = {"image": sample(5, "coco")["image"], "bboxes": [[k, k, 8, 8] for k in range(4)], "names": [*"abcd"]}
+    composed = (A.BboxParams("coco", label_fields=["names"], min_area=area) for area in (1e9, 0.0))
+    return [len(A.Compose([made], bbox_params=params)(**copy.deepcopy(came))["bboxes"]) for params in composed]
+
+
+def test_the_limits_are_those_of_the_last_outer_compose() -> None:
+    assert survivors() == [0, 4]
+
+
+def test_planted_limits_that_stay_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nested.Nested, "limit", lambda self, limits: setattr(self, "limits", limits))
+    assert survivors() != [0, 4]
 
 
 def test_sums() -> None:

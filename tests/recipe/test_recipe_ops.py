@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import cv2
 import pytest
 
 from augrecipes.compat.guard import albumentations
+from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
 from augrecipes.ops import catalog, judge, registry, verdicts
 from augrecipes.ops.constants import BORDER, INTERPOLATION
@@ -173,6 +175,18 @@ def test_classes_of_installed_packages(plugins: None) -> None:
         assert [(problem.code, problem.line) for problem in raised.value.problems] == [("E302", 4)]
         with pytest.raises(RecipeError, match=words):
             registry.construct(Step(name))
+
+
+def test_pickling_imports_no_class_that_the_recipe_does_not_name(plugins: None) -> None:
+    made = parse_text("version: 1\nrecipe: a\nsteps: [HorizontalFlip]\n").compile()
+    assert repr(pickle.loads(pickle.dumps(made))) == repr(made)
+    assert registry._load.cache_info().currsize == 0
+
+
+def test_planted_pickling_that_imports_all_is_noticed(plugins: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "_registered", lambda recipe: registry.registered())
+    with pytest.raises(registry.BrokenPlugin):
+        test_pickling_imports_no_class_that_the_recipe_does_not_name(None)
 
 
 def test_what_cannot_be_registered(own_names: None) -> None:

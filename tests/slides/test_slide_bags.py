@@ -182,7 +182,10 @@ def test_commands_take_slides_by_words(folder: Path, tmp_path: Path) -> None:
     assert packed.bags == bags.bags
     assert np.array_equal(packed[0]["image"], bags[0]["image"])
     assert data_of(["slides=*.svs", "tile=64"]) == {"slides": "*.svs", "tile": "64"}
-    for wrong, message in (({"tilee": "1"}, "tilee=: beside slides= there may be"), ({"tile": "x"}, "makes no sense")):
+    for wrong, message in (
+        ({"tilee": "1"}, "tilee=: beside slides= there may be"),
+        ({"tile": "x"}, "tile=x, where a number"),
+    ):
         with pytest.raises(DataError, match=message):
             ar.pack(TURNS, {**named, **wrong}, tmp_path / "none", workers=0)
     with pytest.raises(DataError, match="slides are looked at as they are listed"):

@@ -258,6 +258,36 @@ def test_hostile_names_are_text(open_page: Callable[..., Page], tmp_path: Path) 
     assert reply.headers["content-type"].startswith("application/json")
 
 
+def told_of_broken(open_page: Callable[..., Page], folder: Path) -> None:
+    """A broken file whose name is no text is told of by every view, and the others are shown."""
+    folder.mkdir()
+    assert cv2.imwrite(str(folder / "one.png"), picture(1))
+    (folder / b"\xff\xfe.png".decode("utf-8", "surrogateescape")).write_bytes(b"no picture")
+    page = open_page(None, folder)
+    lines = page.lines("/api/draws", text=TEXT, indices=[0, 1])
+    assert sorted(bool(line.get("pictures")) for line in lines[:-1]) == [False, True]
+    assert [line["error"]["code"] for line in lines[:-1] if "error" in line] == ["data"]
+    for path in ("/api/stages", "/api/verify"):
+        assert page.lines(path, text=TEXT, index=1)[-1]["done"] is True
+    broken = next(line["index"] for line in lines[:-1] if "error" in line)
+    for path in ("/api/cost", "/api/compare", "/api/extremes"):
+        body = {"a": {"text": TEXT}, "b": {"text": TEXT}, "text": TEXT, "path": "steps.0", "index": broken}
+        reply = page.ask("POST", path, body)
+        assert (reply.status, "not a picture" in reply.json["error"]["message"]) == (422, True), path
+
+
+def test_broken_files_of_hostile_names_are_told(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    told_of_broken(open_page, tmp_path / "data")
+
+
+def test_planted_names_that_must_be_text_are_noticed(
+    open_page: Callable[..., Page], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_bytes_of", lambda value: json.dumps(value, ensure_ascii=False).encode())
+    with pytest.raises(AssertionError):
+        told_of_broken(open_page, tmp_path / "data")
+
+
 def test_a_picture_of_too_many_pixels_is_not_shown(open_page: Callable[..., Page], tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

@@ -12,12 +12,13 @@ from asking import Page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import layouts
-from recipe_strategies import recipes
+from recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
+from augrecipes.recipe.sites import label
 from augrecipes.studio.asked import Refused
 from augrecipes.studio.outline import steps_by_path
 from augrecipes.studio.sliding import GONE, edits_for
@@ -83,23 +84,29 @@ def broken(text: str, path: str, argument: str, value: Any, do: Slide = slide) -
 
 @st.composite
 def slides(draw: st.DrawFn) -> tuple[str, str, str, Any]:
-    """A text, and an argument of one of its steps with another value."""
-    recipe = replace(draw(recipes()), kind="image", eval=None)
+    """A text, and an argument of one of its steps with another value: numbers where a step has some, else its `p`."""
+    recipe = Recipe("x", steps=label(tuple(draw(st.lists(st.one_of(_full(), steps()), min_size=1, max_size=4)))))
+    known = steps_by_path(recipe)
+    slid = {path: _numbers(step) for path, step in known.items()}
+    path = draw(st.sampled_from([path for path in known if slid[path]] or list(known)))
+    argument = draw(st.sampled_from([*slid[path], *slid[path], "p"]))
+    value = slid[path].get(argument)
     text = draw(layouts(recipe))
-    try:
-        known = steps_by_path(parse_text(text))
-    except RecipeError:
-        known = {}
-    steps = {path: step for path, step in known.items() if path.startswith("steps")}
-    if not steps:
-        return "version: 1\nrecipe: x\nsteps:\n  - HorizontalFlip  # one\n", "steps.0", "p", draw(st.floats(0, 1))
-    path = draw(st.sampled_from(sorted(steps)))
-    numbers = {name: value for name, value in steps[path].args.plain().items() if _slidable(value)}
-    argument = draw(st.sampled_from(["p", *sorted(numbers)]))
-    if argument == "p":
+    if value is None:
         return text, path, "p", draw(st.one_of(st.floats(0, 1).map(lambda p: round(p, 3)), st.sampled_from([0, 1])))
-    value = numbers[argument]
     return text, path, argument, [_moved(one) for one in value] if isinstance(value, list) else _moved(value)
+
+
+def _full() -> st.SearchStrategy[Step]:
+    """Steps with numbers to slide, alone and in groups."""
+    leaf = steps(depth=0).filter(lambda step: bool(_numbers(step)))
+    groups = st.sampled_from(["SomeOf", "Sequential", "RandomOrder"])
+    inside = st.lists(leaf, min_size=1, max_size=3).map(tuple)
+    return st.one_of(leaf, st.builds(lambda name, inner: Step(name, Arguments({}), steps=inner), groups, inside))
+
+
+def _numbers(step: Step) -> dict[str, Any]:
+    return {name: value for name, value in step.args.plain().items() if _slidable(value)}
 
 
 def _slidable(value: Any) -> bool:
@@ -115,6 +122,19 @@ def _moved(value: float) -> float:
 @given(slides())
 def test_a_slider_changes_its_own_words(one: tuple[str, str, str, Any]) -> None:
     assert broken(*one) == ""
+
+
+def test_most_of_what_the_law_draws_slides_numbers() -> None:
+    drawn: list[str] = []
+
+    @settings(max_examples=60, derandomize=True, database=None)
+    @given(slides())
+    def draw(one: tuple[str, str, str, Any]) -> None:
+        drawn.append("p" if one[2] == "p" else type(one[3]).__name__)
+
+    draw()
+    assert drawn.count("p") < len(drawn) / 2
+    assert drawn.count("list") > len(drawn) / 10
 
 
 @pytest.mark.soak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import augrecipes as ar
 from augrecipes.data.reading.stored import Stored
 from augrecipes.errors import DataError, StoreError
 from augrecipes.preview.display import picture_of_output
+from augrecipes.studio import shelf
 from augrecipes.studio.opening import opened
 
 PICTURES = """\
@@ -150,6 +152,46 @@ def test_every_view_of_a_store(packed: Any) -> None:
     assert page.lines("/api/draws", text=for_pictures, off=["steps.3"])[0]["pictures"]
 
 
+HOW = (
+    "",
+    "optimize: none",
+    "optimize: fast",
+    "without_rules: [drop_noops]",
+    "max_bytes: 900000000",
+    "about: other",
+    "",
+)
+
+
+def stale(page: Page, text: str) -> list[str]:
+    """Edits that change no digest, and that are not heard by a page over a store."""
+    found = []
+    for line in HOW:
+        recipe = page.studio.bench.recipe(f"{text}{line}\n")
+        left, baked = page.studio.shelf.left(recipe, "train", 0)
+        if len(baked) != 2 or replace(left, steps=recipe.steps, inputs=recipe.inputs) != recipe:
+            found.append(line)
+    return found
+
+
+def test_what_a_digest_leaves_out_is_heard_over_a_store(packed: Any) -> None:
+    text = PICTURES.format(optimize="exact")
+    page, _ = packed("image", text)
+    assert stale(page, text.replace("optimize: exact\n", "")) == []
+    sides = {side: {"text": text.replace("exact", said)} for side, said in (("a", "exact"), ("b", "fast"))}
+    found = page.post("/api/compare", **sides, index=1)
+    assert [found[side]["optimize"] for side in "ab"] == ["exact", "fast"]
+
+
+def test_planted_what_is_kept_by_its_digest_is_noticed(packed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, Any] = {}
+    real = shelf.behind
+    monkeypatch.setattr(shelf, "behind", lambda recipe, *more: kept.setdefault(recipe.digest, real(recipe, *more)))
+    text = PICTURES.format(optimize="exact")
+    page, _ = packed("image", text)
+    assert stale(page, text.replace("optimize: exact\n", "")) == list(HOW[1:-1])
+
+
 def test_a_recipe_with_another_beginning_is_told_both(packed: Any) -> None:
     text = PICTURES.format(optimize="exact")
     page, _ = packed("image", text)
@@ -190,6 +232,14 @@ def test_without_a_recipe_it_begins_with_what_was_packed(packed: Any, kind: str)
     assert ar.load(begun).steps[:-1] == recipe.steps[:baked]
     assert ar.load(begun).kind == kind
     assert page.lines("/api/draws", text=begun)[0]["pictures"]
+
+
+def test_without_a_recipe_steps_that_drew_keep_their_ids(packed: Any) -> None:
+    text = PICTURES.format(optimize="exact").replace("Rotate: {", "Rotate: {id: turn, ")
+    page, _ = packed("image", text, epochs=2, through="turn", seed=3)
+    begun = page.get("/api/recipe")["text"]
+    assert [step.site for step in ar.load(begun).steps[:-1]] == [step.site for step in ar.load(text).steps[:-1]]
+    assert page.lines("/api/draws", text=begun, seed=3)[0]["pictures"]
 
 
 def test_masks_of_a_store_lie_on_its_pictures(tmp_path: Path, open_page: Callable[..., Page]) -> None:

@@ -13,6 +13,7 @@ from asking import Page, picture
 
 import augrecipes as ar
 from augrecipes.preview.display import picture_of_input, picture_of_output
+from augrecipes.studio import extremes
 from augrecipes.studio.words import in_words
 
 TEXT = """\
@@ -130,6 +131,37 @@ def test_extremes_of_groups_are_those_of_their_steps(page: Page) -> None:
     assert off["most"]["words"].startswith(
         "RandomBrightnessContrast: "
     )  # the step that is meant, not the one behind it
+
+
+SECTIONS = """\
+version: 1
+recipe: sections
+steps:
+  - CenterCrop: {height: 60, width: 70}
+  - HorizontalFlip
+  - Blur
+eval:
+  - Equalize: {p: 1.0}
+  - CenterCrop: {height: 40, width: 50}
+  - HorizontalFlip: {p: 1.0}
+"""
+
+
+def sizes_behind_eval(page: Page) -> list[tuple[int, ...]]:
+    """Of the pictures behind each step of a section whose steps have the labels of another section's."""
+    found = (page.post("/api/extremes", text=SECTIONS, path=f"eval.{k}", index=1) for k in range(3))
+    return [page.pixels(one["most"]["url"]).shape[:2] for one in found]
+
+
+def test_extremes_of_evaluation_have_its_own_steps_before_them(page: Page) -> None:
+    assert sizes_behind_eval(page) == [(120, 160), (40, 50), (40, 50)]
+
+
+def test_planted_steps_of_the_other_section_are_noticed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = extremes._Compiling.before
+    other = ["CenterCrop#1", "HorizontalFlip#1", "Blur#1"]
+    monkeypatch.setattr(extremes._Compiling, "before", lambda self, top, order: real(self, top, [*other, *order]))
+    assert sizes_behind_eval(page) != [(120, 160), (40, 50), (40, 50)]
 
 
 PAIR_WITH_DEGRADE = """\

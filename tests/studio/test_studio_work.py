@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -230,6 +231,26 @@ def test_things_that_are_kept_are_made_once_and_bounded() -> None:
     with pytest.raises(ZeroDivisionError):
         kept.get("y", lambda: 1 // 0)
     assert kept.get("y", lambda: 1) == 1
+
+
+def channels_read(page: Page) -> list[int]:
+    """Channels of a sample that recipes of one and of three read in turns, each in a listing of its own."""
+    shelf, found = page.studio.shelf, []
+    shelf._files = Kept(1)
+    for turn in range(8):
+        text = QUICK.replace("steps", f"inputs: {{image: {{channels: {(1, 3)[turn % 2]}}}}}\nsteps")
+        recipe = page.studio.bench.recipe(text)
+        found.append(shelf.sample(recipe, page.studio.bench.pipeline(recipe), 0).images["image"].shape[2])
+    return found
+
+
+def test_samples_are_never_those_of_a_listing_that_is_gone(page: Page) -> None:
+    assert channels_read(page) == [1, 3] * 4
+
+
+def test_planted_listings_of_one_number_are_noticed(page: Page) -> None:
+    page.studio.shelf._numbers = itertools.repeat(0)
+    assert channels_read(page) != [1, 3] * 4
 
 
 def test_large_pictures_are_kept_as_files(open_page: Callable[..., Page], tmp_path: Path) -> None:

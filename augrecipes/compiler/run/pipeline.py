@@ -29,7 +29,7 @@ from augrecipes.compiler.run.made_size import guard
 from augrecipes.compiler.run.prepared import as_it_is, prepared
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
-from augrecipes.ops import groups
+from augrecipes.ops import groups, registry
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
 # Bare calls live in epochs that `at` refuses, so that the two can never meet.
@@ -285,20 +285,15 @@ def key_part(name: str, value: int) -> int:
 
 def _registered(recipe: Recipe) -> dict[str, type]:
     """The classes of the program's own that the recipe names; a new process may not have registered them yet."""
-    from augrecipes.ops.registry import registered
-
-    own = registered()
-    return {step.name: own[step.name] for step in recipe.walk() if step.name in own}
+    return {step.name: registry.get_class(step.name) for step in recipe.walk() if registry.is_registered(step.name)}
 
 
 def _rebuild(
     kind: Any, compiled: Compiled, arrival: Arrival, home: int, stream: int, classes: dict[str, type]
 ) -> Pipeline:
-    from augrecipes.ops.registry import register, registered
-
     for name, cls in classes.items():
-        if name not in registered():
-            register(cls)
+        if not registry.is_registered(name):
+            registry.register(cls)
     made: Pipeline = kind(compiled, arrival)
     made._home, made._stream = home, stream
     return made

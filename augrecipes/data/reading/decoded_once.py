@@ -14,8 +14,8 @@ from augrecipes.sources.encoded import Encoded
 class DecodedOnce(Encoded):
     """A file of which the whole is decoded, once at every scale, when a part of it is first read at that scale.
 
-    `Encoded.region` promises that a part is, to the bit, that part of the whole. A file that is damaged somewhere is
-    read part by part, as every other, so that the parts that are whole can be read.
+    `Encoded.region` promises that a part is, to the bit, that part of the whole. A file that is damaged is
+    read part by part, as every other, so that it raises what every other raises.
 
     >>> from augrecipes.sources.encoded import encoded
     >>> picture = DecodedOnce(encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1))

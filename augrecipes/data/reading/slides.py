@@ -74,12 +74,16 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
         known = ", ".join(f"{name}=" for name in _WORDS)
         raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
     try:
-        said = {
-            name: _WORDS[name](value) if isinstance(value, str) else value
-            for name, value in named.items()
-            if name != SLIDES
-        }
+        said = {name: _value(name, value) for name, value in named.items() if name != SLIDES}
         labels = said.pop("labels", None)
         return SlideFiles(named[SLIDES], windows_of(**said), labels)
     except (TypeError, ValueError) as error:
         raise DataError(f"what stands beside slides= makes no sense: {error}") from None
+
+
+def _value(name: str, value: Any) -> Any:
+    """What a word says, of text the value that is meant."""
+    try:
+        return _WORDS[name](value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError(f"{name}={value}, where a number is meant") from None

@@ -18,7 +18,7 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.store import Store, is_store, open_store
 
-__all__ = ["Store", "Stored", "left_of", "open_store", "path_of", "reads_store"]
+__all__ = ["Store", "Stored", "baked_of", "behind", "left_of", "open_store", "path_of", "reads_store"]
 
 
 def reads_store(data: Data) -> bool:
@@ -32,8 +32,17 @@ def left_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe
     Raises:
         StoreError: the recipe does not begin with the steps that are baked.
     """
+    return behind(recipe, store, mode, baked_of(recipe, store, mode, seed))
+
+
+def baked_of(recipe: Recipe, store: Store, mode: Mode, seed: int) -> int:
+    """How many of the recipe's first steps the store holds already; raises as `left_of`."""
     check_store(store, recipe)
-    baked = check_section(store, recipe, mode, seed)
+    return check_section(store, recipe, mode, seed)
+
+
+def behind(recipe: Recipe, store: Store, mode: Mode, baked: int) -> tuple[Recipe, tuple[str, ...]]:
+    """The recipe without its first `baked` steps, and the labels of those."""
     steps = recipe.section(mode) or ()
     return rest_of(recipe, mode, baked, store.about["channels"]), tuple(step.site for step in steps[:baked])
 
