@@ -48,7 +48,7 @@ GONE = {
 }
 # Classes with a `kind`: what a recipe is of, and two whose JSON is public.
 OF_A_KIND = {"Recipe", "Context", "SampleDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
-OF_A_KIND |= {"Stage", "Defect"}
+OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart"}
 ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
 HEADS_OF_FILES = "sources/store/writer.py"  # which keeps them in a journal under that key
 
