@@ -46,12 +46,12 @@ function draw(answer) {
   const most = Math.max(1, ...[...before, ...after].map(([, us]) => us ?? 0))
   const gain = answer.total_before_us / answer.total_after_us
   const native = typeof answer.native === "string" ? answer.native : answer.native ? "yes: the whole sample in one call" : "no"
-  const [isNative, ...why] = native.split(/:\s*/)
+  const [, isNative, why] = /^(yes|no)\b[,:]?\s*(.*)$/s.exec(native) ?? ["", "no", native]
   const figures = [
     ["Step by step", time(answer.total_before_us), "a sample"],
     ["Optimised", time(answer.total_after_us), Number.isFinite(gain) ? `${gain.toPrecision(2)} times as fast` : ""],
     ["Throughput", Math.round(answer.per_second ?? 0).toLocaleString(), `samples a second on one core${answer.cores > 1 ? `, ${Math.round(answer.per_second_all).toLocaleString()} on ${answer.cores}` : ""}`],
-    ["In one native call", isNative, why.join(": ")],
+    ["In one native call", isNative, why],
   ]
   fill(place,
     make("dl", {class: "totals"}, figures.map(([name, value, about]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, about))))),
