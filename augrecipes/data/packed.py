@@ -118,7 +118,7 @@ class Packed(SampleDataset):
 
     def _look(self) -> None:
         """What is read off the store, and opened anew where a copy of this dataset arrives."""
-        self._table: Columns = table_of(self.store, kinds.part(self.store.kind, "reader").TABLE)
+        self._table: Columns = table_of(self.store, kinds.part(self.store.kind, "reader").TABLE.stored)
         self._steps = steps_between(self.store)
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: self.store.columns[f"source/{name}"] for name in self.store.targets}

@@ -30,14 +30,6 @@ by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 FILES = {"image": N, "pair": 2 * N, "bag": None}  # how many are opened
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
-    for kind in KINDS:
-        kind.fill(made[kind.name])
-    return made
-
-
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each picture is opened to be decoded."""

@@ -61,14 +61,6 @@ eval: [CenterCrop: {height: 12, width: 10}]
 }
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
-    for kind in KINDS:
-        kind.fill(made[kind.name])
-    return made
-
-
 def data_of(kind: Kind, root: Path) -> Any:
     given = kind.where(root)
     return {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)

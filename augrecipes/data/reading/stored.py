@@ -63,7 +63,7 @@ class Stored:
 
     def __init__(self, store: Store, recipe: Recipe, targets: tuple[str, ...]) -> None:
         self._store, self._inputs, self.folder = store, recipe.inputs, str(store.path)
-        self._table = table_of(store, kinds.part(recipe.kind, "reader").TABLE)
+        self._table = table_of(store, kinds.part(recipe.kind, "reader").TABLE.stored)
         self._unreadable = unreadable_in(store)
         self._targets = targets if recipe.facts.scales else ("image",)
         self.epochs = max(1, int(store.about["epochs"]))

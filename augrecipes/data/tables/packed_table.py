@@ -10,7 +10,7 @@ once. Stores of earlier releases have one epoch behind another, with a source fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -69,8 +69,8 @@ def columns_of(table: Columns) -> dict[str, Column]:
     return found | {f"source/{name}": list(paths) for name, paths in table.sources().items()}
 
 
-def table_of(store: Store, made: type[T]) -> T:
-    """The table whose columns `store` has, of the class that its kind has for them."""
+def table_of(store: Store, stored: Callable[..., T]) -> T:
+    """The table whose columns `store` has: its kind's class makes it, by `stored`."""
     columns, about = store.columns, store.about
     groups = columns.get("group")
     common: dict[str, Any] = {
@@ -82,7 +82,7 @@ def table_of(store: Store, made: type[T]) -> T:
     }
     common |= {name: _points(store, name) for name in POINTS}
     paths = {name: PathTable.from_texts(columns[f"source/{name}"], about["units"]) for name in store.targets}
-    return made.stored(paths, columns, **common)
+    return stored(paths, columns, **common)
 
 
 def _points(store: Store, name: str) -> Ragged | None:

@@ -90,11 +90,6 @@ class SlideTable(GivenTable, BagTable):
 
     on_slides = True
 
-    @classmethod
-    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Any:
-        """A store's tiles are files no more."""
-        return BagTable.stored(paths, columns, **common)
-
     def path(self, bag: int) -> str:
         """The file of a slide."""
         return self.slides[bag]

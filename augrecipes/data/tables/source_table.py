@@ -98,11 +98,6 @@ class SourceTable(GivenTable):
             return set()
         return {name for name in wanted if parts.get(name) is not None}
 
-    @classmethod
-    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """No store has one: its tables are those of files."""
-        raise NotImplementedError("a store keeps tables of files")
-
     def __len__(self) -> int:
         return self.length
 

@@ -56,11 +56,6 @@ class Columns:
     box_classes: tuple[str, ...] | None = None
     box_numbers: tuple[int, ...] | None = None
 
-    @classmethod
-    @abstractmethod
-    def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
-
     @abstractmethod
     def __len__(self) -> int:
         """The number of rows: samples without repeats."""
@@ -149,7 +144,7 @@ class ImageTable(Columns):
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """As every table."""
+        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
         del columns
         return cls(images=paths["image"], masks=paths.get("mask"), **common)
 
