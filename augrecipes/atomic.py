@@ -9,13 +9,14 @@ from pathlib import Path
 STAGED = ".new"  # how files end that are not in place yet
 
 
-def write(path: Path, data: bytes, *, lasting: bool = True) -> None:
+def write(path: Path, data: bytes, *, lasting: bool = True, private: bool = False) -> None:
     """Write a file under a name of its own beside `path`, and put it in place by renaming; missing folders are made.
 
     Args:
         path: of the file.
         data: its content.
         lasting: wait until it would outlive a power failure; a cache need not.
+        private: only this user may read it.
 
     Raises:
         OSError: it cannot be written; what was at `path` before is still there.
@@ -33,7 +34,8 @@ def write(path: Path, data: bytes, *, lasting: bool = True) -> None:
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
-        Path(staged).chmod(0o644)  # mkstemp's 0600 would hide it from others
+        if not private:
+            Path(staged).chmod(0o644)  # mkstemp's 0600 would hide it from others
         Path(staged).replace(path)
     except BaseException:
         Path(staged).unlink(missing_ok=True)

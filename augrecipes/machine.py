@@ -1,12 +1,13 @@
-"""What the machine gives this process: cores, and a folder for what can be computed again."""
+"""What the machine gives this process; and sizes, as people say them."""
 
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
+import re
 
-CACHE = "AUGRECIPES_CACHE"
+from augrecipes.errors import StoreError
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def cores() -> int:
@@ -14,20 +15,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def cache_folder() -> Path:
-    """The user's cache folder for augrecipes: `AUGRECIPES_CACHE`, or else in the place that the system has for caches.
+def bytes_of(size: str | int) -> int:
+    """A size as people write it. StoreError where it is none.
 
-    Raises:
-        OSError: there is none: nobody knows where the user's home is.
+    >>> bytes_of("2G"), bytes_of("1.5 MB"), bytes_of("64KiB"), bytes_of(512)
+    (2000000000, 1500000, 65536, 512)
     """
-    if given := os.environ.get(CACHE):
-        return Path(given)
-    try:
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "augrecipes", "Cache")
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "augrecipes"
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        return Path(given if os.path.isabs(given) else Path.home() / ".cache", "augrecipes")  # noqa: PTH117
-    except RuntimeError as error:
-        raise FileNotFoundError(str(error)) from None
+    match = _SIZE.fullmatch(str(size).strip())
+    step = 1024 if match and match[3] else 1000
+    found = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
+    if found < 1:
+        raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
+    return found

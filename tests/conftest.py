@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from other_processors import skip_what_python_does
 from programs import Programs
 
 _kept: list[str] = []
@@ -25,6 +26,10 @@ for _name in ("CI", "BUILD_NUMBER"):
 def pytest_configure(config: pytest.Config) -> None:
     _kept.append(tempfile.mkdtemp(prefix="augrecipes-cache-"))
     os.environ["AUGRECIPES_CACHE"] = _kept[-1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip_what_python_does(items)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

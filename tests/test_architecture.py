@@ -25,7 +25,7 @@ LONGEST = 320
 LAYERS = (
     "notebook", "cli", "studio", "demo", "bench", "diff", "verify", "preview", "pack", "bring",
     "data", "device", "compiler", "lint", "recipe", "ops", "versions", "compat", "sources", "native",
-    "machine", "atomic", "progress", "display", "seeds", "user_code", "kinds", "flow", "errors",
+    "machine", "spawned", "caches", "atomic", "progress", "display", "seeds", "user_code", "kinds", "flow", "errors",
 )  # fmt: skip
 # A kind's folder has modules of several rooms: where each of them stands, as if it were there.
 PARTS = {
@@ -53,6 +53,7 @@ CIRCLES = frozenset(
         ("augrecipes.recipe.model", "augrecipes.compiler.compile"),  # Recipe.compile
         ("augrecipes.recipe.model", "augrecipes.compiler.run.pipeline"),  # what Recipe.compile returns
         ("augrecipes.recipe.model", "augrecipes.data.transform"),  # Recipe.transform
+        ("augrecipes.recipe.model", "augrecipes.data.map_batches"),  # Recipe.map_batches
         ("augrecipes.recipe.model", "augrecipes.device.stage"),  # Recipe.device_stage
         ("augrecipes.recipe.model", "augrecipes.bring.plain"),  # Recipe.to_albumentations
         ("augrecipes.recipe.model", "augrecipes.recipe.write"),  # Recipe.to_yaml

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from augrecipes.cli.answers import Command
 from augrecipes.cli.bench import bench
+from augrecipes.cli.cache import cache
 from augrecipes.cli.check import check
 from augrecipes.cli.check_data import check_data
 from augrecipes.cli.demo import demo
@@ -106,6 +107,7 @@ for name, command, about in (
     ("verify-store", verify_store, "Compare a store with its checksums."),
     ("verify", verify, "Measure whether the optimiser's plan is the recipe."),
     ("bench", bench, "Compare recipes: how fast, stage by stage, and what they do."),
+    ("cache", cache, "Show what is kept from run to run, or clear it."),
     ("schema", schema, "Print the JSON Schema of recipes, for editors."),
     ("demo", demo, "See it work on pictures that it draws itself."),
 ):

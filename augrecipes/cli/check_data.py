@@ -106,12 +106,12 @@ def _templates(given: Sequence[str]) -> dict[str, str]:
 
 def _fits(recipe: Parsed, data: Any, masks: Any, names: Any) -> None:
     """BadParameter for what does not go with a recipe of this kind."""
-    from augrecipes.data.reading.listing import is_source
+    from augrecipes.data.reading.listing import is_source, words_of
 
     if is_source(data):
         if names or masks is not None or recipe.facts.tiles:
             what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
-            raise typer.BadParameter(f"{what} goes with files, and {data.name} is a source in Python")
+            raise typer.BadParameter(f"{what} goes with files, and {words_of(data)} is a source of samples")
         return
     if not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
         what = "--names" if names else "TARGET=PATH"

@@ -1,10 +1,12 @@
 """The data that a command reads, as every command takes them: `DATA...`, or `--data` for each.
 
-A folder of images or of bags, an image, a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
+A folder of images or of bags, here or elsewhere (`s3://bucket/photos`, `s3://bucket/photos/*.jpg`), an image, a CSV
+file, annotations, a store; for pairs `TARGET=PATH` for each target.
 Beside a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
 `box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the pictures lie elsewhere. Whole slides are
-`slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or a source in Python of the
-user's own, `FILE.py:NAME`, which is run because it is named.
+`slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or tar archives in the layout of
+WebDataset, `train-{000..015}.tar`, or several of them; or `.npy` files. Or a source in Python of the user's own,
+`FILE.py:NAME`, which is run because it is named.
 """
 
 from __future__ import annotations
@@ -58,10 +60,10 @@ def sources_or_none(recipe: str, *given: Sequence[str] | None) -> Any:
         message = f"{recipe!r} is no recipe, which comes first: {recipes[0]} {recipe}"
         raise typer.BadParameter(message, param_hint="RECIPE")
     found = data_of(words) if words else None
-    if isinstance(found, str) and Path(found).is_dir():
+    if isinstance(found, str) and ("://" in found or Path(found).is_dir()):
         from augrecipes.pack.check import remains
 
-        if remains(Path(found)):
+        if remains(found):
             text = f"{found!r} is a packed store, which `bench` and ar.Packed read: give the files it was packed from"
             raise typer.BadParameter(text, param_hint="DATA")
     return found
@@ -85,13 +87,15 @@ def is_data(word: str) -> bool:
     from augrecipes.recipe import gallery
 
     path = Path(word)
+    if "://" in word and "=" not in word.partition("://")[0]:
+        return True
     if not word or word in gallery.gallery_names():
         return False
     if path.suffix.lower() in (".yaml", ".yml", ".json") and (path.is_file() or not _named(word)):
         return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None or is_named(word)
+    return _named(word) is not None or is_named(word) or _are_archives([word])
 
 
 def _is_annotated(path: Path) -> bool:
@@ -115,6 +119,8 @@ def data_of(given: Sequence[str]) -> Any:
     ('photos', {'hr': 'HR', 'lr': 'LR/X4'})
     >>> data_of(["hr=DIV2K", "hr=Flickr2K"])
     {'hr': ['DIV2K', 'Flickr2K']}
+    >>> data_of(["train-0.tar", "train-1.tar"])
+    ['train-0.tar', 'train-1.tar']
     >>> data_of(["pairs.csv", "columns=lr=lr_path", "split=val"])
     {'files': 'pairs.csv', 'columns': {'lr': 'lr_path'}, 'split': 'val'}
     """
@@ -127,6 +133,8 @@ def data_of(given: Sequence[str]) -> Any:
 
             return NamedSource(given[0])
         return given[0]
+    if _are_archives(given):
+        return [*given]
     alone = [text for text, pair in zip(given, named, strict=True) if pair is None]
     if len(alone) == 1 and all(pair is None or pair[0] in _BESIDE_FILES for pair in named):
         named[given.index(alone[0])] = _FILES, alone[0]
@@ -142,6 +150,12 @@ def data_of(given: Sequence[str]) -> Any:
         folders.setdefault(pair[0], []).append(pair[1])
     found: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
     return found | _how(folders) if _FILES in folders else found
+
+
+def _are_archives(words: Sequence[str]) -> bool:
+    from augrecipes.data.archives import is_archive
+
+    return all(is_archive(word) and _named(word) is None for word in words)
 
 
 def _how(named: dict[str, list[str]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import typer
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.pack_engine import ENGINES, check_engine, script_of
 from augrecipes.cli.pack_merge import in_bytes, merge_command, taken, tell_lost
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
@@ -30,7 +31,12 @@ def pack(
     words: Words = None,
     data: Data = None,
     format_: Annotated[
-        str, typer.Option("--format", metavar="raw|jpeg|hdf5", help="raw: mapped; jpeg: small; hdf5: for others.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="raw|lossless|jpeg|hdf5",
+            help="raw: mapped; lossless: half of it; jpeg: small; hdf5: for others.",
+        ),
     ] = "raw",
     quality: Annotated[
         int | None,
@@ -56,18 +62,25 @@ def pack(
         str, typer.Option("--on-error", metavar="skip|raise", help="skip: list unreadable inputs and go on.")
     ] = "skip",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made.")
+        str | None, typer.Option("--out", "-o", metavar="STORE", help="The store: a folder that is made, or s3://….")
     ] = None,
     part: Annotated[
         str | None, typer.Option("--part", metavar="I/N", help="One of N parts, into a folder of its own in --out.")
     ] = None,
     merge: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--merge", metavar="DIR", help="Make one store of the parts in DIR: there, or copied to --out."),
     ] = None,
     shard_size: Annotated[
         str | None, typer.Option("--shard-size", metavar="SIZE", help="Bound the files of a store: 2G, 500M.")
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="ray|slurm", help="All parts on a cluster; slurm prints a script.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option("--address", metavar="ADDRESS", help="Of a Ray cluster, such as auto.")
+    ] = None,
+    parts: Annotated[int | None, typer.Option("--parts", min=1, metavar="N", help="How many, with --engine.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be baked, and how large it is.")] = False,
     json_: Json = None,
     set_: Set = None,
@@ -82,6 +95,9 @@ def pack(
       augrecipes pack stained-tissue tiles/ --out v8 --epochs 8 --through Rotate#1
       augrecipes pack folder-128 photos/ --out parts --part 3/8
       augrecipes pack --merge parts --out photos-128
+      augrecipes pack folder-128 photos/ --out photos-128 --engine ray
+      augrecipes pack folder-128 photos/ --out photos-128 --engine slurm > pack.sh
+      augrecipes pack folder-128 s3://shop/in --out s3://shop/out --shard-size 1G
 
     Without --epochs only leading steps that draw nothing are baked. An interrupted run goes on where it was when the
     same command is given again.
@@ -92,14 +108,16 @@ def pack(
     Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
-    form = one_of(format_, ("raw", "jpeg", "hdf5"), "--format")
+    form = one_of(format_, ("raw", "lossless", "jpeg", "hdf5"), "--format")
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
+    one_of(engine, ENGINES, "--engine")
+    check_engine(engine, part, address, parts)
     if merge is not None:
         others = {
             "--part": part, "--dry-run": dry_run, "--format": form != "raw", "--quality": quality, "--mode": mode,
             "--epochs": epochs, "--through": through, "--masks": masks, "--split": split, "--data": data,
-            "--set": set_, "--without": without,
+            "--set": set_, "--without": without, "--engine": engine,
         }  # fmt: skip
         clash = recipe or next((name for name, value in others.items() if value), None)
         merge_command(merge, out, shard_size, json_, clash)
@@ -113,6 +131,7 @@ def pack(
 
     without_torch()
     albumentations()  # before anything else imports it
+    from augrecipes.pack.on_ray import write_on_ray
     from augrecipes.pack.run import prepare, write
     from augrecipes.recipe import load
 
@@ -121,6 +140,14 @@ def pack(
         loaded, given, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
         masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,
     )  # fmt: skip
+    if engine == "slurm" and not dry_run:
+        options = {
+            "--format": form, "--quality": quality, "--mode": section, "--epochs": epochs, "--through": through,
+            "--seed": seed, "--masks": masks, "--split": split, "--on-error": policy, "--shard-size": shard_size,
+            "--set": set_, "--without": without,
+        }  # fmt: skip
+        say(script_of(packing, recipe, [*(words or ()), *(data or ())], options, parts).rstrip("\n"), wrap=False)
+        return
     if json_ != STDOUT:
         _describe(packing)
     if dry_run:
@@ -129,7 +156,10 @@ def pack(
     start, there = time.monotonic(), packing.part is not None and packing.place.exists()
     try:
         with progress("packing") as advance:
-            packing = write(packing, workers, policy, advance)
+            if engine == "ray":
+                packing = write_on_ray(packing, address=address, parts=parts, on_error=policy, advance=advance)
+            else:
+                packing = write(packing, workers, policy, advance)
     except KeyboardInterrupt:
         say("interrupted; what is done is kept: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
@@ -181,8 +211,9 @@ def _describe(packing: Packing) -> None:
     if packing.part is not None:
         units = f"{len(packing.mine) // plan.times:,} of {units}"
     times = f", each {plan.epochs} times" if plan.epochs else ""
-    room = shutil.disk_usage(packing.out.absolute().parent).free
-    kept = f"{packing.baker.format} · {'' if exact else 'about '}{in_bytes(size)} of {in_bytes(room)} free"
+    kept = f"{packing.baker.format} · {'' if exact else 'about '}{in_bytes(size)}"
+    if isinstance(packing.out, Path):
+        kept += f" of {in_bytes(shutil.disk_usage(packing.out.absolute().parent).free)} free"
     report = {
         "recipe": f"{plan.recipe.name} · for {' and '.join(plan.serves)}",
         "baked": " → ".join(plan.lines()) or "nothing",

@@ -17,11 +17,12 @@ from augrecipes.cli.terminal import paint, say, say_line
 
 if TYPE_CHECKING:
     from augrecipes.data.tables.packed_table import Unreadable
+    from augrecipes.sources.remote.place import RemotePath
 
 _LISTED = 6  # unreadable inputs that are named
 
 
-def merge_command(folder: Path, out: Path | None, shard_size: str | None, json_: Json, clash: str | None) -> None:
+def merge_command(folder: str, out: str | None, shard_size: str | None, json_: Json, clash: str | None) -> None:
     """Makes a store of the parts in a folder; exits with 1 where inputs were unreadable.
 
     Args:
@@ -62,7 +63,7 @@ def merge_command(folder: Path, out: Path | None, shard_size: str | None, json_:
         raise typer.Exit(1)
 
 
-def tell_lost(unreadable: Sequence[Unreadable], done: str, store: Path | None) -> None:
+def tell_lost(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath | None) -> None:
     """Says what is done, and which inputs were unreadable; the index of a `store` lists all, that of a part none."""
     lost = dict.fromkeys(f"{one.path}: {one.reason}" for one in unreadable)  # once, not once an epoch
     say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
@@ -73,8 +74,10 @@ def tell_lost(unreadable: Sequence[Unreadable], done: str, store: Path | None) -
         say_line(f"unreadable: {len(lost) - _LISTED:,} more, {where}")
 
 
-def taken(store: Path) -> int:
-    """The bytes of a store on disk."""
+def taken(store: Path | RemotePath) -> int:
+    """The bytes of a store, on disk or elsewhere."""
+    if not isinstance(store, Path):
+        return sum(store.files().values())
     return sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
 
 

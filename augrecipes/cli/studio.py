@@ -39,14 +39,14 @@ def studio(
     """
     if recipe is not None and is_data(recipe):
         raise typer.BadParameter(f"{recipe!r} is no recipe; give data as --data {recipe}", param_hint="RECIPE")
-    from augrecipes.machine import cache_folder
+    from augrecipes.caches import STUDIOS
     from augrecipes.studio.opening import opened
     from augrecipes.studio.remembered import Remembered
     from augrecipes.studio.running import taken_up
 
     given = data_of(data) if data else None
     made = opened(recipe, given, masks=masks, read_only=read_only)
-    left = Remembered(cache_folder() / "studio", made.source, given, masks)
+    left = Remembered(STUDIOS.folder, made.source, given, masks)
     running = taken_up(made, port, left)
 
     def ready() -> None:

@@ -37,13 +37,14 @@ def verify_store(
     if len(stores) != 1:
         text = "which store? Give the folder that `augrecipes pack` has made" if not stores else "one store at a time"
         raise typer.BadParameter(text, param_hint="STORE")
-    store = Path(stores[0])
-    if not store.is_dir():
+    from augrecipes.pack import check
+
+    store = check.place_of(stores[0])
+    if isinstance(store, Path) and not store.is_dir():
         message = "this is no folder" if store.exists() else "there is no such folder"
         raise typer.BadParameter(f"{stores[0]}: {message}; a store is a folder that `augrecipes pack` has made",
                                  param_hint="STORE")  # fmt: skip
     from augrecipes.errors import StoreError
-    from augrecipes.pack import check
 
     if not check.remains(store):
         raise StoreError("this is no store; a store is a folder that `augrecipes pack` has made", stores[0])

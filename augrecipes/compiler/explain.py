@@ -246,12 +246,12 @@ def explain(
 
 
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> str:
-    """Whether samples and batches of pictures run without Python between their steps, and if not, what keeps them."""
+    """What runs without Python between its steps, samples and batches, and what keeps the others from it."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         left = f"; those in which {_or(found.left)} acts run in Python" if found.left else ""
-        return f"yes, {'samples with boxes' if getattr(found, 'given', None) else pipeline.natively}{left}"
+        return f"yes, {pipeline.natively}{left}"
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
     return f"{'in memory yes, of files no' if in_memory else 'no'}: {found}"
 

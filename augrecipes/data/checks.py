@@ -20,6 +20,7 @@ from augrecipes.recipe.model import Inputs, Presence, Recipe
 from augrecipes.sources.files import Exif
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.tar.named import is_archive
 
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
 
@@ -61,6 +62,8 @@ def as_table(
     crowds: Crowds = "drop",
 ) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
+    if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
+        raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files, dict(columns or {}))
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
     if files is None:

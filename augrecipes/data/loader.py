@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from augrecipes.compat.torch import with_batch_sampler
 from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
+from augrecipes.data.loading.ahead import with_files_ahead
 from augrecipes.data.loading.arguments import (
     choose_collate,
     choose_pinned,
@@ -265,7 +266,7 @@ class Loader(Displayed, DataLoader[Any]):
     def _opened(self) -> Opened:
         self._look()
         start = self._place.start
-        wanted = orders(self._plan, start.epoch, start.read, start.ahead)
+        wanted = with_files_ahead(self.dataset, orders(self._plan, start.epoch, start.read, start.ahead))
         return Opened(self._readers.read(wanted, start.epoch), start, self._plan.step)
 
     def close(self) -> None:

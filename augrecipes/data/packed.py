@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, cast
 
 import numpy as np
 
 from augrecipes import kinds
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.prefix import compile_rest
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.bag_reading import Picking, picking, read_bag
@@ -16,10 +16,10 @@ from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.checks import as_recipe
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.packed_batch import gathered, gathers, pairs
+from augrecipes.data.native_batch import native_batch
+from augrecipes.data.packed_batch import columns, gathered, gathers, pairs
 from augrecipes.data.packed_match import check_section, check_store, check_targets
 from augrecipes.data.picking import Pick
-from augrecipes.data.pictures_at_once import pictures_at_once
 from augrecipes.data.read import naming_all
 from augrecipes.data.reading.sample import Sample
 from augrecipes.data.sample import as_torch, ragged_keys
@@ -29,6 +29,7 @@ from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.store import Store, Verify, open_store, reopen_store
+from augrecipes.sources.store.folder import FetchedFolder
 
 # What is read off the store, and does not travel.
 _OFF_THE_STORE = frozenset({"store", "_table", "_steps", "_sources_of", "unreadable"})
@@ -47,7 +48,8 @@ class Packed(SampleDataset):
     Inputs that could not be read when the store was packed are DataErrors, as their files are.
 
     Args:
-        store: the folder.
+        store: the folder, or its address: `s3://bucket/store`, and whatever fsspec knows. Its files are then fetched
+            whole, in the order in which a loader needs them, into a cache of this machine.
         recipe: a Recipe of the store's kind, the name of a gallery recipe, or the path of a recipe file. It must begin
             with the steps that are baked into the store.
         mode: `train` runs the recipe's steps, `eval` its eval section.
@@ -64,6 +66,8 @@ class Packed(SampleDataset):
         verify: compare the stored bytes of a picture or mask with their checksum at its `first` read in each process,
             or `always`, and raise a StoreError where they differ; None reads what is there (`augrecipes verify-store`
             looks at all of it at once).
+        cache_size: of a store elsewhere: how much of the disk all fetched files may take, in bytes or as `"50G"`; None:
+            what AUGRECIPES_CACHE_SIZE says, or half of what is free.
 
     Attributes:
         store: the open store.
@@ -103,8 +107,9 @@ class Packed(SampleDataset):
         threads: int | None = None,
         save_applied_params: bool = False,
         verify: Verify | None = None,
+        cache_size: str | int | None = None,
     ) -> None:
-        self.store: Store = open_store(cast("Any", store), verify)
+        self.store: Store = open_store(cast("Any", store), verify, cache_size=cache_size)
         parsed = as_recipe(recipe)
         check_store(self.store, parsed)
         self.kind = parsed.kind
@@ -132,7 +137,7 @@ class Packed(SampleDataset):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
-        return {**state, "_opened": (self.store.path, self.store.digest, self.store.checks)}
+        return {**state, "_opened": (self.store.path, self.store.digest, self.store.checks, self.store.cache_size)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -200,6 +205,28 @@ class Packed(SampleDataset):
         blob, offsets = self._sources_of[target]
         return str(blob[offsets[unit] : offsets[unit + 1]], "utf-8", "surrogateescape")
 
+    @property
+    def fetches(self) -> bool:
+        """Whether the store lies elsewhere, so that its files are fetched."""
+        return isinstance(self.store.folder, FetchedFolder)
+
+    def files_for(self, epoch: int, indices: Indices) -> list[tuple[str, int, Callable[[], object]]]:
+        """The files that samples are read from: name, bytes, and what opens each.
+
+        Args:
+            epoch: of the draws.
+            indices: not negative; `len(ds)` and more stand for repeats.
+        """
+        repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
+        virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
+        units = virtual % len(self._table)
+        if self.recipe.facts.tiles:
+            of_bags = [self._table.units_of(int(row)) for row in units]
+            units = np.concatenate([np.empty(0, np.int64), *(np.arange(bag.start, bag.stop) for bag in of_bags)])
+            virtual = np.repeat(virtual, [len(bag) for bag in of_bags])
+        stored = self._stored(units, epoch, virtual)
+        return [file for name in self._taken() for file in self.store.files_of_rows(name, stored)]
+
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
@@ -208,9 +235,8 @@ class Packed(SampleDataset):
             read = lambda tile: self._pixels("image", self._stored(tile, epoch, virtual))  # noqa: E731
             return read_bag(self, table, self._rule, row, epoch, virtual, read)
         stored = self._stored(row, epoch, virtual)
-        targets = {name: self._pixels(name, stored) for name in self._taken()}
-        targets |= points_of(self._table, self.recipe.inputs, stored)
         try:
+            targets = self._targets(stored)
             buffers = rooms(self.pipeline.outputs) if self.recipe.facts.scales else room("image")
             out = self.pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
         except DataError as error:
@@ -224,14 +250,23 @@ class Packed(SampleDataset):
         stored = self._stored(rows, epoch, virtual)
         if facts.scales:
             return pairs(pipeline, self.store, stored, epoch, virtual, take)
-        more = len(self._taken()) > 1 or points_of(self._table, self.recipe.inputs, 0)
-        if more:
+        targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
+        points = points_of(self._table, self.recipe.inputs, 0)
+        if not points and gathers(pipeline, self.store, targets):
+            return gathered(pipeline, self.store, targets, stored, take)
+        if pipeline.kept_apart({*targets}, files=files) is not None:
             return None
-        if gathers(pipeline, self.store):
-            return gathered(pipeline, self.store, stored, take)
-        if not isinstance(pipeline.at_once, NativePlan):
-            return None
-        return pictures_at_once(pipeline, lambda k: self._pixels("image", int(stored[k])), epoch, virtual, take)
+        given: Any = columns(self.store, targets, stored, self._points_of if points else None) or self._targets
+        if callable(given):
+            read, given = given, lambda k: read(int(stored[k]))
+        return native_batch(pipeline, given, epoch, virtual, take, self.ragged_keys)
+
+    def _targets(self, stored: int) -> dict[str, Any]:
+        """What the pipeline takes of a stored row."""
+        return {name: self._pixels(name, stored) for name in self._taken()} | self._points_of(stored)
+
+    def _points_of(self, stored: int) -> dict[str, Any]:
+        return points_of(self._table, self.recipe.inputs, stored)
 
     def _given(self, unit: int, virtual: int, tile: int, epoch: int) -> Sample:
         stored, inputs = self._stored(unit, epoch, virtual), self.recipe.inputs

@@ -41,6 +41,7 @@ class SampleTransform:
         index: the part of a dict that is its index, an integer or text; None: `index` or `__key__`, if there.
         axes: how arrays and tensors lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
         channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        calls: says the epoch and the index that draws are keyed by; None: calls are counted, as above.
 
     Attributes:
         pipeline: the compiled recipe.
@@ -60,6 +61,7 @@ class SampleTransform:
         index: str | None = None,
         axes: Axes = "auto",
         channels: int | None = None,
+        calls: Any = None,
     ) -> None:
         if recipe.facts.tiles:
             raise RecipeError(
@@ -70,7 +72,7 @@ class SampleTransform:
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
         self._channels = channels or recipe.inputs.channels or 3
-        self._calls = CallKeys()
+        self._calls = CallKeys() if calls is None else calls
 
     def __repr__(self) -> str:
         recipe = self.pipeline.recipe
@@ -139,6 +141,11 @@ class SampleTransform:
         called = self._called(sample)
         picture = next((value for name, value in sample.items() if called.get(name, name) in self._pictures), None)
         return isinstance(picture, list)
+
+    def pictures_of(self, sample: Mapping[str, Any]) -> list[str]:
+        """The parts of a dict that are pictures of the recipe, by the names that they have there."""
+        called = self._called(sample)
+        return [name for name in sample if called.get(name, name) in self._pictures]
 
     def _called(self, sample: Mapping[str, Any]) -> dict[str, str]:
         """The recipe's name of each part that is called otherwise in the sample."""

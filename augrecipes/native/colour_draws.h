@@ -5,7 +5,7 @@
 #ifndef AUGRECIPES_COLOUR_DRAWS_H
 #define AUGRECIPES_COLOUR_DRAWS_H
 
-#include "drawing.h"
+#include "drawn_holes.h"
 
 enum {
     DRAWS_NUMBERS = 64,        /* how many, then the least and the greatest of each */
@@ -18,7 +18,8 @@ enum {
     DRAWS_DROPPED_CHANNELS,    /* least and greatest count; drawn: for each channel whether it is dropped */
     DRAWS_NOISE,               /* least and greatest deviation, the same of the mean; drawn: both, and a seed */
     DRAWS_OWN_NOISE,           /* the same; drawn: both in levels, and a key of 64 bits in two halves */
-    DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's */
+    DRAWS_HOLES,               /* least and greatest count, height and width; whether these are parts of the picture's. Drawn:
+                                  see drawn_holes.h */
     DRAWS_STAINS,              /* least and greatest factor, less 1, the same of shifts; drawn: three of each */
     DRAWS_ODD,                 /* the least and the greatest odd number */
     DRAWS_SHARPENING,          /* least and greatest share, the same of lightness; drawn: nine weights */
@@ -29,9 +30,14 @@ enum {
                                   many weights, then these in float32 */
     DRAWS_SHADOWS,             /* left, top, right, bottom as parts of the picture; least and greatest count; how many corners;
                                   least and greatest intensity. Drawn: how many, then of each its intensity and corners */
+    DRAWS_PHOTONS,             /* least and greatest shift of hues, the same of intensity; drawn: both, a seed, and a key of
+                                  64 bits in two halves */
+    DRAWS_CURVES,              /* deviation; whether each channel has its own; where numpy's normal numbers are made. Drawn:
+                                  how many curves, then how high each is at its first quarter, and at its last */
+    DRAWS_GRID_OF_HOLES,       /* see drawn_holes.h */
 };
 
-enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_HOLES = 64, HOLE = 4, MOST_CORNERS = 16, MOST_SHADOWS = 7, SEEDS = 1 << 16 };
+enum { MOST_WEIGHTS = 63, MOST_STREAK = 9, MOST_CORNERS = 16, MOST_SHADOWS = 7, SEEDS = 1 << 16 };
 
 static inline void draw_order(Drawing *d, double *to) {
     for (int64_t k = 0; k < d->channels; k++)
@@ -55,38 +61,6 @@ static inline int draw_dropped(Drawing *d, const double *a, double *to) {
         to[left[at]] = 1;
         left[at] = left[d->channels - k - 1];
     }
-    return 1;
-}
-
-/* A whole number, least <= found < end, of Generator.integers. */
-static inline double whole_number(Philox *n, int64_t least, int64_t end) {
-    return (double)(least + integer(n, (uint32_t)(end - least)));
-}
-
-/* How many holes; then x_min, y_min, x_max, y_max of each. */
-static inline int draw_holes(Drawing *d, const double *a, double *to) {
-    int64_t count = whole(&d->stream, (int64_t)a[0], (int64_t)a[1]);
-    double sides[2] = {(double)d->rows, (double)d->columns}, *hole = to + 1;
-    to[0] = (double)count;
-    if (count > MOST_HOLES || d->rows < 1 || d->columns < 1)
-        return 0;
-    for (int axis = 0; axis < 2; axis++) { /* of y, then of x; where they end holds how far they reach as yet */
-        double least = a[2 + 2 * axis], most = a[3 + 2 * axis];
-        int64_t low = (int64_t)least, end = (int64_t)(MIN(most, sides[axis]) + 1);
-        if (!a[6] && low >= end)
-            return 0;
-        for (int64_t k = 0; k < count; k++)
-            hole[HOLE * k + 3 - axis] = a[6] ? trunc(sides[axis] * number_between(&d->philox, least, most))
-                                             : whole_number(&d->philox, low, end);
-    }
-    for (int axis = 0; axis < 2; axis++)
-        for (int64_t k = 0; k < count; k++) {
-            double *reach = hole + HOLE * k + 3 - axis, *begins = reach - 2;
-            if (!(*reach >= 0 && *reach <= sides[axis]))
-                return 0;
-            *begins = whole_number(&d->philox, 0, (int64_t)(sides[axis] - *reach) + 1);
-            *reach += *begins;
-        }
     return 1;
 }
 
@@ -117,6 +91,17 @@ static inline void draw_weights(int64_t kind, Drawing *d, const double *a, doubl
     for (int k = 0; k < 9; k++) {
         float still = (float)(1 - share) * (k == 4 ? 1.0f : 0.0f);
         to[k] = (double)(still + (float)share * (float)(kind == DRAWS_SHARPENING ? sharp : embossed)[k]);
+    }
+}
+
+static inline void draw_curves(Drawing *d, const double *a, double *to) {
+    int64_t count = a[1] != 0 ? d->channels : 1;
+    Words64 words = words_of(d);
+    Normal normal = normal_of(a[2]);
+    to[0] = (double)count;
+    for (int64_t k = 0; k < 2 * count; k++) {
+        double height = (k < count ? 0.25 : 0.75) + a[0] * normal(&words);
+        to[1 + k] = MIN(MAX(height, 0.0), 1.0);
     }
 }
 
@@ -227,8 +212,19 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
         to[2] = (double)(key >> 32), to[3] = (double)(key & 0xffffffff);
         return 1;
     }
+    case DRAWS_PHOTONS: {
+        uint64_t seed = (uint64_t)integer(&d->philox, UINT32_MAX), key = mixed(mixed(GOLDEN, d->here), seed);
+        to[0] = between(&d->stream, a[0], a[1]), to[1] = between(&d->stream, a[2], a[3]);
+        to[2] = (double)seed, to[3] = (double)(key >> 32), to[4] = (double)(key & 0xffffffff);
+        return 1;
+    }
+    case DRAWS_CURVES:
+        draw_curves(d, a, to);
+        return 1;
     case DRAWS_HOLES:
         return draw_holes(d, a, to);
+    case DRAWS_GRID_OF_HOLES:
+        return draw_grid_of_holes(d, a, to);
     case DRAWS_ODD:
         to[0] = odd_number(d, a);
         return 1;

@@ -20,4 +20,14 @@ static inline Drawing drawing(const Plan *plan, const Step *step, const Sample *
                      plan->channels, here};
 }
 
+static uint64_t next_word(void *of) { return number(of); }
+static uint32_t next_half(void *of) { return half_number(of); }
+static double next_unit(void *of) { return unit_number(of); }
+
+static inline Words64 words_of(Drawing *d) {
+    return (Words64){&d->philox, next_word, next_half, next_unit, next_word};
+}
+
+static inline Normal normal_of(double address) { return normal_at((const void *)(uintptr_t)address); }
+
 #endif

@@ -4,25 +4,10 @@
 #ifndef AUGRECIPES_DRAWN_TILTS_H
 #define AUGRECIPES_DRAWN_TILTS_H
 
-#include <string.h>
-
 #include "drawing.h"
 
 enum { DRAWS_TILT = 50 }; /* the least and the greatest deviation of corners; where numpy's normal numbers are made */
 enum { EQUATIONS = 8 };
-
-/* A generator as numpy's functions take it. */
-typedef struct {
-    void *state;
-    uint64_t (*next_uint64)(void *);
-    uint32_t (*next_uint32)(void *);
-    double (*next_double)(void *);
-    uint64_t (*next_raw)(void *);
-} Words64;
-
-static uint64_t next_word(void *of) { return number(of); }
-static uint32_t next_half(void *of) { return half_number(of); }
-static double next_unit(void *of) { return unit_number(of); }
 
 /* Solve equations, eight numbers and what they sum up to, the largest of a column first; 0 where there is no solution. */
 static inline int eliminate(double a[EQUATIONS][EQUATIONS + 1], double *to) {
@@ -59,10 +44,9 @@ static inline float apart(const float *a, const float *b) {
 
 /* The matrix from the picture to what comes out, and how large what it shows was; 0 where corners lie too near. */
 static inline int draw_tilt(Drawing *d, const double *a, double *to) {
-    double (*normal)(Words64 *), sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
-    void *address = (void *)(uintptr_t)a[2];
-    Words64 words = {&d->philox, next_word, next_half, next_unit, next_word};
-    memcpy(&normal, &address, sizeof normal);
+    double sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
+    Words64 words = words_of(d);
+    Normal normal = normal_of(a[2]);
     double deviation = between(&d->stream, a[0], a[1]);
     for (int k = 0; k < 8; k++) {
         int corner = k / 2, axis = k % 2, far = axis ? corner >= 2 : corner == 1 || corner == 2;

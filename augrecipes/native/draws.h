@@ -29,6 +29,7 @@ enum {
     DRAWS_SIDES,        /* what is cut off or added on each side */
     DRAWS_BY_WEIGHT,    /* of how many places one is drawn, and the greatest number that means each of them */
     DRAWS_SOME,         /* of how many places so many are drawn, by Generator.choice; whether these are sorted */
+    DRAWS_SAFE_ROTATION, /* least and greatest angle, of a picture that keeps its size and all that it shows */
     /* from 48 on: see drawn_bends.h and drawn_tilts.h; from 64 on: colour_draws.h */
 };
 
@@ -45,6 +46,24 @@ static inline void about_middle(const Drawing *d, double rotate, const double *s
     to[0] = a, to[1] = b, to[2] = x + shift[0] - a * x - b * y;
     to[3] = e, to[4] = f, to[5] = y + shift[1] - e * x - f * y;
     to[6] = (double)d->rows, to[7] = (double)d->columns;
+}
+
+/* The matrix of a picture that is turned, on a canvas that has room for it, and brought back to its size. Libraries compute
+   sines differently in their last bits: 0 where that decides. */
+static inline int turn_safely(const Drawing *d, double angle, double *to) {
+    double radians = angle * (3.14159265358979323846 / 180), c = cos(radians), s = sin(radians);
+    double rows = (double)d->rows, columns = (double)d->columns, x = columns / 2 - 0.5, y = rows / 2 - 0.5;
+    double wide = rows * fabs(s) + columns * fabs(c), tall = rows * fabs(c) + columns * fabs(s);
+    if (!(fabs(wide - rint(wide)) > 1e-9 && fabs(tall - rint(tall)) > 1e-9 && wide >= 1 && tall >= 1))
+        return 0;
+    wide = trunc(wide), tall = trunc(tall);
+    double across = columns / wide, down = rows / tall;
+    double right = (1 - c) * x - s * y, below = s * x + (1 - c) * y;
+    right += wide / 2 - x, below += tall / 2 - y;
+    to[0] = across * c, to[1] = across * s, to[2] = across * right;
+    to[3] = down * -s, to[4] = down * c, to[5] = down * below;
+    to[6] = rows, to[7] = columns;
+    return 1;
 }
 
 enum { IN_PIXELS = 1, IN_PARTS = 2 };
@@ -104,6 +123,8 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
         about_middle(d, between(&d->stream, a[0], a[1]), one, none, none, to);
         return 1;
     }
+    case DRAWS_SAFE_ROTATION:
+        return turn_safely(d, between(&d->stream, a[0], a[1]), to);
     case DRAWS_AFFINE:
         affine(d, a, to);
         return 1;

@@ -10,10 +10,12 @@
 
 #include "between.h"
 #include "colours.h"
+#include "floats.h"
 #include "reduce.h"
 #include "upright.h"
 
 enum { TYPES = 3, MOST_ROOM = 1 << 29, WIDE = MAX(BLOCK, LANES) };
+enum { STRIP = 4 * BLOCK }; /* pixels across: of a turned picture so much is read again for the next row, and still near */
 
 /* The nearest number of 16 bits, halves to the even one. */
 static uint16_t as_half(float x) {
@@ -35,21 +37,29 @@ static uint16_t as_half(float x) {
     return (uint16_t)(sign | rest >> 13);
 }
 
+/* Numbers of the output that each channel has for itself, and those of pixels side by side. */
+typedef struct {
+    uint16_t halves[COLOURS][256];
+    float scale[COLOURS * ACROSS], shift[COLOURS * ACROSS];
+    int beside; /* whether the three channels of a pixel lie side by side, in one order or the other */
+    int type, streams; /* streams: floats go past the cache */
+} Numbers;
+
 /* One channel of a row as the output has it. */
 static inline void write_row(const uint8_t *restrict levels, int64_t count, const Job *job, int c,
-                             const uint16_t *restrict halves, void *restrict to) {
+                             const Numbers *n, void *restrict to) {
+    const uint16_t *halves = n->halves[c];
     float scale = (float)job->scale[c], shift = (float)job->shift[c];
     int64_t across = job->across;
     float *floats = to;
     uint16_t *words = to;
     uint8_t *bytes = to;
-    if (job->type == FLOAT32 && across == 1)
-        for (int64_t x = 0; x < count; x++)
-            floats[x] = (float)levels[x] * scale + shift;
-    else if (job->type == FLOAT32)
+    if (n->type == FLOAT32 && across == 1)
+        scale_levels(levels, count, scale, shift, floats, n->streams);
+    else if (n->type == FLOAT32)
         for (int64_t x = 0; x < count; x++)
             floats[x * across] = (float)levels[x] * scale + shift;
-    else if (job->type == FLOAT16)
+    else if (n->type == FLOAT16)
         for (int64_t x = 0; x < count; x++)
             words[x * across] = halves[levels[x]];
     else if (across == 1)
@@ -59,27 +69,12 @@ static inline void write_row(const uint8_t *restrict levels, int64_t count, cons
             bytes[x * across] = levels[x];
 }
 
-/* Ask for some of the memory that will be read next, a few lines at a time: more at once would wait for each other. */
-static inline void ask(Ahead *ahead, int64_t lines) {
-    for (; lines && ahead->rows; lines--) {
-        __builtin_prefetch(ahead->at + ahead->asked, 0, 2);
-        ahead->asked += LINE;
-        if (ahead->asked >= ahead->bytes)
-            ahead->asked = 0, ahead->at += ahead->step, ahead->rows--;
-    }
-}
-
-/* Numbers of the output that each channel has for itself, and those of pixels side by side. */
-typedef struct {
-    uint16_t halves[COLOURS][256];
-    float scale[COLOURS * ACROSS], shift[COLOURS * ACROSS];
-    int beside; /* whether the three channels of a pixel lie side by side, in one order or the other */
-} Numbers;
-
 static void begin_numbers(const Job *job, Numbers *n) {
+    n->type = job->type == FLOAT32_FAR ? FLOAT32 : (int)job->type;
+    n->streams = job->type == FLOAT32_FAR;
     n->beside = job->channels == COLOURS && job->across == COLOURS && (job->apart == 1 || job->apart == -1) &&
-                job->type != FLOAT16;
-    for (int c = 0; c < job->channels && job->type == FLOAT16; c++)
+                n->type != FLOAT16;
+    for (int c = 0; c < job->channels && n->type == FLOAT16; c++)
         for (int i = 0; i < 256; i++)
             n->halves[c][i] = as_half((float)i * (float)job->scale[c] + (float)job->shift[c]);
     for (int i = 0; i < COLOURS * ACROSS && n->beside; i++) {
@@ -94,7 +89,7 @@ static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict ro
     float *floats = (float *)job->target + at;
     for (int c = 0; c < COLOURS && job->apart < 0; c++)
         memcpy(turned[c], room[COLOURS - 1 - c], (size_t)count);
-    if (job->type == UINT8) {
+    if (n->type == UINT8) {
         put_together(job->apart < 0 ? turned : room, count, (uint8_t *)job->target + at);
         return;
     }
@@ -106,11 +101,12 @@ static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict ro
 /* Rows of a picture from row `top` of the result on. */
 static void write(const Job *job, const Numbers *n, const Picture *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
-    int64_t size = sizes[job->type];
+    int64_t size = sizes[n->type];
     uint8_t room[COLOURS][ACROSS];
+    int64_t some = p->pending || n->beside ? ACROSS : job->width;
     for (int64_t y = 0; y < p->height; y++)
-        for (int64_t x = 0; x < job->width; x += ACROSS) {
-            int64_t count = MIN(ACROSS, job->width - x), at = (top + y) * job->down + x * job->across;
+        for (int64_t x = 0; x < job->width; x += some) {
+            int64_t count = MIN(some, job->width - x), at = (top + y) * job->down + x * job->across;
             if (p->pending || n->beside)
                 take_levels(p, y, x, count, room);
             if (n->beside) {
@@ -120,7 +116,7 @@ static void write(const Job *job, const Numbers *n, const Picture *p, int64_t to
             for (int c = 0; c < job->channels; c++) {
                 const uint8_t *from = p->pending ? room[c] : p->levels + (y * job->channels + c) * p->stride + x;
                 uint8_t *to = (uint8_t *)job->target + (at + c * job->apart) * size;
-                write_row(from, count, job, c, n->halves[c], to);
+                write_row(from, count, job, c, n, to);
             }
         }
 }
@@ -141,8 +137,11 @@ static int takes(const Job *j) {
     int fits = (j->channels == 1 || j->channels == 3) && j->rows >= 1 && j->columns >= 1 && j->rows <= INT16_MAX &&
                j->columns <= INT16_MAX && j->step >= j->columns * j->channels && j->rows * j->step < INT32_MAX / 2 &&
                j->height >= 1 && j->width >= 1 && j->height <= INT16_MAX && j->width <= INT16_MAX &&
-               j->border >= CONSTANT && j->border <= REFLECT_101 && j->type >= UINT8 && j->type <= FLOAT16 &&
+               j->border >= CONSTANT && j->border <= REFLECT_101 &&
+               ((j->type >= UINT8 && j->type <= FLOAT16) || j->type == FLOAT32_FAR) &&
                (j->reduction == 1 || j->reduction == 2 || j->reduction == 4 || j->reduction == 8) && j->count >= 0 &&
+               j->left >= 0 && j->left <= MOST_BEFORE && j->top >= 0 && j->top <= MOST_BEFORE &&
+               ((j->left == 0 && j->top == 0) || (j->reduction == 1 && j->border == CONSTANT)) &&
                j->count <= MOST_OPERATIONS && (j->count == 0 || j->channels == COLOURS);
     for (int64_t i = 0; fits && i < j->count; i++) {
         const Operation *o = &j->operations[i];
@@ -187,6 +186,10 @@ KERNEL(fused)(const Job *job) {
             return REFUSED;
         reduced = (reduced_room(&source, &part, job->reduction) + SLACK) / SLACK * SLACK;
     }
+    quad.left -= (double)job->left, quad.right -= (double)job->left;
+    quad.top -= (double)job->top, quad.bottom -= (double)job->top;
+    for (int k = 0; k < 4; k++)
+        quad.x[k] -= (double)job->left, quad.y[k] -= (double)job->top;
     int upright = is_upright(m);
     int64_t needed = rows * job->channels * stride + reduced + 3 * SLACK;
     if (upright)
@@ -203,38 +206,45 @@ KERNEL(fused)(const Job *job) {
         for (int i = 0; i < 6; i++)
             m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
         find_quad(m, job->height, job->width, &quad);
-    } else if (!upright)
-        bring_near(&source, &quad, job->height * job->width);
+    } else if (!upright) {
+        Near all = begin_near(job->source, job->rows, job->columns, job->step, job->channels, &quad,
+                              job->height * job->width);
+        bring(job->near ? job->near : &all);
+    }
     Path path;
     Upright lines = {0};
-    begin_path(&path, m);
+    begin_path(&path, m, job->left, job->top);
     begin_row(&path, 0);
     if (upright)
         begin_upright(&lines, &source, &quad, &path, job->width, rest);
     Numbers numbers;
     begin_numbers(job, &numbers);
-    Ahead ahead = job->ahead ? *job->ahead : (Ahead){0};
-    int64_t lines_ahead = ahead.rows * (ahead.bytes / LINE + 1) / (job->height * ((job->width + BLOCK - 1) / BLOCK)) + 1;
+    int64_t blocks = (job->width + BLOCK - 1) / BLOCK;
+    int64_t some = job->ahead ? lines_of(job->ahead) / (job->height * blocks) + 1 : 0;
     for (int64_t top = 0; top < job->height; top += rows) {
         Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
-        for (int64_t y = top; y < top + rows; y++) {
-            _Alignas(64) int32_t u[BLOCK], v[BLOCK];
-            uint8_t *to = levels + (y - top) * job->channels * stride;
-            begin_row(&path, y);
-            if (upright) {
-                find_places(&path, 0, y, job->width, u, v);
-                make_upright(&lines, &source, v[0], job->width, to, stride);
-            } else
-                for (int64_t x = 0; x < job->width; x += BLOCK) {
-                    ask(&ahead, lines_ahead);
-                    find_places(&path, x, y, job->width, u, v);
-                    sample(&source, u, v, to + x, stride);
-                }
-        }
+        int64_t wide = upright || rows == 1 ? job->width : STRIP;
+        for (int64_t left = 0; left < job->width; left += wide)
+            for (int64_t y = top; y < top + rows; y++) {
+                _Alignas(64) int32_t u[BLOCK], v[BLOCK];
+                uint8_t *to = levels + (y - top) * job->channels * stride;
+                begin_row(&path, y);
+                if (upright) {
+                    ask(job->ahead, blocks * some);
+                    find_places(&path, 0, y, job->width, u, v);
+                    make_upright(&lines, &source, v[0], job->width, to, stride);
+                } else
+                    for (int64_t x = left; x < MIN(left + wide, job->width); x += BLOCK) {
+                        ask(job->ahead, some);
+                        find_places(&path, x, y, job->width, u, v);
+                        sample(&source, u, v, to + x, stride);
+                    }
+            }
         for (int64_t i = 0; i < job->count; i++)
             if (!add(&picture, &job->operations[i]))
                 return REFUSED;
         write(job, &numbers, &picture, top);
     }
+    streamed();
     return DONE;
 }

@@ -12,7 +12,7 @@
 #include "planes.h"
 #include "sampled.h"
 
-enum { MOST_OPERATIONS = 24 };
+enum { MOST_OPERATIONS = 24, MOST_BEFORE = 2000 };
 
 /* What is done to colours.
 
@@ -29,12 +29,6 @@ typedef struct {
     double numbers[12];
     const uint8_t *table;
 } Operation;
-
-/* Memory that will be read next: rows of bytes, `step` apart. */
-typedef struct {
-    const uint8_t *at;
-    int64_t rows, bytes, step, asked;
-} Ahead;
 
 typedef struct {
     /* The picture: rows x columns x channels of uint8, 1 or 3; step: bytes from row to row. */
@@ -53,8 +47,11 @@ typedef struct {
     /* Memory to work in, that of nobody else meanwhile. */
     uint8_t *scratch;
     int64_t room;
-    /* What to bring near meanwhile; 0: nothing. */
-    const Ahead *ahead;
+    /* What is not near yet of the picture, 0: all of it; and what will be read after it, to ask for meanwhile, or 0. */
+    struct Near *near, *ahead;
+    /* Of the picture that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
+       is what lies beyond. Up to MOST_BEFORE, and only without a reduction. */
+    int64_t left, top;
     /* What is done to colours, of three channels only. */
     int64_t count;
     Operation operations[MOST_OPERATIONS];

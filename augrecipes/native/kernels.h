@@ -32,8 +32,9 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* Types of values, as kernels.py numbers them. */
-enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3 };
+/* Types of values, as kernels.py numbers them. The last one is FLOAT32 of a result that is not read soon, and
+   may go past the caches. */
+enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4 };
 
 /* What a kernel answers to arguments that it does not take. */
 enum { DONE = 0, REFUSED = -1 };

@@ -10,12 +10,12 @@
 #include "view.h"
 #include "windows.h"
 
-enum { NEAREST = 0, LINEAR = 1, AREA = 3 }; /* as OpenCV numbers them */
-enum { BLOCKS = 16 };                      /* the most pixels each way that `blocks` takes together */
+enum { NEAREST = 0, LINEAR = 1, CUBIC = 2, AREA = 3 }; /* as OpenCV numbers them */
+enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks` takes together; the least of cubics */
 
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
                        int64_t, int64_t, int64_t);
-EXPORT Resize JOIN(resize, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA);
+EXPORT Resize JOIN(resize, ISA), JOIN(cubic, ISA), JOIN(blocks, ISA), JOIN(shrink, ISA), JOIN(nearest, ISA);
 
 /* What makes a picture of another size with OpenCV's bits; 0: nothing here does. */
 static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width, int64_t how) {
@@ -25,6 +25,8 @@ static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, i
         return JOIN(nearest, ISA);
     if (how == LINEAR)
         return down == 2 && across == 2 ? JOIN(blocks, ISA) : colours ? JOIN(resize, ISA) : 0;
+    if (how == CUBIC)
+        return channels == 3 && MIN(rows, columns) >= LEAST_CUBIC ? JOIN(cubic, ISA) : 0;
     if (how != AREA || down < 1 || across < 1 || (whole && MAX(down, across) > BLOCKS))
         return 0;
     return whole ? JOIN(blocks, ISA) : colours ? JOIN(shrink, ISA) : 0;

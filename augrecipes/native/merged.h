@@ -11,6 +11,7 @@
 
 #include "job.h"
 #include "layers.h"
+#include "near.h"
 
 enum { MOST_WARPS = 6 }; /* that follow one another */
 
@@ -52,6 +53,8 @@ typedef struct {
 typedef struct Merging {
     int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
     Warped chain[MOST_WARPS];
+    Near near; /* of what the job reads, where that is `told` */
+    int told;
     Job job;
 } Merging;
 

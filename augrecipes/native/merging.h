@@ -46,22 +46,25 @@ static inline int64_t merge_warp(Run *run, const Warp *warp) {
     return DONE;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->job.count = 0; }
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = m->told = 0, m->job.count = 0; }
 
-/* What a run that is left reads; nothing where it is more than is kept at hand. */
-static inline Ahead ahead_of(const Run *run) {
-    Warped w = run->merging->chain[run->merging->warps];
-    int64_t from[2], to[2], down, across;
-    Ahead ahead = {0};
-    if (w.moved.kind != PIXELS)
-        return ahead;
-    w.moved = upright_base(&w, &w.matrix);
-    if (!read_box(&w, from, to) || (to[0] - from[0]) * (to[1] - from[1]) * w.moved.channels > NEAR)
-        return ahead;
-    cut(&w.moved, from[0], from[1], to[0], to[1]);
-    ahead.at = placed(&w.moved, &down, &across);
-    ahead.rows = w.moved.rows, ahead.bytes = w.moved.columns * w.moved.channels, ahead.step = w.moved.step;
-    return ahead;
+/* Find out what a run that is left will read. */
+static inline void tell(Run *run) {
+    Merging *m = run->merging;
+    const Warped *w = m->chain + m->warps;
+    int64_t down, across;
+    Matrix matrix;
+    Quad quad;
+    if (m->told || w->moved.kind != PIXELS || m->job.reduction > 1)
+        return;
+    View base = upright_base(w, &matrix);
+    if (m->reads)
+        cut_to_read(&base, &matrix, w);
+    if (!find_quad(matrix.of, w->height, w->width, &quad))
+        return;
+    m->near = begin_near(placed(&base, &down, &across), base.rows, base.columns, base.step, base.channels, &quad,
+                         w->height * w->width);
+    m->told = 1;
 }
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
@@ -71,26 +74,52 @@ typedef struct {
     const float *scale, *shift;
 } Place;
 
+/* Whether the picture is one with a border, of the very pixel that a job sees beyond it. */
+static inline int is_more_of_border(const Run *run, const Warped *w) {
+    const View *v = &run->view;
+    const Merging *m = run->merging;
+    uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
+    return v->kind == PADDED && v->how == CONSTANT && w->border == CONSTANT && !differs && m->job.reduction == 1 &&
+           !m->reads && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
+           v->rows * v->columns * v->channels < INT32_MAX / 2; /* otherwise Python is refused, too */
+}
+
+/* The picture without its border; `left` and `top`: where it begins in what was seen of that. */
+static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
+    const View padded = run->view;
+    View inner = run->layers[padded.layer];
+    int64_t x = padded.x - padded.before, y = padded.y - padded.above;
+    int64_t x_min = MAX(x, 0), x_max = MIN(x + padded.columns, inner.columns);
+    int64_t y_min = MAX(y, 0), y_max = MIN(y + padded.rows, inner.rows);
+    if (x_min >= x_max || y_min >= y_max || x_min - x > MOST_BEFORE || y_min - y > MOST_BEFORE)
+        return made(run);
+    cut(&inner, x_min, y_min, x_max, y_max);
+    *left = x_min - x, *top = y_min - y;
+    run->view = inner;
+    return upright(run);
+}
+
 /* Carry out the job that is left; meanwhile ask for what the next one reads, if there is one. */
-static inline int64_t carry_out_job(Run *run, const Run *next, Place to) {
+static inline int64_t carry_out_job(Run *run, Run *next, Place to) {
     const Plan *p = run->plan;
     Merging *m = run->merging;
-    Warped *w = m->chain + m->warps;
-    run->view = w->moved;
-    int64_t answer = made(run);
-    if (answer != DONE)
-        return answer;
-    w->moved = run->view;
-    Ahead ahead = {0};
+    const Warped *w = m->chain + m->warps;
     Matrix matrix;
     View base = upright_base(w, &matrix);
-    if (m->reads)
-        cut_to_read(&base, &matrix, w);
     int64_t down, across;
     Job *j = &m->job;
+    j->left = j->top = 0;
+    run->view = base;
+    int64_t answer = is_more_of_border(run, w) ? peeled(run, &j->left, &j->top) : made(run);
+    if (answer != DONE)
+        return answer;
+    base = run->view;
+    if (m->reads)
+        cut_to_read(&base, &matrix, w);
     if (next)
-        ahead = ahead_of(next);
-    j->ahead = ahead.at ? &ahead : 0;
+        tell(next);
+    j->near = m->told ? &m->near : 0;
+    j->ahead = next && next->merging->told ? &next->merging->near : 0;
     j->rows = base.rows, j->columns = base.columns;
     j->source = placed(&base, &down, &across);
     j->step = base.step, j->channels = base.channels;
@@ -106,7 +135,7 @@ static inline int64_t carry_out_job(Run *run, const Run *next, Place to) {
 }
 
 /* Write what is left as the output asks. */
-static inline int64_t write_job(Run *run, const Run *next) {
+static inline int64_t write_job(Run *run, Run *next) {
     const Plan *p = run->plan;
     return carry_out_job(run, next, (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
 }

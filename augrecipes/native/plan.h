@@ -28,7 +28,7 @@ typedef struct {
     int64_t channels;
     int64_t most; /* pixels that a picture may have on its way */
     int64_t labels; /* whether its pictures are masks, of which each pixel is one that was there */
-    int64_t type, down, across, apart; /* of a result: UINT8, FLOAT32 or of labels INT64; its strides, in elements */
+    int64_t type, down, across, apart; /* of a result: UINT8, FLOAT32(_FAR) or of labels INT64; its strides, in elements */
     float scale[MOST_CHANNELS], shift[MOST_CHANNELS];
     uint8_t *scratch;
     int64_t room;

@@ -3,6 +3,7 @@
 #ifndef AUGRECIPES_POINTS_H
 #define AUGRECIPES_POINTS_H
 
+#include "cameras.h"
 #include "colour_draws.h"
 #include "neighbours.h"
 #include "polygon.h"
@@ -14,12 +15,13 @@ enum {
     GREYS,                     /* nothing */
     REORDERS,                  /* drawn: the channel that comes to the place of each */
     ADDS_NOISE,                /* drawn: deviation, mean, seed; where five things are, see noise.c */
-    FILLS_HOLES,               /* drawn: how many, and their corners; a level of each channel */
+    FILLS_HOLES,               /* drawn: how many, and where: see drawn_holes.h; a level of each channel */
     ADDS_OWN_NOISE,            /* drawn: deviation, mean, key; where pieces are, whether channels share them, most numbers */
     EVENS_OUT,                 /* drawn: a limit; tiles down and across, where the tables of Lab are */
     STAINS,                    /* drawn: three factors, three shifts; where two things are, see stain.c */
     CASTS_SHADOWS,             /* drawn: how many, and of each its intensity and its corners; how many corners */
-                               /* from 96 on: see neighbours.h */
+    EQUALIZES = 87,            /* nothing */
+                               /* from 82 on: see cameras.h; from 96 on: neighbours.h */
 };
 
 enum { RGB = 3, TURN = 3, MOST_SATURATED = 4000 };
@@ -37,9 +39,6 @@ EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int6
                                 uint8_t *, int64_t, uint8_t *);
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
                                 const float *, uint8_t *);
-
-/* What lies where an argument says. */
-static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
 
 /* By how many steps of two degrees a hue moves; -1 where rounding may move some further than others. */
 static inline int32_t turn_of(double shift) {
@@ -163,12 +162,41 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
     if (answer != DONE)
         return answer;
     for (int64_t k = 0; k < (int64_t)drawn[0]; k++) {
-        const double *hole = drawn + 1 + HOLE * k;
-        for (int64_t y = (int64_t)hole[1]; y < (int64_t)hole[3]; y++)
-            for (int64_t x = (int64_t)hole[0]; x < (int64_t)hole[2]; x++)
+        int64_t hole[4];
+        hole_of(drawn[1 + k], hole);
+        for (int64_t y = hole[1]; y < hole[3]; y++)
+            for (int64_t x = hole[0]; x < hole[2]; x++)
                 for (int64_t c = 0; c < channels; c++)
                     levels[y * row + x * channels + c] = (uint8_t)a[1 + (a[0] ? c : 0)];
     }
+    return DONE;
+}
+
+/* Levels so that all come about equally often, in each channel: as OpenCV equalises histograms. */
+static inline int64_t equalize(Run *run) {
+    const View *v = &run->view;
+    const int64_t channels = v->channels, pixels = v->rows * v->columns;
+    int32_t counts[MOST_CHANNELS][LEVELS] = {{0}};
+    const uint8_t *levels;
+    Levels made[MOST_CHANNELS];
+    int64_t answer = in_line(run, &levels);
+    if (answer != DONE || pixels > INT32_MAX)
+        return answer != DONE ? answer : REFUSED;
+    for (int64_t k = 0; k < pixels * channels; k += channels)
+        for (int64_t c = 0; c < channels; c++)
+            counts[c][levels[k + c]]++;
+    for (int64_t c = 0; c < channels; c++) {
+        int first = 0;
+        while (!counts[c][first])
+            first++;
+        float scale = 255.0f / (float)(pixels - counts[c][first]);
+        int32_t sum = 0;
+        for (int k = 0; k < LEVELS; k++) {
+            sum += k > first ? counts[c][k] : 0;
+            made[c][k] = counts[c][first] == pixels ? (uint8_t)first : level_of(rintf((float)sum * scale));
+        }
+    }
+    then_look_up(run, (const Levels *)made, channels == 1);
     return DONE;
 }
 
@@ -233,7 +261,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     uint8_t *levels;
     int64_t answer;
-    if (step->effect < AFTER_TABLES)
+    if (step->effect < AFTER_TABLES || step->effect == CURVES)
         return tabulate(run, step, drawn);
     /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
     int colours = v->channels == RGB && !(v->rows == 4 && v->columns == 1);
@@ -263,6 +291,16 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
         return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
     case STAINS:
         return colours ? jitter_stains(run, drawn, a) : REFUSED;
+    case ADDS_PHOTONS:
+        return colours ? add_photons(run, drawn, a) : REFUSED;
+    case ADDS_OWN_PHOTONS:
+        return colours ? add_own_photons(run, drawn, a) : REFUSED;
+    case SNOWS:
+        return colours ? snow(run, drawn[0], a) : REFUSED;
+    case COARSENS:
+        return coarsen(run, drawn[0], a);
+    case EQUALIZES:
+        return v->channels == 1 || colours ? equalize(run) : REFUSED;
     default:
         return look_around(run, step->effect, drawn, a, colours);
     }

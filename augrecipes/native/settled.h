@@ -8,6 +8,9 @@
 static inline int64_t made(Run *run); /* see layers.h, and the next one, too */
 static inline int64_t upright(Run *run);
 
+/* What lies where an argument says. */
+static inline void *found_at(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
+
 /* Whether the picture lies in memory of the plan's own. */
 static inline int is_own(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->plan->scratch;

@@ -3,11 +3,11 @@
    Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
    and once more where float16 leaves. */
 
+#include "floats.h"
 #include "planes.h"
 #include "sampled.h"
 
 enum { CHANNELS = 4, TURN = 64 };
-enum { LARGE = 1 << 20 }; /* values: 4 MiB of floats stay in no core's own cache */
 
 /* Back to front. */
 static void turn_back(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) {
@@ -43,41 +43,6 @@ static void take_planes(const uint8_t *restrict source, int64_t count, int32_t c
     }
 }
 
-#if defined(__AVX512F__)
-enum { WIDE = 16 }; /* values at once */
-#define STREAM _mm512_stream_ps
-#define STORE _mm512_storeu_ps
-static inline __m512 scaled(const uint8_t *values, float scale, float shift) {
-    __m512 wide = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)values)));
-    return _mm512_add_ps(_mm512_mul_ps(wide, _mm512_set1_ps(scale)), _mm512_set1_ps(shift));
-}
-#elif defined(__AVX2__)
-enum { WIDE = 8 };
-#define STREAM _mm256_stream_ps
-#define STORE _mm256_storeu_ps
-static inline __m256 scaled(const uint8_t *values, float scale, float shift) {
-    __m256 wide = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)values)));
-    return _mm256_add_ps(_mm256_mul_ps(wide, _mm256_set1_ps(scale)), _mm256_set1_ps(shift));
-}
-#endif
-
-/* Values of one channel, to floats. `streams`: past the cache, for what is larger than it and not read soon; lines of 64
-   bytes that are written in part by other instructions would make that slow, so all of them have to be whole. */
-static void scale_plane(const uint8_t *restrict values, int64_t count, float scale, float shift, float *restrict out,
-                        int streams) {
-    int64_t x = 0;
-#ifdef __AVX2__
-    if (streams)
-        for (; x + WIDE <= count; x += WIDE)
-            STREAM(out + x, scaled(values + x, scale, shift));
-    else
-        for (; x + WIDE <= count; x += WIDE)
-            STORE(out + x, scaled(values + x, scale, shift));
-#endif
-    for (; x < count; x++)
-        out[x] = (float)values[x] * scale + shift;
-}
-
 static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t apart, uint8_t *restrict out) {
     if (apart == 1)
         for (int64_t x = 0; x < count; x++)
@@ -87,7 +52,8 @@ static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t ap
             out[x * apart] = values[x];
 }
 
-/* The same for values whose channels take turns; scales and shifts repeat them over `turn` values. */
+/* Values whose channels take turns, to floats; scales and shifts repeat them over `turn` values. `streams`: past the
+   cache; all lines have to be whole. */
 static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t turn, const float *restrict scales,
                         const float *restrict shifts, float *restrict out, int streams) {
     for (int64_t at = 0; at < count; at += turn, values += turn, out += turn) {
@@ -120,7 +86,7 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
                 if (floats && across == 1)
-                    scale_plane(room[c], some, scale[c], shift[c], floats + to, streams);
+                    scale_levels(room[c], some, scale[c], shift[c], floats + to, streams);
                 else if (floats)
                     for (int64_t x = 0; x < some; x++)
                         floats[to + x * across] = (float)room[c][x] * scale[c] + shift[c];
@@ -136,36 +102,34 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
                    pixel, in bytes; channels lie side by side
    scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
    target, each:   picture k goes to target + k * each: float32, or uint8 that takes the values as they are
+   type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
    down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
 KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width, int32_t channels, const float *scale,
              const float *shift, void *target, int32_t type, int64_t each, int64_t down, int64_t across,
              int64_t apart) {
     if (channels < 1 || channels > CHANNELS || count < 0 || height < 0 || width < 0 ||
-        (type != UINT8 && type != FLOAT32))
+        (type != UINT8 && type != FLOAT32 && type != FLOAT32_FAR))
         return REFUSED;
     float scales[TURN * CHANNELS], shifts[TURN * CHANNELS];
     for (int32_t i = 0; i < TURN * channels; i++) {
         scales[i] = scale[i % channels];
         shifts[i] = shift[i % channels];
     }
-    int64_t lines = (int64_t)(uintptr_t)target | 4 * (each | down | width); /* what has to be whole lines */
-    lines |= across == 1 ? 4 * apart : 0;
-    int streams = count * height * width * channels > LARGE && !(lines & 63);
+    int64_t lines = (int64_t)(uintptr_t)target | 4 * (each | down | width);
+    int streams = type == FLOAT32_FAR;
     for (int64_t k = 0; k < count; k++) {
         const uint8_t *picture = (const uint8_t *)(uintptr_t)places[k];
         int64_t row = places[count + k], pixel = places[2 * count + k];
         float *floats = (float *)target + k * each;
         uint8_t *bytes = (uint8_t *)target + k * each;
-        if (type == FLOAT32 && pixel == channels && across == channels && apart == 1)
+        if (type != UINT8 && pixel == channels && across == channels && apart == 1)
             for (int64_t y = 0; y < height; y++)
                 scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down,
-                            streams);
+                            streams && !(lines & 63));
         else
-            by_plane(picture, height, width, channels, row, pixel, scale, shift, type == FLOAT32 ? floats : NULL, bytes,
+            by_plane(picture, height, width, channels, row, pixel, scale, shift, type != UINT8 ? floats : NULL, bytes,
                      down, across, apart, streams);
     }
-#ifdef __AVX2__
-    _mm_sfence(); /* what went past the cache is there before anybody is told that it is */
-#endif
+    streamed();
     return DONE;
 }

@@ -7,6 +7,7 @@
 #define AUGRECIPES_STREAMS_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define GOLDEN 0x9E3779B97F4A7C15u
 
@@ -147,6 +148,23 @@ static inline void some_of(Philox *n, int most, int count, int sorted, double *t
             double other = to[k];
             to[k] = to[k - 1], to[k - 1] = other;
         }
+}
+
+/* A generator as numpy's functions take it; not all ask for all of it. */
+typedef struct {
+    void *state;
+    uint64_t (*next_uint64)(void *);
+    uint32_t (*next_uint32)(void *);
+    double (*next_double)(void *);
+    uint64_t (*next_raw)(void *);
+} Words64;
+
+typedef double (*Normal)(Words64 *); /* numpy's random_standard_normal */
+
+static inline Normal normal_at(const void *address) {
+    Normal found;
+    memcpy(&found, &address, sizeof found);
+    return found;
 }
 
 #endif

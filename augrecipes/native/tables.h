@@ -19,6 +19,7 @@ enum {
     SHIFTS,         /* drawn: what is added to each channel, without its fraction */
     DROPS_CHANNELS, /* drawn: which channels are, to a level */
     AFTER_TABLES,
+    CURVES = 84, /* drawn: how many curves, then how high each is at its first quarter, and at its last */
 };
 
 typedef uint8_t Levels[LEVELS];
@@ -41,6 +42,18 @@ static inline int bend_levels(double exponent, uint8_t *levels) {
             return 0;
     }
     return exponent > 0;
+}
+
+/* Bezier curves from black to white. Libraries compute powers differently in their last bits: 0 where that decides. */
+static inline int curve_levels(double first, double last, uint8_t *levels) {
+    for (int v = 0; v < LEVELS; v++) {
+        double t = v == LEVELS - 1 ? 1.0 : v * (1.0 / 255), left = 1 - t;
+        double x = (3 * (left * left) * t * first + 3 * left * (t * t) * last + t * t * t) * 255;
+        if (!(fabs(x - floor(x) - 0.5) > 1e-9))
+            return 0;
+        levels[v] = level_of((float)rint(x));
+    }
+    return 1;
 }
 
 /* Add tables to those that wait: of one channel, where all are alike, or of each. */
@@ -105,6 +118,17 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
             for (int v = 0; v < LEVELS; v++)
                 made[c][v] = (uint8_t)(drawn[c] ? (int)a[0] : v);
         break;
+    case CURVES: {
+        int64_t count = (int64_t)drawn[0];
+        alike = count == 1;
+        /* OpenCV's Python takes planes of such pictures for numbers with four parts. */
+        if (!alike && (count != run->view.channels || (run->view.rows == 4 && run->view.columns == 1)))
+            return REFUSED;
+        for (int64_t c = 0; c < count; c++)
+            if (!curve_levels(drawn[1 + c], drawn[1 + count + c], made[c]))
+                return REFUSED;
+        break;
+    }
     default:
         return REFUSED;
     }

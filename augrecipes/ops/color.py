@@ -49,7 +49,7 @@ CAPABILITIES = (
         gain=amplify.multiplied("contrast_limit", 1.0),
         native="tables:scaled",
     ),
-    _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True),
+    _colour("RandomToneCurve", "lookup", gain=3.0, in_levels=True, native="tables:curved"),
     _colour("PlanckianJitter", "lookup", channels=_RGB, colour_ops=probed, gain=1.7, twin="by_channel:TEMPERATURE"),
     _colour(
         "MultiplicativeNoise",
@@ -142,6 +142,7 @@ CAPABILITIES = (
         grids="alike",
         overwrites=lambda a: a.get("mode") == "pil",
         twin="by_channel:EQUALIZE",
+        native="colours:equalized",
     ),
     _colour("FancyPCA", statistics="the principal colours", grids="alike", twin="principal_colours:TWIN"),
     _colour(

@@ -81,7 +81,7 @@ CAPABILITIES = (
     ),
     _window("RandomCrop", native="borders:random_window", makes=made.padded_first, instead="CenterCrop"),
     _crop("RandomCropFromBorders", "window", crops="placed", size=sizes.unpredictable, native="moves:inner_window"),
-    _window("AtLeastOneBBoxRandomCrop"),
+    _window("AtLeastOneBBoxRandomCrop", native="moves:window_about_boxes"),
     # These read the mask's pixels, a key of their own, or may resize: opaque.
     _crop("CropNonEmptyMaskIfExists", draws_from=frozenset({"mask"}), needs="mask"),
     _crop("RandomCropNearBBox", crops="placed", size=sizes.unpredictable),
@@ -173,7 +173,7 @@ CAPABILITIES = (
         size=sizes.kept_if("crop_border", False),
         turns=("limit",),
     ),
-    _resampling("SafeRotate", "warp", warp=warps.affine, turns=("limit",)),
+    _resampling("SafeRotate", "warp", warp=warps.affine, turns=("limit",), native="warps:safe_rotation"),
     _resampling(
         "Affine",
         "warp",
@@ -211,7 +211,7 @@ CAPABILITIES = (
     _covering("CoarseDropout", native="noises:holes"),
     _covering("ConstrainedCoarseDropout", draws_from=frozenset({"mask"})),
     _covering("Erasing", forgets={"seed": 0}),  # where it finds no place for its hole
-    _covering("GridDropout"),
+    _covering("GridDropout", native="noises:grid_of_holes"),
     _covering("MaskDropout", draws_from=frozenset({"mask"}), needs="mask"),
     _geometric("PixelDropout", in_place=True, effect="noise"),
     _covering("XYMasking"),

@@ -46,7 +46,14 @@ CAPABILITIES = (
         own_noise_when=lambda a, _: a.get("spatial_mode") != "constant" and a.get("noise_type") != "beta",
     ),
     _noise("GaussNoise", gain=1.0, own_noise="own_noise:added", native="noises:gaussian"),
-    _noise_by_pixels("ISONoise", channels=_RGB, own_noise="photons:iso", own_noise_when=_of_levels),
+    _noise_by_pixels(
+        "ISONoise",
+        channels=_RGB,
+        own_noise="photons:iso",
+        own_noise_when=_of_levels,
+        twin="sensor:TWIN",
+        native="sensors:photons",
+    ),
     _noise("SaltAndPepper", gain=1.0, twin="salt:TWIN"),
     _noise_by_pixels("ShotNoise", own_noise="photons:shot", own_noise_when=_of_levels),
     _texture(
@@ -56,7 +63,15 @@ CAPABILITIES = (
         twin="jpeg_native:TWIN",
         native="neighbours:compressed",
     ),
-    _texture("Downscale", resamples=True, grids="alike", gain=sampled_twice, in_levels=True, effect="compression"),
+    _texture(
+        "Downscale",
+        resamples=True,
+        grids="alike",
+        gain=sampled_twice,
+        in_levels=True,
+        effect="compression",
+        native="sensors:coarsened",
+    ),
     _texture("Superpixels"),
     _texture("ChromaticAberration", resamples=True, channels=_RGB, grids="alike", gain=sampled, in_levels=True),
     # Light and weather.
@@ -67,7 +82,14 @@ CAPABILITIES = (
     _texture("RandomGravel", channels=_RGB),
     _texture("RandomRain", channels=_RGB, gain=1.0, in_levels=True),
     _texture("RandomShadow", gain=1.0, in_levels=True, native="noises:shadows"),
-    _texture("RandomSnow", channels=_RGB, grids="same", grids_when=lambda a: a.get("method") == "bleach"),
+    _texture(
+        "RandomSnow",
+        channels=_RGB,
+        grids="same",
+        grids_when=lambda a: a.get("method") == "bleach",
+        twin="snow:TWIN",
+        native="sensors:snowed",
+    ),
     _texture("RandomSunFlare", channels=_RGB),
     _texture("Spatter", channels=_RGB, gain=1.0),
 )

@@ -16,7 +16,7 @@ Params: TypeAlias = Mapping[str, Any]
 # Rows of a 3×3 matrix, one after another. Plain floats: numpy takes longer than the arithmetic.
 Matrix: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
 
-NEAREST, LINEAR, AREA = 0, 1, 3  # cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_AREA
+NEAREST, LINEAR, CUBIC, AREA = range(4)  # cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC, cv2.INTER_AREA
 
 
 @dataclass(frozen=True, slots=True)

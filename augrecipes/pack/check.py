@@ -1,13 +1,17 @@
 """A store compared with its checksums, for the command line."""
 
-from pathlib import Path
+import os
 
+from augrecipes.sources.remote.place import place_of
 from augrecipes.sources.store import index
+from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.verify import Fault, verify_store
 
-__all__ = ["Fault", "remains", "verify_store"]
+__all__ = ["Fault", "place_of", "remains", "verify_store"]
 
 
-def remains(folder: Path) -> bool:
-    """Whether a folder holds anything by which a store is known, damaged as it may be."""
-    return any((folder / name).exists() for name in (index.NAME, index.COLUMNS))
+def remains(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder, here or elsewhere, holds anything by which a store is known, damaged as it may be."""
+    place = place_of(folder)
+    with naming(place):
+        return any((place / name).exists() for name in (index.NAME, index.COLUMNS))

@@ -12,13 +12,16 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.data.tables.packed_table import Unreadable, unreadable_in
 from augrecipes.errors import StoreError
-from augrecipes.pack.part import PackPart, bytes_of, part_named
+from augrecipes.machine import bytes_of
+from augrecipes.pack.outbox import Outbox
+from augrecipes.pack.part import PackPart, part_named
 from augrecipes.pack.store_plan import StorePlan
-from augrecipes.pack.write import differences, format_of_parts, notes_of
+from augrecipes.pack.write import differences, format_of_parts, notes_of, refuse_published
 from augrecipes.progress import Progress
-from augrecipes.sources.store import Item, Store, StoreWriter, open_part, schema
+from augrecipes.sources.remote.place import Place, place_of
+from augrecipes.sources.store import Item, Store, StoreWriter, open_part, open_store, schema
 from augrecipes.sources.store.index import NAME, VERSION, stage_folder
 from augrecipes.sources.store.publish import publish_beside
 from augrecipes.sources.store.schema import Fields, Size
@@ -61,7 +64,7 @@ class Merged:
         unreadable: inputs without pixels.
     """
 
-    out: Path
+    out: Place
     parts: int
     rows: int
     unreadable: tuple[Unreadable, ...]
@@ -79,16 +82,18 @@ def merge_parts(
     An interrupted run goes on when it is called again. Every byte that is copied is compared with its checksum.
 
     Args:
-        folder: where all parts are, `part-1-of-8` and so on.
-        out: a store that does not exist yet, to copy them into: byte for byte what one process writes without parts.
-            None: the parts stay where they are, and `folder` becomes the store: only its index is written.
+        folder: where all parts are, `part-1-of-8` and so on; a folder, or an address.
+        out: a store that does not exist yet, to copy them into: byte for byte what one process writes without parts;
+            or its address. None: the parts stay where they are, and `folder` becomes the store: only its index is
+            written.
         shard_size: `"2G"`: the largest file of a target in `out`; None: it has one file.
         advance: called with how many rows are done, and of how many.
 
     Raises:
         StoreError: parts are missing, damaged, or of different packings; or the store exists.
     """
-    parts = find_parts(Path(folder))
+    place = place_of(folder)
+    parts = find_parts(place)
     whole = _whole(parts)
     if out is None:
         if shard_size is not None:
@@ -97,21 +102,30 @@ def merge_parts(
                 "to copy them into",
                 str(folder),
             )
-        return Merged(Path(folder), len(parts), whole.said["rows"], _beside(Path(folder), parts, whole))
+        return Merged(place, len(parts), whole.said["rows"], _beside(place, parts, whole))
     most = None if shard_size is None else bytes_of(shard_size)
-    return Merged(Path(out), len(parts), whole.said["rows"], _copied(Path(out), parts, whole, most, advance))
+    to = place_of(out)
+    if isinstance(to, Path):
+        lost = _copied(to, None, parts, whole, most, advance)
+    else:
+        refuse_published(to)
+        with Outbox(to) as box:
+            lost = _copied(box.here, box, parts, whole, most, advance)
+            box.send()
+    return Merged(to, len(parts), whole.said["rows"], lost)
 
 
-def find_parts(folder: Path) -> list[Path]:
+def find_parts(folder: Place) -> list[Place]:
     """The folders of the parts in a folder, in order: all of one packing, and each there.
 
     Raises:
         StoreError: they are not; it names those that are missing.
     """
     try:
-        named = {path: part_named(path.name) for path in folder.iterdir()}
+        named: dict[Place, PackPart | None] = {path: part_named(path.name) for path in folder.iterdir()}
     except OSError as error:
-        raise StoreError(f"its parts cannot be listed: {error.strerror or error}", str(folder)) from None
+        why = "no such folder" if isinstance(error, FileNotFoundError) else error.strerror or error
+        raise StoreError(f"its parts cannot be listed: {why}", str(folder)) from None
     found = {part: path for path, part in named.items() if part is not None}
     if not found:
         raise StoreError("has no part of a store in it: augrecipes pack ... --part 1/8 --out writes one", str(folder))
@@ -121,7 +135,7 @@ def find_parts(folder: Path) -> list[Path]:
         raise StoreError(f"has parts of {several}: keep those of one packing in a folder of their own", str(folder))
     parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
     if missing := [part for part in parts if part not in found]:
-        begun = [part for part in missing if stage_folder(folder / part.name).exists()]
+        begun = [part for part in missing if isinstance(folder, Path) and stage_folder(folder / part.name).exists()]
         more = f" (begun, and not finished: {_listed(begun)})" if begun else ""
         raise StoreError(
             f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
@@ -140,12 +154,12 @@ def _listed(parts: Sequence[PackPart]) -> str:
     return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
 
 
-def _each(paths: Sequence[Path]) -> Iterator[Store]:
+def _each(paths: Sequence[Place]) -> Iterator[Store]:
     """The parts, of which one at a time is open: there may be more than files that a process may hold."""
     yield from map(_opened, paths)
 
 
-def _opened(path: Path) -> Store:
+def _opened(path: Place) -> Store:
     store, part = open_part(path), part_named(path.name)
     about = store.about
     schema.check(_AboutPart, about, str(path / NAME), "about")
@@ -165,7 +179,7 @@ def _opened(path: Path) -> Store:
     return store
 
 
-def _whole(paths: Sequence[Path]) -> StorePlan:
+def _whole(paths: Sequence[Place]) -> StorePlan:
     first, prefix = _opened(paths[0]), "whole/"
     return StorePlan(
         first.about["whole"],
@@ -173,7 +187,7 @@ def _whole(paths: Sequence[Path]) -> StorePlan:
     )
 
 
-def _beside(folder: Path, paths: Sequence[Path], whole: StorePlan) -> tuple[Unreadable, ...]:
+def _beside(folder: Place, paths: Sequence[Place], whole: StorePlan) -> tuple[Unreadable, ...]:
     """Writes the index of a store whose shards are those of the parts."""
     if whole.said["format"] == "hdf5":
         raise StoreError("parts of hdf5 become one file: give a store to copy them into, with --out", str(folder))
@@ -203,9 +217,17 @@ def _beside(folder: Path, paths: Sequence[Path], whole: StorePlan) -> tuple[Unre
 
 
 def _copied(
-    out: Path, paths: Sequence[Path], whole: StorePlan, most: int | None, advance: Progress | None
+    out: Path,
+    box: Outbox | None,
+    paths: Sequence[Place],
+    whole: StorePlan,
+    most: int | None,
+    advance: Progress | None,
 ) -> tuple[Unreadable, ...]:
     """Writes a store of the rows of the parts, as if they had just been made."""
+    stamps = [] if box is None else [most, *(part.digest for part in _each(paths))]
+    if box is not None and box.holds(stamps):
+        return tuple(unreadable_in(open_store(out)).values())
     shards = (one for part in _each(paths) for said in part.index["targets"].values() for one in said["shards"])
     size = sum(shard["size"] for shard in shards)
     with StoreWriter.open(out, **whole.writer, expected_bytes=size, shard_bytes=most) as writer:
@@ -221,6 +243,8 @@ def _copied(
                 if advance is not None:
                     advance(first + row + 1, total)
         columns, about, lost = whole.finished(writer.notes)
+        if box is not None:
+            box.seal(stamps)
         writer.finish(columns, about=about)
     return lost
 
@@ -235,7 +259,7 @@ def _item(part: Store, target: str, number: int) -> Item:
     return Item(data, (height, width, channels), *said)
 
 
-def _unchanged(writer: StoreWriter, paths: Sequence[Path]) -> int:
+def _unchanged(writer: StoreWriter, paths: Sequence[Place]) -> int:
     """How many rows at the beginning were copied of the very parts that are there now."""
     notes = writer.notes
     for part in _each(paths if notes else ()):

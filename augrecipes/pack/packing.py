@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from augrecipes.data.reading.listing import DataListing
 from augrecipes.data.tables.packed_table import Unreadable
@@ -11,6 +10,7 @@ from augrecipes.pack.bake import Baker
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.plan import BakedSteps
 from augrecipes.pack.size import StoreSize
+from augrecipes.sources.remote.place import Place
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Packing:
     Attributes:
         plan: which steps are baked.
         given: the data.
-        out: the store's folder.
+        out: the store's folder, or its address.
         rows: pictures, scenes or tiles, times the epochs that are baked.
         baker: makes the rows.
         size: on disk.
@@ -31,7 +31,7 @@ class Packing:
 
     plan: BakedSteps
     given: DataListing
-    out: Path
+    out: Place
     rows: int
     baker: Baker
     size: StoreSize
@@ -40,7 +40,7 @@ class Packing:
     shard_bytes: int | None = None
 
     @property
-    def place(self) -> Path:
+    def place(self) -> Place:
         """Of what is written: the store, or the folder of its part."""
         return self.out if self.part is None else self.out / self.part.name
 

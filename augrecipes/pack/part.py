@@ -1,4 +1,4 @@
-"""Which part of a packing is somebody's: the third of eight, say. Sizes, as people write them."""
+"""Which part of a packing is somebody's: the third of eight, say."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 from augrecipes.errors import StoreError
 
 _NAME = re.compile(r"part-(\d{1,6})-of-(\d{1,6})")
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 class PackPart(NamedTuple):
@@ -53,17 +52,3 @@ def part_named(name: str) -> PackPart | None:
     match = _NAME.fullmatch(name)
     part = PackPart(int(match[1]), int(match[2])) if match else None
     return part if part is not None and 1 <= part.number <= part.of else None
-
-
-def bytes_of(size: str | int) -> int:
-    """A size as people write it. StoreError where it is none.
-
-    >>> bytes_of("2G"), bytes_of("1.5 MB"), bytes_of("64KiB"), bytes_of(512)
-    (2000000000, 1500000, 65536, 512)
-    """
-    match = _SIZE.fullmatch(str(size).strip())
-    step = 1024 if match and match[3] else 1000
-    found = int(float(match[1]) * step ** " kmgt".index(match[2].lower() or " ")) if match else 0
-    if found < 1:
-        raise StoreError(f"a size of {str(size)!r}: give a number and a unit, such as 2G, 500M or 1.5GiB")
-    return found

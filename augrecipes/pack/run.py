@@ -10,19 +10,24 @@ from typing import Any
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.data.reading.find import list_data
 from augrecipes.data.reading.listing import Data
+from augrecipes.data.tables.packed_table import Unreadable, unreadable_in
 from augrecipes.data.tables.table import Columns, GivenTable
+from augrecipes.machine import bytes_of
 from augrecipes.pack.bake import Baker
+from augrecipes.pack.outbox import Outbox
 from augrecipes.pack.packing import Packing
-from augrecipes.pack.part import bytes_of, part_of
+from augrecipes.pack.part import part_of
 from augrecipes.pack.plan import plan_pack
 from augrecipes.pack.size import size_of
-from augrecipes.pack.store_plan import store_plan_of
-from augrecipes.pack.write import bake_rows, write_part
+from augrecipes.pack.store_plan import StorePlan, store_plan_of
+from augrecipes.pack.write import bake_rows, refuse_published, write_part
 from augrecipes.progress import Progress
 from augrecipes.recipe.loading import Source, as_recipe
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.store import StoreWriter
+from augrecipes.sources.remote.place import place_of
+from augrecipes.sources.store import StoreWriter, open_store
+from augrecipes.sources.store.index import as_json
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -77,7 +82,7 @@ def prepare(
     )
     rows = given.table.units * plan.times
     size = size_of(baker, rows)
-    return Packing(plan, given, Path(out), rows, baker, size, part=mine, shard_bytes=most)
+    return Packing(plan, given, place_of(out), rows, baker, size, part=mine, shard_bytes=most)
 
 
 def pack(
@@ -100,13 +105,14 @@ def pack(
         recipe: of any kind, a Recipe or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
             `ar.Samples` over one: pictures, annotations and labels that are integers are kept, nothing else of it.
-        out: the store, a folder that does not exist yet.
+        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: it is packed in
+            the user's cache folder, and sent when it is whole, its index last.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
         advance: called with how many rows are done, and of how many.
-        options: `format` (`raw`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes are kept as they
-            are, others written at 95), `mode` (`train` or `eval`: for this section
+        options: `format` (`raw`, `lossless`, `jpeg`, `hdf5`), `quality` of jpeg (None: JPEGs that no step changes
+            are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
             alone), `epochs` (bake so many epochs of steps that draw), `through` (the last step to bake), `seed` of the
             draws; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
             `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
@@ -132,16 +138,41 @@ def write(
     packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
 ) -> Packing:
     """Write the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
-    baker, whole = packing.baker, store_plan_of(packing)
+    whole = store_plan_of(packing)
     if packing.part is not None:
         return replace(packing, unreadable=write_part(packing, whole, packing.part, workers, on_error, advance))
-    with StoreWriter.open(
-        packing.out, **whole.writer, expected_bytes=packing.size.bytes, shard_bytes=packing.shard_bytes
-    ) as writer:
-        bake_rows(writer, baker, range(packing.rows), workers, on_error, advance)
-        columns, about, lost = whole.finished(writer.notes)
-        writer.finish(columns, about=about)
+    if isinstance(packing.out, Path):
+        return replace(packing, unreadable=_write_store(packing, whole, packing.out, None, workers, on_error, advance))
+    refuse_published(packing.out)
+    with Outbox(packing.out) as box:
+        lost = _write_store(packing, whole, box.here, box, workers, on_error, advance)
+        box.send()
     return replace(packing, unreadable=lost)
+
+
+def _write_store(
+    packing: Packing,
+    whole: StorePlan,
+    out: Path,
+    box: Outbox | None,
+    workers: int | None,
+    on_error: str,
+    advance: Progress | None,
+) -> tuple[Unreadable, ...]:
+    """Writes a store, unless it waits in its box to be sent; the inputs without pixels."""
+    baker, rows = packing.baker, range(packing.rows)
+    stamps = [] if box is None else [as_json(whole.said), *(baker.stamp(row) for row in rows[:: baker.times])]
+    if box is not None and box.holds(stamps):
+        return tuple(unreadable_in(open_store(out)).values())
+    with StoreWriter.open(
+        out, **whole.writer, expected_bytes=packing.size.bytes, shard_bytes=packing.shard_bytes
+    ) as writer:
+        bake_rows(writer, baker, rows, workers, on_error, advance)
+        columns, about, lost = whole.finished(writer.notes)
+        if box is not None:
+            box.seal(stamps)
+        writer.finish(columns, about=about)
+    return lost
 
 
 def _repeat(table: Columns) -> bool:

@@ -14,6 +14,7 @@ from augrecipes.pack.bake import Baker
 from augrecipes.sources.file_headers import read_headers
 from augrecipes.sources.formats.header import ImageHeader
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.store import FORMATS
 
 _HEADERS = 2_000  # read at most; more files are sampled evenly
 _SIZES = 48  # of pictures, run through the steps at most
@@ -56,7 +57,7 @@ def size_of(baker: Baker, rows: int) -> StoreSize:
     known = len(chosen) == units and len(tried) == len(counts) and all(made.values())
     exact = known and rows == units and baker.format == "raw"
     one = float(pixels) / total * len(keys) / len(chosen)
-    if baker.format == "jpeg":
+    if FORMATS[baker.format].encode is not None:
         one = _encoded(baker, one, units)
     return StoreSize(int(rows * (one + _PER_ROW)), exact, channels.pop() if len(channels) == 1 else None, unreadable)
 

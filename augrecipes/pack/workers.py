@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from augrecipes.pack.bake import Baked, Baker
 
 _AHEAD = 3  # rows in the making or waiting to be written, for each worker
+_BYTES = 32 << 20  # of pixels that a worker hands over at a time, unless a single row has more
 _here: list[Baker] = []  # in a worker: what it was started with
 
 
@@ -45,15 +46,24 @@ def baked(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     pool = ProcessPoolExecutor(
         min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
     )
-    waiting: deque[tuple[int, Future[list[Baked]]]] = deque()
+    waiting: deque[tuple[range, Future[list[Baked]]]] = deque()
+
+    def first() -> list[Baked]:
+        """The next rows, as far as a worker has made them; the rest of its run is then the next."""
+        run, future = waiting.popleft()
+        made = future.result()
+        if rest := run[len(made) :]:
+            waiting.appendleft((rest, pool.submit(_several, rest, _BYTES)))
+        return made
+
     try:
         for run in baker.runs(rows):
             with _uninterrupted():  # starts a worker, until all are there
-                waiting.append((len(run), pool.submit(_several, run)))
-            while len(waiting) > workers and sum(many for many, _ in waiting) >= _AHEAD * workers:
-                yield from waiting.popleft()[1].result()
+                waiting.append((run, pool.submit(_several, run, _BYTES)))
+            while len(waiting) > workers and sum(len(run) for run, _ in waiting) >= _AHEAD * workers:
+                yield from first()
         while waiting:
-            yield from waiting.popleft()[1].result()
+            yield from first()
     except BrokenProcessPool as error:
         raise WorkerDied(
             "a worker process died; the system may have run out of memory and killed it (use fewer workers), or a "
@@ -90,5 +100,12 @@ def _start(pickled: bytes) -> None:
     _here.append(pickle.loads(pickled))
 
 
-def _several(rows: range) -> list[Baked]:
-    return list(_here[0].several(rows))
+def _several(rows: range, most: int) -> list[Baked]:
+    """The first of some rows at least, and no more than have so many bytes."""
+    made: list[Baked] = []
+    for row in _here[0].several(rows):
+        made.append(row)
+        most -= sum(item.size for items in row.items.values() for item in items)
+        if most <= 0:
+            break
+    return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import DataError, StoreError
 from augrecipes.machine import cores
 from augrecipes.pack.bake import Baker
+from augrecipes.pack.outbox import Outbox
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.store_plan import StorePlan
 from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
+from augrecipes.sources.remote.place import Place
 from augrecipes.sources.store import Store, StoreWriter, open_part
+from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.index import NAME, as_json
 from augrecipes.sources.store.schema import LARGEST
 
@@ -56,32 +60,81 @@ def write_part(
     Raises:
         StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
     """
-    baker, rows = packing.baker, packing.mine
-    folder = packing.out / part.name
-    _make(packing.out)
+    baker, rows, out = packing.baker, packing.mine, packing.out
+    folder = out / part.name
     about = {"part": [part.number, part.of], "first": rows.start, "whole": whole.said}
+    if isinstance(out, Path):
+        _make(out)
+        notes = _written(packing, whole, part, out / part.name, about, workers, on_error, advance)
+    elif _is_there(folder / NAME):
+        notes = _found(folder, about, baker, rows)
+    else:
+        _refuse_store(out)
+        with Outbox(out / part.name) as box:
+            if os.path.lexists(box.here) and not _is_mine(box.here, about, baker, rows):
+                shutil.rmtree(box.here)
+            notes = _written(packing, whole, part, box.here, about, workers, on_error, advance)
+            box.send()
+    reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
+    return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
+
+
+def _written(
+    packing: Packing,
+    whole: StorePlan,
+    part: PackPart,
+    folder: Path,
+    about: dict[str, Any],
+    workers: int | None,
+    on_error: str,
+    advance: Progress | None,
+) -> list[str]:
+    """Writes the part in a folder, unless it is there; the notes of its rows."""
+    baker, rows = packing.baker, packing.mine
     if os.path.lexists(folder):
         with suppress(StoreError):
             StoreWriter.discard(folder)  # of a run that was killed once all was done
-        notes = _found(folder, about, baker, rows)
-    elif (packing.out / NAME).exists():
+        return _found(folder, about, baker, rows)
+    if isinstance(packing.out, Path):
+        _refuse_store(packing.out)
+    size = packing.size.bytes * len(rows) // max(1, packing.rows)
+    arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}
+    most = packing.shard_bytes or LARGEST
+    with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=most) as writer:
+        bake_rows(writer, baker, rows, workers, on_error, advance)
+        kept = writer.notes
+        notes = [kept[row] for row in range(len(rows))]
+        of_whole = {f"whole/{name}": column for name, column in whole.columns.items()} if part.number == 1 else {}
+        writer.finish({"note": notes, **of_whole})
+    return notes
+
+
+def _is_mine(folder: Path, about: dict[str, Any], baker: Baker, rows: range) -> bool:
+    """Whether a part that waits to be sent is the very part that would be written."""
+    try:
+        return bool(_found(folder, about, baker, rows) or True)
+    except StoreError:
+        return False
+
+
+def refuse_published(store: Place) -> None:
+    """StoreError where a store is published already, at an address; or where there is anything, on this machine."""
+    if os.path.lexists(store) if isinstance(store, Path) else _is_there(store / NAME):
+        raise StoreError("exists already, and a published store is never modified; remove it first", str(store))
+
+
+def _refuse_store(out: Place) -> None:
+    if _is_there(out / NAME):
         raise StoreError(
             f"is a store by now, and a published store is never modified: remove its {NAME} before a part is packed "
             "again, and merge afterwards",
-            str(packing.out),
+            str(out),
         )
-    else:
-        size = packing.size.bytes * len(rows) // max(1, packing.rows)
-        arguments = {**whole.writer, "format": format_of_parts(baker.format), "rows": len(rows), "about": about}
-        most = packing.shard_bytes or LARGEST
-        with StoreWriter.open(folder, **arguments, expected_bytes=size, shard_bytes=most) as writer:
-            bake_rows(writer, baker, rows, workers, on_error, advance)
-            kept = writer.notes
-            notes = [kept[row] for row in range(len(rows))]
-            of_whole = {f"whole/{name}": column for name, column in whole.columns.items()} if part.number == 1 else {}
-            writer.finish({"note": notes, **of_whole})
-    reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
-    return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
+
+
+def _is_there(path: Place) -> bool:
+    with naming(path):
+        return path.exists()
 
 
 def _make(folder: Path) -> None:
@@ -94,7 +147,7 @@ def _make(folder: Path) -> None:
         raise StoreError(f"cannot be made: {error.strerror or error}", path=str(folder)) from error
 
 
-def _found(folder: Path, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
+def _found(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
     """The notes of a part that is there already: the very part that would be written."""
     store, about = open_part(folder), as_json(about)
     if store.about != about:

@@ -19,6 +19,7 @@ from augrecipes.recipe.ends import Bag, Boxes, Inputs, Keypoints, Normalize, Out
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
+    from augrecipes.data.map_batches import BatchTransform
     from augrecipes.data.transform import SampleTransform
     from augrecipes.device.stage import DeviceStage
     from augrecipes.preview.shown import Sheet
@@ -162,6 +163,22 @@ class Recipe(Displayed):
         from augrecipes.data.transform import SampleTransform
 
         return SampleTransform(self, mode, **options)
+
+    def map_batches(self, mode: Mode = "train", **options: Any) -> BatchTransform:
+        """One function of a batch of columns, for `map_batches` of Ray Data: the same samples wherever it runs.
+
+        Args:
+            mode: `train` or `eval`.
+            options: `epoch`, `index`, `seed`, `optimize`, `keys`, `axes`, `channels`: see `BatchTransform`.
+
+        >>> import numpy as np, augrecipes as ar
+        >>> batch = {"image": np.zeros((4, 200, 300, 3), np.uint8), "index": np.arange(4)}
+        >>> ar.load("folder-128").map_batches(seed=1)(batch)["image"].shape
+        (4, 3, 128, 128)
+        """
+        from augrecipes.data.map_batches import BatchTransform
+
+        return BatchTransform(self, mode, **options)
 
     def show(
         self, picture: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,

@@ -12,6 +12,8 @@ from typing import Any
 
 from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.headers import read_header, sniff
+from augrecipes.sources.remote.place import remote_place
+from augrecipes.sources.remote.requests import RemoteError
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 MAX_BYTES = 2**30
@@ -20,6 +22,9 @@ _FIRST = 4_096
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, picture: bool = True) -> bytes:
     """A whole file; where a `picture` is wanted, of what is none only the beginning. Raises UnreadableError."""
+    if (place := remote_place(path)) is not None:
+        with _server_errors():
+            return _limited(place.read_bytes(), max_bytes)
     with _opened(path, max_bytes) as (file, size):
         first = bytes(file.read(min(size, _FIRST)) or b"")
         format = sniff(first) if picture else None
@@ -39,6 +44,13 @@ def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]
 
     A file of no more than `first` bytes comes whole as both.
     """
+    if (place := remote_place(path)) is not None:
+        with _server_errors():
+            size = int(place.about()["size"])
+            if size <= first:
+                start = place.read_bytes()
+                return start, start, size
+            return place.read_part(0, first), place.read_part(max(size - last, 0), size), size
     with _opened(path, MAX_BYTES) as (file, size):
         start = bytes(file.read(min(size, first)) or b"")
         if len(start) == size:
@@ -54,10 +66,28 @@ def stamp_of(path: PathLike) -> str:
     'gone'
     """
     try:
+        if (place := remote_place(path)) is not None:
+            with _server_errors():
+                return place.stamp()
         with _opened(path, MAX_BYTES) as (file, size):
             return f"{size} {os.fstat(file.fileno()).st_mtime_ns} {zlib.crc32(file.read(_FIRST) or b'')}"
     except UnreadableError:
         return "gone"
+
+
+def _limited(data: bytes, max_bytes: int) -> bytes:
+    if len(data) > max_bytes:
+        raise UnreadableError(f"{len(data):,} bytes are more than the limit of {max_bytes:,}")
+    return data
+
+
+@contextmanager
+def _server_errors() -> Iterator[None]:
+    """What a server says about a file as an UnreadableError."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableError(str(error) if isinstance(error, RemoteError) else _why(error)) from None
 
 
 @contextmanager
@@ -84,7 +114,8 @@ def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
 
 
 def _why(error: OSError) -> str:
-    match error.errno:
+    known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
+    match error.errno or known.get(type(error)):  # drivers of fsspec give no number
         case errno.ENOENT:
             return "no such file"
         case errno.EACCES | errno.EPERM:

@@ -4,11 +4,8 @@ One record a folder: its inode, mtime and ctime, and the names found in it. A fo
 the three differs. A folder that changed within the last seconds is never recorded: a file added in the same tick of
 the clock, after the scan, would leave the times as they are.
 
-Memos lie in the user's cache folder, never beside the data: `AUGRECIPES_CACHE`, or else where the system keeps caches.
-A folder is known by its device and inode, so its memo is found again under any path, and after a move. It is a hint:
-whatever is wrong with it, the folders are scanned; where it cannot be written, nothing is kept. It is replaced by a
-rename, so parallel processes see a whole one, old or new. Memos that were not used for long go, and so do the oldest
-where there are too many; deleting the cache folder loses nothing but time.
+A memo lies in the user's cache folder, never beside the data, and is known by the device and inode of the folder, so it
+is found again under any path, and after a move. It is a hint: whatever is wrong with it, the folders are scanned.
 """
 
 from __future__ import annotations
@@ -20,20 +17,14 @@ import struct
 import time
 import zlib
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
-from augrecipes import atomic
-from augrecipes.machine import cache_folder
+from augrecipes.caches import FOLDERS, identity
 
 _log = logging.getLogger("augrecipes")
 
-# How much all memos may take, and how long one stays that nobody uses.
-MOST_BYTES = 256 << 20
-MOST_SECONDS = 90 * 86_400
 # Where earlier versions wrote, beside the data.
 OLD_FOLDER = ".augrecipes-index"
-_SUFFIX = ".memo"
 _MAGIC = b"augrecipes folders 1\n"
 _SETTLED_NS = 3_000_000_000  # FAT counts in steps of two seconds
 _HEADER = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
@@ -80,20 +71,15 @@ def load(root: bytes, rules: bytes) -> dict[bytes, Scan]:
         rules: what files are taken; a memo made by other rules is not used.
     """
     with contextlib.suppress(OSError, ValueError, struct.error):
-        memo = _memo_of(root)
-        scans = _parse(memo.read_bytes(), rules)
-        with contextlib.suppress(OSError):  # a cache that cannot be written can be read
-            os.utime(memo)  # it was used
-        return scans
+        if (memo := FOLDERS.read(identity(root))) is not None:
+            return _parse(memo, rules)
     return {}
 
 
 def save(root: bytes, rules: bytes, scans: dict[bytes, Scan]) -> None:
     """Records scans in the user's cache folder; does nothing where it cannot be written."""
-    with contextlib.suppress(OSError):
-        memo = _memo_of(root)
-        atomic.write(memo, _render(scans, rules), lasting=False)
-        _sweep(memo)
+    with contextlib.suppress(OSError):  # the root has gone
+        FOLDERS.write(identity(root), _render(scans, rules))
 
 
 def tell_of_old(root: bytes) -> None:
@@ -102,31 +88,6 @@ def tell_of_old(root: bytes) -> None:
     if old not in _named and Path(old).is_dir():
         _named.add(old)
         _log.warning("%s: left behind by an earlier version, and no longer used; it can be deleted", old)
-
-
-def _memo_of(root: bytes) -> Path:
-    about = os.stat(root)  # noqa: PTH116
-    # Some file systems number nothing.
-    name = f"{about.st_dev:x}-{about.st_ino:x}" if about.st_ino else blake2b(os.path.realpath(root)).hexdigest()[:32]
-    return cache_folder() / "folders" / (name + _SUFFIX)
-
-
-def _sweep(newest: Path) -> None:
-    """Deletes memos that were not used for long, and the least used ones where all take too much."""
-    memos, limit = [], time.time() - MOST_SECONDS
-    for entry in newest.parent.iterdir():
-        with contextlib.suppress(OSError):  # another process sweeps, too
-            about = entry.stat()
-            if entry.suffix == atomic.STAGED and about.st_mtime < time.time() - 86_400:
-                entry.unlink()
-            elif entry.suffix == _SUFFIX and entry != newest:
-                memos.append((about.st_mtime, about.st_size, entry))
-    room = MOST_BYTES - newest.stat().st_size
-    for used, size, memo in sorted(memos, reverse=True):
-        room -= size
-        if room < 0 or used < limit:
-            with contextlib.suppress(OSError):
-                memo.unlink()
 
 
 def _render(scans: dict[bytes, Scan], rules: bytes) -> bytes:

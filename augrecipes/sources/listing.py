@@ -26,6 +26,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.remote.place import RemotePath, remote_place
 
 _log = logging.getLogger("augrecipes")
 
@@ -64,9 +65,10 @@ def list_folder(root: PathLike, *, cache: bool = True, layout: Layout = "auto") 
     """The pictures below `root`.
 
     Args:
-        root: a folder.
+        root: a folder; or the address of one, or of files by a pattern (``s3://bucket/photos/**/*.jpg``): names are
+            then those behind the pattern's fixed part.
         cache: remember what was found, in the user's cache folder (see `augrecipes.sources.folder_cache`). Every
-            folder's times are still checked, so a file that comes or goes is noticed.
+            folder's times are still checked, so a file that comes or goes is noticed. Addresses are always listed.
         layout: ``classes``: folders below the root are classes, pictures beside them are left out; ``flat``: no
             classes, pictures of all folders together; ``auto``: what the root looks like, and flat, with a warning
             in the log, where it looks like both.
@@ -113,7 +115,8 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
             path=os.fsdecode(encoded[at]),
         )
     tables = [
-        PathTable.from_names([n for _, n in files], root=root) for root, (_, files) in zip(encoded, found, strict=True)
+        PathTable.from_names([n for _, n in files], root=_root_of(root))
+        for root, (_, files) in zip(encoded, found, strict=True)
     ]
     paths = PathTable.concat(tables)
     if any(flat):
@@ -128,7 +131,9 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] 
     """Class names (None if flat), and (class, path below the root) of each picture, in order."""
     here: list[bytes] = []
     below: dict[bytes, list[bytes]] = {}
-    for path, scan in _walk(root, cache=cache):
+    if (place := remote_place(root)) is not None:
+        here, below = _elsewhere(place)
+    for path, scan in _walk(root, cache=cache) if place is None else ():
         if not path:
             here = list(scan.files)
             below = {name: [] for name in scan.folders}
@@ -188,6 +193,31 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     return found
 
 
+def _elsewhere(place: RemotePath) -> tuple[list[bytes], dict[bytes, list[bytes]]]:
+    """The pictures directly in a folder elsewhere, or of a pattern, and those in each folder in it."""
+    here: list[bytes] = []
+    below: dict[bytes, list[bytes]] = {}
+    try:
+        names = [os.fsencode(name) for name in place.files()]
+    except OSError as error:
+        raise DataError(f"this folder cannot be listed: {_why(error)}", path=str(place)) from None
+    for name in names:
+        parts = name.split(b"/")
+        if any(part.startswith(b".") or part in _SKIPPED for part in parts):
+            continue
+        if b"." in parts[-1] and parts[-1].rpartition(b".")[2].lower() in EXTENSIONS:
+            (here if len(parts) == 1 else below.setdefault(parts[0], [])).append(name)
+        elif len(parts) > 1:
+            below.setdefault(parts[0], [])
+    return here, below
+
+
+def _root_of(root: bytes) -> bytes:
+    """What names are relative to: a folder itself, of a pattern the folder in front of it."""
+    place = remote_place(root)
+    return root if place is None else os.fsencode(place.fixed.url)
+
+
 def _scan(full: bytes, about: os.stat_result) -> Scan:
     files, folders = [], []
     with os.scandir(full) as entries:
@@ -203,7 +233,8 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
 
 
 def _why(error: OSError) -> str:
-    match error.errno:
+    known = {FileNotFoundError: errno.ENOENT, NotADirectoryError: errno.ENOTDIR, PermissionError: errno.EACCES}
+    match error.errno or known.get(type(error)):  # drivers of fsspec give no number
         case errno.ENOENT:
             return "no such folder"
         case errno.ENOTDIR:

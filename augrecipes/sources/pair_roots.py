@@ -11,6 +11,8 @@ from pathlib import Path
 from augrecipes.errors import DataError
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.remote.known import is_file
+from augrecipes.sources.remote.place import is_remote
 
 Roots = PathLike | Sequence[PathLike]
 
@@ -65,7 +67,7 @@ def list_groups(roots: Mapping[str, Roots], *, cache: bool = True) -> list[FileG
         DataError: lists of unlike length, a root that is missing, or folders without pictures; names all of them.
     """
     lists = {name: _as_list(name, given) for name, given in roots.items()}
-    files = {name: all(map(os.path.isfile, given)) for name, given in lists.items()}
+    files = {name: all(map(is_file, given)) for name, given in lists.items()}
     lengths = {name: len(given) for name, given in lists.items() if not files[name]}
     apart = len(set(lengths.values())) == 1 and len(lengths) == len(lists)
     if not apart and len({n for n in lengths.values() if n > 1}) > 1:
@@ -97,9 +99,7 @@ def _group(
 ) -> FileGroup:
     part = _one_path_each(part, as_files)
     found = {target: _listed(target, roots, as_files[target], problems, cache=cache) for target, roots in part.items()}
-    places = {
-        target: {os.path.realpath(root) for root in roots} for target, roots in part.items() if not as_files[target]
-    }
+    places = {target: {_real(root) for root in roots} for target, roots in part.items() if not as_files[target]}
     shared = frozenset(a for a in places if any(a != b and places[a] & places[b] for b in places))
     own = {name: tuple(sorted(_own(name, files, places), key=_by_path)) for name, files in found.items()}
     return FileGroup(own, shared)
@@ -109,7 +109,7 @@ def _one_path_each(part: Mapping[str, list[str]], as_files: Mapping[str, bool]) 
     """The roots with one path for each folder, so that a file has one path, whichever link leads to it."""
     first: dict[str, str] = {}
     return {
-        target: roots if as_files[target] else [first.setdefault(os.path.realpath(root), root) for root in roots]
+        target: roots if as_files[target] else [first.setdefault(_real(root), root) for root in roots]
         for target, roots in part.items()
     }
 
@@ -141,6 +141,11 @@ def _bare(name: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
+def _real(path: str) -> str:
+    """The path without links; an address as it is."""
+    return path.rstrip("/") if is_remote(path) else os.path.realpath(path)
+
+
 def _own(target: str, files: list[Named], places: Mapping[str, set[str]]) -> list[Named]:
     """`files` without those in a root of another target that lies inside this target's."""
     mine = places.get(target, set())
@@ -154,4 +159,4 @@ def _own(target: str, files: list[Named], places: Mapping[str, set[str]]) -> lis
     if not inner:
         return files
     prefixes = tuple(root + os.sep for root in inner)
-    return [file for file in files if not os.path.realpath(file.path).startswith(prefixes)]
+    return [file for file in files if not _real(file.path).startswith(prefixes)]

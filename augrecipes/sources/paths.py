@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.spawned import Spawned, spawning
+
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PathTable:
+@dataclass(frozen=True, eq=False)
+class PathTable(Spawned):
     """An immutable sequence of paths: roots, and names below them.
 
     ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
@@ -26,7 +28,7 @@ class PathTable:
 
     Attributes:
         roots: the folders that names are relative to, as bytes; may be one empty root.
-        blob: the names, one after another; of a store that is mapped, a view of the map (which does not pickle).
+        blob: the names, one after another; of a store that is mapped, a view of the map.
         offsets: int64, one more than there are names: name i is ``blob[offsets[i]:offsets[i + 1]]``.
         root_of: int32, the root of each name.
 
@@ -87,13 +89,15 @@ class PathTable:
     def __repr__(self) -> str:
         return f"PathTable({len(self):,} paths below {[os.fsdecode(root) for root in self.roots]})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PathTable, (self.roots, self.blob, self.offsets, self.root_of)
+    def __getstate__(self) -> dict[str, Any]:
+        # A view of a map does not pickle. Of workers it need not: they map the same.
+        return self.__dict__ if spawning() else {**self.__dict__, "blob": bytes(self.blob)}
 
     def encoded(self, index: int) -> bytes:
         """Path `index`, root included, as the bytes that the system knows it by."""
         i = self._checked(index)
-        return os.path.join(self.roots[self.root_of[i]], self._name(i))  # noqa: PTH118 (pathlib has no bytes)
+        name = self._name(i)
+        return name if b"://" in name else os.path.join(self.roots[self.root_of[i]], name)  # noqa: PTH118 (of bytes)
 
     def name(self, index: int) -> str:
         """Path `index` without its root."""

@@ -11,6 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from augrecipes.caches import STUDIOS
+
 _TOKEN = re.compile(r"[\w-]{43,}")
 
 
@@ -24,7 +26,7 @@ class Remembered:
 
     def __init__(self, folder: Path, *what: Any) -> None:
         name = blake2b(repr(what).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        self._path = folder / f"{name}.json"
+        self._path = folder / f"{name}{STUDIOS.suffix}"
 
     def read(self) -> tuple[str, int] | None:
         """Token and port of the studio that was killed; None where none was, or somebody else could have written it."""

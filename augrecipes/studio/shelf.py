@@ -55,7 +55,7 @@ class Shelf:
     _demo: DemoPictures = field(default_factory=DemoPictures)
 
     def __post_init__(self) -> None:
-        if isinstance(self.data, str | os.PathLike) and Path(self.data).is_dir() and remains(Path(self.data)):
+        if isinstance(self.data, str | os.PathLike) and remains(self.data):
             self.store = open_store(self.data)
             if self.masks is not None:
                 raise DataError("a store has the masks that it was packed with: leave --masks out", str(self.data))

@@ -31,6 +31,7 @@ COMMANDS = (
     "bench",
     "pack",
     "verify-store",
+    "cache",
     "studio",
     "schema",
     "demo",

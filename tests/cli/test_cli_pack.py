@@ -81,7 +81,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     ("more", "said"),
     [
         (("--through", "HorizontalFlip"), "draws anew for every sample"),
-        (("--format", "png"), "'png' is not one of raw, jpeg, hdf5"),
+        (("--format", "png"), "'png' is not one of raw, lossless, jpeg, hdf5"),
         (("--mode", "test"), "'test' is not one of train, eval"),
         (("--on-error", "stop"), "'stop' is not one of skip, raise"),
         (("--data", "b"), "each folder needs its target"),

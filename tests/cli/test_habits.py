@@ -34,6 +34,7 @@ WITHOUT = {
     "import": (("import", "saved.json"), 0),
     "eject": (("eject", "good.yaml"), 0),
     "schema": (("schema",), 0),
+    "cache": (("cache",), 0),
 }
 ELSEWHERE = {"demo", "studio"}  # half a minute, and a server: tests/demo and tests/studio run them
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pytest
 from kinds import BAG, IMAGE, PAIR, Kind
 
 from augrecipes.data.packed import Packed
@@ -45,3 +46,11 @@ def open_packed(kind: Kind, root: Path, **options: Any) -> Packed:
 
 
 KINDS = (IMAGE, PAIR, BAG)
+
+
+def folders(make: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder of each kind's files."""
+    made = {kind.name: make.mktemp(kind.name) for kind in KINDS}
+    for kind in KINDS:
+        kind.fill(made[kind.name])
+    return made

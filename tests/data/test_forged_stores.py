@@ -21,7 +21,7 @@ from augrecipes.data.tables import packed_schema
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
-from augrecipes.sources.store import schema, store
+from augrecipes.sources.store import folder, open_store, schema
 
 POINTS = """
 version: 1
@@ -125,8 +125,8 @@ def mapped(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return map_file(path, size)
 
-    map_file = store.map_file
-    monkeypatch.setattr(store, "map_file", watched)
+    map_file = folder.map_file
+    monkeypatch.setattr(folder, "map_file", watched)
     return seen
 
 
@@ -177,4 +177,4 @@ def test_a_target_outside_of_the_store(stores: dict[str, tuple[Path, str]], name
         entries[key.replace("items/image/", f"items/{name}/")] = entries.pop(key)
     forging.write_index(forger.place, {**forger.content, "targets": {name: about}})
     with pytest.raises(StoreError, match=r"targets.*identifier|columns\.entries"):
-        store.open_store(forger.place)
+        open_store(forger.place)

@@ -111,7 +111,7 @@ def test_pairs_of_other_stores(
     files: dict[str, Path], tmp_path: Path, lies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not lies:
-        monkeypatch.setattr(Items, "pictures", lambda *_: None)
+        monkeypatch.setattr(Items, "lie", lambda *_: None)
     recipe = parse_text(PAIRS.replace("OUTPUT", OUTPUTS[3]))
     given = {name: str(path) for name, path in PAIR.where(files["pair"]).items()}
     pack(recipe, given, tmp_path / "store", workers=0, format="hdf5")
@@ -209,7 +209,7 @@ def test_a_batch_shares_no_memory_with_the_store(stores: dict[str, Path]) -> Non
         assert not np.may_share_memory(np.asarray(batch["image"]), block)
 
 
-def _lends_the_map(pipeline: Any, store: Any, stored: Any, take: Take) -> dict[str, Any]:
+def _lends_the_map(pipeline: Any, store: Any, targets: Any, stored: Any, take: Take) -> dict[str, Any]:
     """A planted fault: a gather that hands out the store itself."""
     return {"image": store.block("image")[stored[0] : stored[-1] + 1]}
 
@@ -232,4 +232,4 @@ def test_a_sink_that_forgets_a_chunk_is_noticed(
     with using(kernels):
         ds = Packed(stores["image"], parse_text(WHOLE.replace("OUTPUT", OUTPUTS[3])))
         assert not agrees(ds, 0, [3, 0, 11, 5])
-    assert packed_batch.gathers(ds.pipeline, ds.store)
+    assert packed_batch.gathers(ds.pipeline, ds.store, ["image"])

@@ -25,9 +25,10 @@ WHOLE = "{version: 1, recipe: whole, steps: [Resize: {height: 20, width: 18}]}"
 
 def flip(store: Path, target: str, item: int, rng: random.Random) -> int:
     """Flips a bit of an item; the row that it belongs to."""
-    items = open_store(store).tables[target]
+    found = open_store(store)
+    items = found.tables[target]
     at = int(items.start[item]) + rng.randrange(int(items.size[item]))
-    path = Path(items.path)
+    path = store / items.files[0].name
     path.chmod(0o644)
     with path.open("r+b") as file:
         file.seek(at)

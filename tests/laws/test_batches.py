@@ -390,14 +390,18 @@ def test_a_fork_after_batches_in_threads(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("optimize", "steps", "said"),
     [
-        ("exact", [("HorizontalFlip", {})], "yes, samples of pictures and masks, and batches of pictures"),
+        ("exact", [("HorizontalFlip", {})], "yes, samples and batches, with boxes moved in Python"),
         ("exact", [("HorizontalFlip", {}), ("Spatter", {"p": 1.0})], "no: Spatter#1 runs in Python"),
         (
             "exact",
             [("Spatter", {})],
-            "yes, samples of pictures and masks, and batches of pictures; those in which Spatter#1 acts run in Python",
+            "yes, samples and batches, with boxes moved in Python; those in which Spatter#1 acts run in Python",
         ),
-        ("exact", [("BBoxSafeRandomCrop", {})], "yes, samples with boxes"),
+        (
+            "exact",
+            [("BBoxSafeRandomCrop", {})],
+            "yes, samples with boxes, one by one: BBoxSafeRandomCrop#1 draws by boxes",
+        ),
         ("none", [("HorizontalFlip", {})], "no: `none` runs its steps as albumentations does"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from guarded import guarded
 from hypothesis import given
 from hypothesis import strategies as st
-from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, Job, made
+from job_in_numpy import CONSTANT, CONTRAST, HSV, HUE, LINEAR, TABLES, WRAP, Job, made
 from kernel_sets import KERNEL_SETS, spoil_first, spoil_last
 
 from augrecipes.compiler.kernels.jobs import Kernel
@@ -32,15 +32,20 @@ class Tight(Kernel):
         self.scratch = self._room.ctypes.data, self._room.size
 
 
-def carried_out(kernels: Any, job: Job, out: np.ndarray, tables: Any = None) -> bool:
-    """A job by the kernel, into an H×W×C array of any strides; False where it is refused."""
+def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int] = (0, 0), far: bool = False) -> bool:
+    """A job by the kernel, into an H×W×C array of any strides; False where it is refused.
+
+    `begins`: the column and row of a larger picture, else of the fill alone, at which the job's own begins. `far`: the
+    result is not read soon.
+    """
     works = Tight(kernels.kernel("fused", "p"))
+    works.alone = (0, 0, *begins)
     source, size = job.source, out.itemsize
     fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))
     head = (
         source.ctypes.data, *source.shape[:2], source.strides[0], source.shape[2], *job.matrix, job.border, fill,
-        job.reduction, *job.size, out.ctypes.data, VALUES[out.dtype], *(s // size for s in out.strides), *job.scale,
-        *job.shift,
+        job.reduction, *job.size, out.ctypes.data, 4 if far else VALUES[out.dtype], *(s // size for s in out.strides),
+        *job.scale, *job.shift,
     )  # fmt: skip
     operations, held = [], []
     for kind, numbers in job.operations:
@@ -190,6 +195,52 @@ def test_nothing_is_read_or_written_beside_the_arrays(kernels: Library, at_end: 
             image, matrix(h + w, (h, w), size, 0.8 * k, 0.1 * (border % 2)), size, border, (1, 2, 3), k, [], "float32"
         )
         carried_out(kernels, job, out)
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+def test_a_border_of_the_fill_need_not_be_made(kernels: Library) -> None:
+    for seed, channels, tilt in product(range(6), (1, 3), (0.0, 0.3)):
+        random = np.random.default_rng([seed, channels])
+        height, width = (int(n) for n in random.integers(1, 60, 2))
+        inner = guarded(picture(seed, height, width, channels), at_end=bool(seed % 2))
+        above, below, before, behind = (int(n) for n in random.integers(0, 40, 4))
+        whole = np.zeros((above + inner.shape[0] + below, before + inner.shape[1] + behind, channels), np.uint8)
+        whole[:], whole[above : above + inner.shape[0], before : before + inner.shape[1]] = (
+            (7, 200, 90)[:channels],
+            inner,
+        )
+        m = matrix(seed, whole.shape, (41, 53), 1.2, tilt)
+        job = Job(whole, m, (41, 53), CONSTANT, (7, 200, 90))
+        small = Job(inner, m, (41, 53), CONSTANT, (7, 200, 90))
+        out = np.zeros((41, 53, channels), np.uint8)
+        assert carried_out(kernels, small, out, (before, above))
+        np.testing.assert_array_equal(out, made(job))
+        if channels == 3:  # a planted fault
+            assert carried_out(kernels, small, out, (before + 1, above))
+            assert not np.array_equal(out, made(job))
+        small.border = WRAP
+        assert not carried_out(kernels, small, out, (1, 0))
+        small.border = CONSTANT
+        assert not carried_out(kernels, small, out, (-1, 0))
+        assert not carried_out(kernels, small, out, (0, 2001))
+
+
+@pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
+@pytest.mark.parametrize("place", [0, 1, 4, 7, 16])
+def test_large_results_are_written_whole(kernels: Library, place: int) -> None:
+    """Past the cache, however lines lie; and nothing beside them."""
+    image, size = picture(5, 60, 50, 3), (409, 431)
+    m = matrix(2, (60, 50), size, 0.1, 0.0)
+    wanted = made(Job(image, m, size, dtype="float32", scale=(0.3, 0.2, 0.7), shift=(1.0, 2.0, -3.0)))
+    room = guarded(np.full(place + 3 * size[0] * size[1] + 5, -7, np.float32), at_end=bool(place % 2))
+    out = room[place:-5].reshape(3, *size).transpose(1, 2, 0)
+    for operations, far in product(([], [(LINEAR, np.eye(3, 4).ravel().tolist())]), (False, True)):
+        out[:] = 0
+        job = Job(image, m, size, operations=operations, dtype="float32", scale=(0.3, 0.2, 0.7), shift=(1.0, 2.0, -3.0))
+        assert carried_out(kernels, job, out, far=far)
+        np.testing.assert_array_equal(out, wanted)
+        assert (room[:place] == -7).all()
+        assert (room[-5:] == -7).all()
 
 
 def spoilt(kernels: Library, spoil: Any) -> Any:

@@ -24,6 +24,8 @@ from augrecipes.recipe.model import Boxes, Inputs, Keypoints, Recipe
 ABOUT_BOXES: Pool = (
     ("BBoxSafeRandomCrop", {}),
     ("BBoxSafeRandomCrop", {"erosion_rate": 0.4}),
+    ("AtLeastOneBBoxRandomCrop", {"height": 14, "width": 11}),
+    ("AtLeastOneBBoxRandomCrop", {"height": 21, "width": 20, "erosion_factor": 0.3}),
     ("RandomSizedBBoxSafeCrop", {"height": 31, "width": 24}),
     ("RandomSizedBBoxSafeCrop", {"height": 30, "width": 41, "interpolation": 0, "erosion_rate": 0.2}),
 )
@@ -125,11 +127,37 @@ def test_windows_about_boxes_are_made_by_plans_and_of_boxes_alone(step: Any, mon
         are_alike(outcome(plain, 0, sample), outcome(exact, 0, sample))
     assert exact.native.many(0, [(0, 0), (1, 0)], [seen["image"]] * 2, lambda *_: None) == [0, 1]
     monkeypatch.setattr(NativePlan, "take_given", lambda _: None)
-    if "height" not in step[1]:
+    if step[0] != "RandomSizedBBoxSafeCrop":
         assert check(recipe, 5) == 0  # of a size that is not that of the boxes' picture
         return
     with pytest.raises(AssertionError):
         check(recipe, 5)
+
+
+BESIDE = ("RandomFog", {"p": 0.3})  # a step of Python's
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("AtLeastOneBBoxRandomCrop", {"height": 12, "width": 11}), BESIDE],
+        [("BBoxSafeRandomCrop", {}), ("RandomSizedBBoxSafeCrop", {"height": 31, "width": 24}), BESIDE],
+        [("BBoxSafeRandomCrop", {}), ("RandomCrop", {"height": 3, "width": 4}), BESIDE],
+        [("Resize", {"height": 50, "width": 40}), ("BBoxSafeRandomCrop", {}), BESIDE, ("HorizontalFlip", {})],
+    ],
+)
+def test_steps_in_python_beside_windows_about_boxes_are_no_hindrance(steps: Any) -> None:
+    steps = [*steps, ("InvertImg", {})]  # what only moves pictures is done as quickly in Python
+    made = recipe_of(*((name, {"p": 1.0, **more}) for name, more in steps)).steps
+    recipe = Recipe("law", steps=made, inputs=Inputs(boxes=Boxes(), keypoints=Keypoints()))
+    assert isinstance(build(recipe, "exact").native, NativePlan)
+    assert sum(check(recipe, seed) for seed in range(3))
+
+
+def test_a_step_in_python_that_always_acts_leaves_nothing_to_a_plan() -> None:
+    steps = recipe_of(("BBoxSafeRandomCrop", {"p": 1.0}), ("RandomFog", {"p": 1.0})).steps
+    recipe = Recipe("law", steps=steps, inputs=Inputs(boxes=Boxes()))
+    assert build(recipe, "exact").native == "RandomFog#1 runs in Python"
 
 
 @pytest.mark.skipif(not normals(), reason="numpy does not tell where it makes normal numbers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from guarded import guarded
 from hypothesis import example, given
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from random_recipes import Pool, recipes
+from random_recipes import Arguments, Pool, label, recipes
 from test_exact_equals_none import build, outcome
 from undecoded_pictures import Picture
 
@@ -24,7 +25,7 @@ from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.steps import encode
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.native.kernels import Library, using
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.model import Recipe, Step
 
 SETS = [kernels for kernels in KERNEL_SETS if kernels is not None]
 pytestmark = pytest.mark.skipif(not SETS, reason="no native kernels here")
@@ -36,6 +37,7 @@ MERGED: Pool = (
     ("Affine", {"translate_px": {"x": [-9, 9], "y": [0, 5]}, "shear": {"x": [-9, 9], "y": [-4, 12]}}),
     ("Affine", {"translate_percent": {"x": [-0.2, 0.1], "y": [0, 0.3]}, "keep_ratio": True, "border_mode": "reflect"}),
     ("ShiftScaleRotate", {"border_mode": "replicate"}),
+    ("SafeRotate", {"limit": [-60, 90], "fill": [3, 80, 255]}),
     ("Perspective", {}),
     ("Perspective", {"scale": [0.1, 0.3], "keep_size": False, "border_mode": "reflect_101"}),
     ("RandomResizedCrop", {"size": [21, 27]}),
@@ -46,6 +48,8 @@ MERGED: Pool = (
     ("Resize", {"height": 21, "width": 27}),  # as other steps leave it
     ("RandomCrop", {"height": 15, "width": 17}),
     ("CenterCrop", {"height": 14, "width": 16}),
+    ("Pad", {"padding": [3, 9, 0, 14], "fill": [3, 80, 255]}),
+    ("PadIfNeeded", {"min_height": 130, "min_width": 150}),
     ("HorizontalFlip", {}),
     ("VerticalFlip", {}),
     ("Transpose", {}),
@@ -64,6 +68,43 @@ MERGED: Pool = (
     ("GaussNoise", {}),
     ("ColorJitter", {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [0.0, 2.0], "hue": 0.5}),
 )
+
+
+def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: int) -> int:
+    """Holds a batch of pictures to each of them alone; says how many a plan has made."""
+    keys = [(7 * k, k) for k in range(len(pictures))]
+    room = np.empty((len(pictures), floats), np.float32)
+    made: list[np.ndarray] = []
+
+    def places(shape: tuple[int, ...], dtype: Any) -> tuple[np.ndarray, range]:
+        made.append(room[:, : int(np.prod(shape))].reshape(-1, *shape))
+        return made[0], range(len(pictures))
+
+    left = pipeline.native.many(5, keys, pictures, places)
+    for k, (index, tile) in enumerate(keys):
+        if k not in left:
+            alone = pipeline.at(index, 5, tile)(image=pictures[k])["image"]
+            np.testing.assert_array_equal(made[0][k], alone, str(recipe))
+    return len(keys) - len(left)
+
+
+@pytest.mark.parametrize("kernels", [one for one in SETS if one.isa != "base"], ids=lambda kernels: kernels.isa)
+def test_what_is_brought_near_for_the_next_sample_lies_in_its_picture(kernels: Library) -> None:
+    """Of large batches, whose floats go past the caches, too."""
+    wide = {"size": [150, 197], "scale": [0.4, 1.0]}
+    jitter = {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}
+    count = 0
+    for border, name in product(("constant", "reflect_101"), ("Rotate", "Affine")):
+        turned = {"limit": [-180, 180]} if name == "Rotate" else {"rotate": [-40, 40], "scale": [0.5, 1.5]}
+        steps = ((name, turned | {"border_mode": border}), ("RandomResizedCrop", wide), ("ColorJitter", jitter))
+        recipe = Recipe("law", steps=label(tuple(Step(step, Arguments(given), p=1.0) for step, given in steps)))
+        random = np.random.default_rng(len(name))
+        pictures = [
+            guarded(random.integers(0, 256, (*random.integers(60, 400, 2), 3), np.uint8), k % 2 == 0) for k in range(9)
+        ]
+        with using(kernels):
+            count += at_once(recipe, build(recipe, "fast", 3), pictures, 3 * 150 * 197)
+    assert count > 9
 
 
 UNGROUPED = recipes(MERGED, boxes=False, max_steps=5).filter(
@@ -96,7 +137,7 @@ def check(recipe: Recipe, image: Any, seed: int, kernels: Any, mask: np.ndarray 
         native, on_masks = pipeline.native, pipeline.native_masks
     python.__dict__["native"] = "not here"
     given = {"image": image} if mask is None else {"image": image, "mask": mask}
-    assert mask is None or not isinstance(native, NativePlan) or on_masks is not None
+    assert mask is None or not isinstance(native, NativePlan) or isinstance(on_masks, NativePlan)
     count = 0
     for index in range(4):
         wanted, made = outcome(python, index, given), pipeline._natively(2, index, 0, given, np.empty)
@@ -202,6 +243,18 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param([("Perspective", {"keep_size": False}), ("Resize", {"height": 30, "width": 30})], marks=TILTED),
         [("Rotate", {}), ("RandomResizedCrop", {"size": [30, 30]}), ("CoarseDropout", {})],
         [("ColorJitter", {}), ("RandomBrightnessContrast", {}), ("GaussNoise", {}), ("ToGray", {})],
+        [("Resize", {"height": 40, "width": 70}), ("Pad", {"padding": [9, 7]}), ("Rotate", {}), ("D4", {})],
+        [
+            ("Transpose", {}),
+            ("PadIfNeeded", {"fill": 9}),
+            ("RandomCrop", {"height": 99, "width": 300}),
+            ("Affine", {"fill": 9, "shear": 9}),
+        ],
+        [
+            ("Pad", {"padding": 60, "fill": 9}),
+            ("Crop", {"x_max": 50, "y_max": 50}),
+            ("Affine", {"fill": 9, "scale": 0.4}),
+        ],
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -65,13 +65,34 @@ ARGUMENTS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "ToGray": st.just({}),
     "ChannelShuffle": st.just({}),
+    "Equalize": st.just({}),
     "ChannelDropout": st.fixed_dictionaries({"channel_drop_range": _whole(1, 2), "fill": st.integers(0, 255)}),
     "GaussNoise": st.fixed_dictionaries({"std_range": _range(0, 1), "mean_range": _range(-1, 1)}),
+    "ISONoise": st.fixed_dictionaries({"color_shift": _range(0, 1), "intensity": _range(0, 3)}),
+    "RandomToneCurve": st.fixed_dictionaries({"scale": st.floats(0, 1), "per_channel": st.booleans()}),
+    "RandomSnow": st.fixed_dictionaries({"brightness_coeff": st.floats(0.01, 4), "snow_point_range": _range(0, 1)}),
+    "Downscale": st.fixed_dictionaries(
+        {
+            "scale_range": st.one_of(_range(0.02, 0.99), st.just([0.5, 0.5])),
+            "interpolation_pair": st.fixed_dictionaries(
+                {"downscale": st.sampled_from([0, 0, 1, 3]), "upscale": st.sampled_from([0, 0, 1])}
+            ),
+        }
+    ),
     "CoarseDropout": st.builds(
         lambda count, sides, fill: {
             "num_holes_range": count, "hole_height_range": sides[0], "hole_width_range": sides[1], "fill": fill,
         },
         _whole(1, 20), _SIDES, st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
+    ),
+    "GridDropout": st.fixed_dictionaries(
+        {
+            "ratio": st.floats(0.05, 1),
+            "random_offset": st.booleans(),
+            "shift_xy": st.tuples(*[st.integers(0, 9)] * 2),
+            "fill": st.one_of(st.integers(0, 255), st.lists(st.integers(0, 255), min_size=3, max_size=3)),
+        },
+        optional={"holes_number_xy": st.tuples(*[st.integers(1, 9)] * 2), "unit_size_range": st.just([8, 15])},
     ),
     "Blur": st.fixed_dictionaries({"blur_limit": _whole(1, 7).map(lambda ends: [2 * end + 1 for end in ends])}),
     "MotionBlur": st.fixed_dictionaries(
@@ -210,9 +231,12 @@ def test_plans_make_them(name: str) -> None:
     assert is_made(name, usual.get(name, {}))
 
 
-@pytest.mark.parametrize("arguments", [{}, {"per_channel": False, "mean_range": [-0.5, 0.5]}])
-def test_plans_make_noise_of_our_own(arguments: dict[str, Any]) -> None:
-    assert is_made("GaussNoise", arguments, "fast")
+OWN = [("GaussNoise", {}), ("GaussNoise", {"per_channel": False, "mean_range": [-0.5, 0.5]}), ("ISONoise", {})]
+
+
+@pytest.mark.parametrize(("name", "arguments"), OWN)
+def test_plans_make_noise_of_our_own(name: str, arguments: dict[str, Any]) -> None:
+    assert is_made(name, arguments, "fast")
 
 
 def _another(step: Any) -> NativeStep | None:

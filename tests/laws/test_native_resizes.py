@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import albumentations.augmentations.geometric.functional as geometric
@@ -16,14 +19,18 @@ from kernel_sets import KERNEL_SETS, Spoilt, spoil_first, spoil_last
 from augrecipes.compiler.kernels import resize_native
 from augrecipes.compiler.kernels.resize_native import NativeResize, Window, kernel_for
 from augrecipes.native.kernels import Library
-from augrecipes.ops.warps import AREA, LINEAR, NEAREST
+from augrecipes.ops.warps import AREA, CUBIC, LINEAR, NEAREST
 
-HOWS = (LINEAR, AREA, NEAREST)
+HOWS = (LINEAR, AREA, NEAREST, CUBIC)
 NAMES = ("resize", "shrink", "blocks", "nearest")
 NATIVE = [k for k in KERNEL_SETS if k is not None and all(resize_native.agrees(NativeResize(k), n) for n in NAMES)]
 QUICK = [k for k in NATIVE if k.isa != "base"]
+# Those that add up cubics as OpenCV does on this processor, if any do.
+CUBICS = [k for k in NATIVE if resize_native.agrees(NativeResize(k), "cubic")]
 EACH = pytest.mark.parametrize("kernels", NATIVE, ids=lambda kernels: kernels.isa)
 SIDES = st.integers(1, 70)
+# A picture of 60 x 60 by each kernel.
+CASES = (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST), ((41, 43), CUBIC))
 TARGET = 7  # which argument of a kernel is what it writes to
 
 
@@ -36,6 +43,8 @@ def check(
 ) -> str | None:
     """Holds a resize, or a window of one, to OpenCV's; the kernel that did it, or None where there is none."""
     name = kernel_for(image, size, how)
+    if name == "cubic" and not native.has(name):
+        return None
     if name is not None:
         found = native.forced(name, image, size, window=window)
         y0, x0, y1, x1 = window or (0, 0, *size)
@@ -89,15 +98,51 @@ def test_means_that_lie_on_halves_are_rounded_as_opencv_rounds_its_sums(kernels:
     assert halves > 1000  # it is such pictures that the law is about
 
 
+@pytest.mark.parametrize("kernels", CUBICS, ids=lambda kernels: kernels.isa)
+def test_sums_of_cubics_that_lie_on_halves_are_rounded_as_opencv_rounds_them(kernels: Library) -> None:
+    """By one sixth and by fifths: every weight is a short fraction, and many a sum a half but for its rounding."""
+    native = NativeResize(kernels)
+
+    ratios = st.sampled_from(((25, 3), (5, 4), (5, 6), (3, 1)))
+
+    @given(st.integers(1, 9), st.integers(1, 9), ratios, st.integers(0, 999))
+    def law(rows: int, columns: int, ratio: tuple[int, int], seed: int) -> None:
+        image = picture(rows * ratio[0], columns * ratio[0], 3, seed)
+        size = rows * ratio[1], columns * ratio[1]
+        assert check(native, image, size, CUBIC) == (None if min(image.shape[:2]) < 4 else "cubic")
+
+    law()
+
+
+@pytest.mark.parametrize("processor", ["avx2", "sse42"])
+def test_cubics_are_left_to_opencv_where_it_adds_in_another_order(processor: str) -> None:
+    """Its primitives do so on processors without AVX-512: they can be told that this is one."""
+    program = """if True:
+        import cv2
+        import numpy as np
+        from augrecipes.compiler.kernels import resize_native
+        image = np.random.default_rng(5).integers(0, 256, (500, 50, 3), np.uint8)
+        for size in ((500, 6), (60, 30), (100, 60)) if (native := resize_native.here()) else ():
+            made = native.resized(image, size, cv2.INTER_CUBIC)
+            own = cv2.resize(image, size[::-1], interpolation=cv2.INTER_CUBIC)
+            print(made is None or np.array_equal(made, own))"""
+    environment = {**os.environ, "OPENCV_IPP": processor}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert "False" not in done.stdout
+
+
 @EACH
 def test_every_kernel_is_asked_somewhere(kernels: Library) -> None:
     native = NativeResize(kernels)
-    cases = ((33, 50), LINEAR), ((32, 24), LINEAR), ((33, 31), AREA), ((16, 24), AREA), ((9, 99), NEAREST)
+    cases = (
+        ((33, 50), LINEAR), ((32, 24), LINEAR), ((33, 31), AREA), ((16, 24), AREA), ((9, 99), NEAREST),
+        ((33, 31), CUBIC),
+    )  # fmt: skip
     pictures = [picture(64, 48, channels) for channels in (1, 2, 3, 4)]
     found = [[check(native, image, size, how) for image in pictures] for size, how in cases]
     assert found == [
         [None, None, "resize", "resize"], ["blocks"] * 4, [None, None, "shrink", "shrink"], ["blocks"] * 4,
-        ["nearest"] * 4,
+        ["nearest"] * 4, [None, None, "cubic" if kernels in CUBICS else None, None],
     ]  # fmt: skip
 
 
@@ -132,7 +177,8 @@ def test_the_functions_are_albumentations_own(kernels: Library, dtype: Any) -> N
                 np.testing.assert_array_equal(native.scale(image, factor, sampling), expected)
     assert native.resize(image, (20, 31), cv2.INTER_LINEAR) is image
     for how in HOWS:
-        assert native.resized(picture(20, 31, 3), (7, 9), how) is not None
+        found = native.resized(picture(20, 31, 3), (7, 9), how)
+        assert (found is not None) == (how != CUBIC or kernels in CUBICS)
 
 
 @EACH
@@ -162,7 +208,7 @@ def test_nothing_is_read_or_written_beside_the_pictures(kernels: Library, at_end
             for times, size in [((1, 1), size) for size in sizes] + [(times, (h, w)) for times in ((2, 2), (3, 1))]:
                 image = guarded(picture(h * times[0], w * times[1], channels), at_end)
                 for how in HOWS:
-                    if (name := kernel_for(image, size, how)) is None:
+                    if (name := kernel_for(image, size, how)) is None or not (name in NAMES or native.has(name)):
                         continue
                     room = guarded(np.zeros((*size, channels), np.uint8), at_end)
                     assert native.forced(name, image, size, room) is room
@@ -187,11 +233,11 @@ def test_a_kernel_that_is_one_bit_off_is_seen(kernels: Library) -> None:
     for spoil in (spoil_first, spoil_last):
         spoilt = NativeResize(Spoilt(kernels, TARGET, spoil))  # type: ignore[arg-type]
         seen = set()
-        for size, how in (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST)):
+        for size, how in CASES[: 4 + (kernels in CUBICS)]:
             seen.add(kernel_for(picture(60, 60, 3), size, how))
             with pytest.raises(AssertionError):
                 check(spoilt, picture(60, 60, 3), size, how)
-        assert seen == set(NAMES)
+        assert seen >= set(NAMES)
     first = NativeResize(Spoilt(kernels, TARGET, spoil_first))  # type: ignore[arg-type]
     assert not any(resize_native.agrees(first, name) for name in NAMES)
 
@@ -205,6 +251,6 @@ def test_a_window_that_begins_one_pixel_off_is_seen(kernels: Library, monkeypatc
         return forced(self, name, image, size, out, (y0, x0 - 1, y1, x1 - 1))
 
     monkeypatch.setattr(NativeResize, "forced", careless)
-    for size, how in (((41, 43), LINEAR), ((41, 43), AREA), ((20, 30), AREA), ((41, 43), NEAREST)):
+    for size, how in CASES[: 4 + (kernels in CUBICS)]:
         with pytest.raises(AssertionError):
             check(native, picture(60, 60, 3), size, how, (2, 3, 18, 29))

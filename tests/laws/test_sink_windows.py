@@ -195,7 +195,10 @@ def test_no_native_kernel_reads_or_writes_beside_its_arrays(kernels: Library, at
 @pytest.mark.parametrize("kernels", KERNEL_SETS[1:], ids=lambda kernels: kernels.isa)
 @pytest.mark.parametrize("layout", ["chw", "hwc"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_a_batch_larger_than_the_cache_has_the_same_values(kernels: Library, layout: Any, channels: int) -> None:
+def test_a_batch_larger_than_the_cache_has_the_same_values(
+    kernels: Library, layout: Any, channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("augrecipes.native.kernels._FAR", 1 << 20)
     rng = np.random.default_rng(channels)
     block, items = rng.integers(0, 256, (9, 96, 128, channels), np.uint8), rng.integers(0, 9, 100)
     output = Output(layout=layout, normalize=Normalize((0.4,), (0.3,)))

@@ -7,13 +7,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "data"))
 
-from packed_kinds import KINDS
+from packed_kinds import folders
 
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder of each kind's files."""
-    made = {kind.name: tmp_path_factory.mktemp(kind.name) for kind in KINDS}
-    for kind in KINDS:
-        kind.fill(made[kind.name])
-    return made
+    return folders(tmp_path_factory)

@@ -20,7 +20,7 @@ from augrecipes.data import read
 from augrecipes.data.packed import Packed
 from augrecipes.data.reading.stored import Stored
 from augrecipes.data.tables import packed_table
-from augrecipes.pack import bake, opened
+from augrecipes.pack import bake, opened, workers
 from augrecipes.pack.bake import Baked, Baker
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -217,3 +217,42 @@ def test_without_epochs_nothing_is_new(roots: dict[str, Path], tmp_path: Path) -
     pack("folder-128", str(roots["image"]), tmp_path / "store", workers=0)
     said = json.loads((tmp_path / "store" / "index.json").read_text())
     assert (said["version"], said["about"]["packed"]) == (1, 1)
+
+
+def checksums(row: Baked) -> list[int]:
+    return [item.checksum for items in row.items.values() for item in items]
+
+
+def handed_over(baker: Baker, most: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The law: what a worker hands over at a time has no more than so many bytes and one row; how often it does."""
+    monkeypatch.setattr(workers, "_here", [baker])
+    rows, times = range(24), 0
+    sums = [checksums(baker.row(row)) for row in rows]
+    while rows:
+        made = workers._several(rows, most)
+        assert made
+        assert [checksums(row) for row in made] == sums[rows.start : rows.start + len(made)]
+        assert sum(item.size for row in made[:-1] for items in row.items.values() for item in items) < most
+        rows, times = rows[len(made) :], times + 1
+    return times
+
+
+def test_workers_hand_over_so_many_bytes_at_a_time(
+    roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = parse_text(EPOCHS["image"]), data_of(IMAGE, roots["image"])
+    baker = pack(*arguments, tmp_path / "store", epochs=24, workers=0).baker
+    sizes = [item.size for row in range(24) for items in baker.row(row).items.values() for item in items]
+    times = [handed_over(baker, most, monkeypatch) for most in (1, 3 * max(sizes), sum(sizes) + 1)]
+    assert times[0] == 24 > times[1] > times[2] == 1
+    monkeypatch.setattr(workers, "_several", lambda rows, most: [*baker.several(rows)])  # a planted fault
+    with pytest.raises(AssertionError):
+        handed_over(baker, 3 * max(sizes), monkeypatch)
+
+
+def test_a_bound_changes_no_byte(roots: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = parse_text(EPOCHS["image"]), data_of(IMAGE, roots["image"])
+    pack(*arguments, tmp_path / "once", epochs=5, workers=0)
+    monkeypatch.setattr(workers, "_BYTES", 3000)
+    pack(*arguments, tmp_path / "bounded", epochs=5, workers=2)
+    assert content(tmp_path / "bounded") == content(tmp_path / "once")

@@ -79,7 +79,7 @@ class InterruptedRunError(Exception):
 
 
 @by_kind
-@pytest.mark.parametrize("form", ["raw", "jpeg", "hdf5"])
+@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
 def test_interruptions_change_no_byte(roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str) -> None:
     recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
     pack(recipe, data, tmp_path / "once", workers=0, format=form)
@@ -303,7 +303,7 @@ def test_a_prefix_that_draws_is_caught_by_the_law(
 
 
 @by_kind
-@pytest.mark.parametrize("form", ["raw", "jpeg", "hdf5"])
+@pytest.mark.parametrize("form", ["raw", "lossless", "jpeg", "hdf5"])
 def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str) -> None:
     recipe, data = parse_text(recipe_of(kind)), data_of(kind, roots[kind.name])
     packing = pack(recipe, data, tmp_path / "store", workers=0, format=form)

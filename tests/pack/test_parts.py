@@ -20,9 +20,10 @@ from test_pack import EPOCHS, InterruptedRunError, content, data_of
 
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
+from augrecipes.machine import bytes_of
 from augrecipes.pack import merge
 from augrecipes.pack.merge import merge_parts
-from augrecipes.pack.part import PackPart, bytes_of, part_of
+from augrecipes.pack.part import PackPart, part_of
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.store import index, open_store

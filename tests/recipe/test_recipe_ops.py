@@ -13,6 +13,7 @@ from typing import Any
 import cv2
 import pytest
 
+from augrecipes.caches import VERDICTS
 from augrecipes.compat.guard import albumentations
 from augrecipes.compiler.run import pipeline
 from augrecipes.errors import RecipeError
@@ -221,11 +222,12 @@ def test_verdicts_are_kept_between_runs(cache: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 3}', '{"a": [1, 2]}', "\xff", "[" * 100_000])
 def test_a_broken_cache_is_ignored(cache: Path, text: str) -> None:
-    cache.mkdir()
-    verdicts.file().write_text(text, encoding="latin-1")
+    file = VERDICTS.path(verdicts.file())
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="latin-1")
     assert verdicts.look_up("a") is None
     verdicts.remember("b", Refusal("no", "x"))
-    assert json.loads(verdicts.file().read_text())["b"] == ["no", "x"]
+    assert json.loads(file.read_text())["b"] == ["no", "x"]
 
 
 def test_a_cache_that_cannot_be_written_is_no_problem(cache: Path) -> None:
@@ -240,8 +242,8 @@ def test_the_cache_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(verdicts, "MOST", 3)
     for number in range(5):
         verdicts.remember(str(number), None)
-    assert list(json.loads(verdicts.file().read_text())) == ["2", "3", "4"]
-    assert [path.name for path in cache.iterdir()] == [verdicts.file().name]
+    (file,) = VERDICTS.folder.iterdir()
+    assert list(json.loads(file.read_text())) == ["2", "3", "4"]
 
 
 def run(code: str) -> str:

@@ -479,7 +479,7 @@ def test_a_broken_tile_is_lost_alone(folder: Path, tmp_path: Path) -> None:
     assert [256, 192] not in lenient[0]["coords"].tolist()
     with pytest.raises(DataError, match="was changed since"):
         path.write_bytes(raw + b"\0")
-        slide_table.OPENED.__init__()  # type: ignore[misc]
+        slide_table.OPENED._begin()
         _ = bags[0]
 
 

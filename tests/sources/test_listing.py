@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from augrecipes.caches import FOLDERS, cache_folder, identity
 from augrecipes.errors import DataError
-from augrecipes.machine import cache_folder
 from augrecipes.sources import folder_cache, listing
 from augrecipes.sources.listing import Listing, list_folder, list_folders
 
@@ -302,7 +303,7 @@ def test_a_number_that_is_given_again(tmp_path: Path, later: None, own_cache_fol
     one, two = fill(tmp_path / "1", "a/1.jpg"), fill(tmp_path / "2", "a/2.jpg")
     list_folder(one)
     (memo,) = memos(own_cache_folder)
-    memo.rename(folder_cache._memo_of(os.fsencode(two)))
+    memo.rename(FOLDERS.path(identity(two)))
     assert names(list_folder(two)) == ["a/2.jpg"]
 
 
@@ -345,9 +346,9 @@ def test_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         "darwin": "Library/Caches/augrecipes",
         "win32": "local/augrecipes/Cache",
     }.items():
-        monkeypatch.setattr("augrecipes.machine.sys.platform", platform)
+        monkeypatch.setattr("augrecipes.caches.sys.platform", platform)
         assert cache_folder() == tmp_path / place
-    monkeypatch.setattr("augrecipes.machine.sys.platform", "linux")
+    monkeypatch.setattr("augrecipes.caches.sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "augrecipes"
 
@@ -378,9 +379,9 @@ def test_memos_do_not_pile_up(
     for age, memo in enumerate(memos(own_cache_folder)):
         os.utime(memo, (folder_cache.time.time() - 1000 + age,) * 2)
     kept = memos(own_cache_folder)[-2:]
-    monkeypatch.setattr(folder_cache, "MOST_BYTES", 3 * size + size // 2)
+    monkeypatch.setattr(folder_cache, "FOLDERS", replace(FOLDERS, most_bytes=3 * size + size // 2))
     list_folder(roots[0])
-    assert {*memos(own_cache_folder)} == {*kept, folder_cache._memo_of(os.fsencode(roots[0]))}
+    assert {*memos(own_cache_folder)} == {*kept, FOLDERS.path(identity(roots[0]))}
 
 
 def test_several_write_at_once(tmp_path: Path, later: None, own_cache_folder: Path) -> None:

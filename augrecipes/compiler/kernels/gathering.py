@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+
+
+class Gathered(Protocol):
+    """Pictures that lie here and there."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def places(self) -> np.ndarray | None:
+        """int64 (3, n): each picture's address, its strides from row to row and pixel to pixel; None: no kernel."""
+
+    def copy(self, start: int, stop: int, out: np.ndarray) -> None:
+        """Pictures `start` to `stop`, side by side."""
 
 
 @dataclass(frozen=True, slots=True)

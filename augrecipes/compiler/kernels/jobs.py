@@ -25,12 +25,12 @@ from augrecipes.compiler.kernels.scratch import Scratch
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.kernels.warp_native import border_of
 from augrecipes.compiler.kernels.warped import Warped
-from augrecipes.native.kernels import VALUES, library
+from augrecipes.native.kernels import library, written_as
 from augrecipes.ops.colour_ops import Contrast, Hue, HueSaturationValue, Linear, Operation
 from augrecipes.ops.warps import LINEAR, multiply
 
 # The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-_HEAD = struct.Struct("=5q9d3q2q5q6d4q")
+_HEAD = struct.Struct("=5q9d3q2q5q6d7q")
 _OPERATION = struct.Struct("=q12dq")
 _MOST_OPERATIONS = 24
 _LINEAR, _CONTRAST, _HUE, _HSV = range(4)  # as job.h numbers them
@@ -48,7 +48,13 @@ class Kernel:
 
     Args:
         carry_out: the kernel.
+
+    Attributes:
+        alone: what is near, what is brought near meanwhile, and where the picture begins in one with a border: nothing,
+            nothing, and nowhere else.
     """
+
+    alone: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     def __init__(self, carry_out: Callable[[int], int]) -> None:
         self._carry_out = carry_out
@@ -74,11 +80,11 @@ class Kernel:
         for one in operations:
             _OPERATION.pack_into(self.job, at, *one)
             at += _OPERATION.size
-        _HEAD.pack_into(self.job, 0, *head, *self.scratch, 0, len(operations))
+        _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.alone, len(operations))
         answer = self._carry_out(self._at)
         if answer > 0:  # so much room
             self.room(answer)
-            _HEAD.pack_into(self.job, 0, *head, *self.scratch, 0, len(operations))
+            _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.alone, len(operations))
             answer = self._carry_out(self._at)
         return answer == 0
 
@@ -191,7 +197,7 @@ class ToMake:
         start, _, *steps = strides
         head = (
             part.ctypes.data, rows, columns, part.strides[0], channels, *matrix, w.border, fill, k, height, width,
-            out.ctypes.data + start, VALUES[out.dtype], *steps, *scales, *shifts,
+            out.ctypes.data + start, written_as(out), *steps, *scales, *shifts,
         )  # fmt: skip
         return self._kernel(head, self._numbers)
 

@@ -7,14 +7,16 @@ from math import sqrt
 from types import MethodType
 from typing import Any
 
+import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, geometric
+from augrecipes.compat.albumentations import A
 from augrecipes.compat.instead import Functions, with_functions
-from augrecipes.compiler.kernels import lens_native
+from augrecipes.compiler.kernels import field_native, lens_native
 
 Maps = tuple[np.ndarray, np.ndarray]  # x and y, H×W float32; of a grid they are read-only views of a row and a column
 _SAMPLER = "get_params_dependent_on_data"
+_ROUGH, _NOTHING = 17, 1e-6  # weights of an approximate field; noise that is none
 
 
 def with_quick_maps(step: Any) -> Any:
@@ -36,17 +38,43 @@ def elastic(step: Any, params: dict[str, Any], data: dict[str, Any]) -> dict[str
     """
     del data
     height, width = params["shape"][:2]
-    dx, dy = geometric.generate_displacement_fields(
+    dx, dy = fields(
         (height, width),
         step.alpha,
         step.sigma,
         same_dxdy=step.same_dxdy,
-        kernel_size=(17, 17) if step.approximate else (0, 0),
+        kernel_size=(_ROUGH, _ROUGH) if step.approximate else (0, 0),
         random_generator=step.random_generator,
         noise_distribution=step.noise_distribution,
     )
     across, down = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None]
     return {"map_x": dx + across, "map_y": dy + down}
+
+
+def fields(
+    image_shape: tuple[int, int],
+    alpha: float,
+    sigma: float,
+    *,
+    same_dxdy: bool,
+    kernel_size: tuple[int, int],
+    random_generator: np.random.Generator,
+    noise_distribution: str,
+) -> Maps:
+    """Noise H×W float32 for x and for y, made smooth, as albumentations' `generate_displacement_fields` has it."""
+    count = 1 if same_dxdy else 2
+    if noise_distribution == "gaussian":
+        made = random_generator.standard_normal((count, *image_shape), dtype=np.float32)
+        most = max(made.max(), -made.min())
+        if most > _NOTHING:
+            made /= most
+    else:
+        made = random_generator.uniform(-1, 1, size=(count, *image_shape)).astype(np.float32)
+    flat = made.reshape(-1, image_shape[1])
+    if not field_native.smooth(flat, sigma, kernel_size[0], alpha):
+        cv2.GaussianBlur(flat, kernel_size, sigma, dst=flat, borderType=cv2.BORDER_REPLICATE)
+        made *= alpha
+    return made[0], made[-1]
 
 
 def grid(image_shape: Any, steps_x: Sequence[float], steps_y: Sequence[float], num_steps: int) -> Maps:

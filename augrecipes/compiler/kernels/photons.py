@@ -37,6 +37,11 @@ def shot(step: Any) -> None:
     wrap_apply(step, _shot, step)
 
 
+def is_own(step: Any) -> bool:
+    """Whether a transform counts its photons by our own numbers."""
+    return getattr(step.apply, "func", None) in (_iso, _shot)
+
+
 def _iso(
     step: Any, apply: Callable[..., Any], img: NDArray[Any], color_shift: float, intensity: float, random_seed: int,
     **params: Any,

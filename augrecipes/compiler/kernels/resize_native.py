@@ -11,13 +11,14 @@ import numpy as np
 
 from augrecipes.compat.albumentations import geometric
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.warps import AREA, LINEAR, NEAREST
+from augrecipes.ops.warps import AREA, CUBIC, LINEAR, NEAREST
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1 of a result, ends exclusive
 _ARGUMENTS = "plllill" + "plllll"
-_KERNELS = ("resize", "shrink", "blocks", "nearest")
-_CHANNELS = {"resize": (3, 4), "shrink": (3, 4), "blocks": (1, 2, 3, 4)}
+_KERNELS = ("resize", "cubic", "shrink", "blocks", "nearest")
+_CHANNELS = {"resize": (3, 4), "cubic": (3,), "shrink": (3, 4), "blocks": (1, 2, 3, 4)}
 _MOST = 16  # pixels along a block
+_LEAST = 4  # pixels of a side: of smaller pictures OpenCV makes larger or smaller ones by cubics in another way
 _BYTES = 32  # of a pixel
 _DTYPES = frozenset("bBhHifd")  # what OpenCV resizes
 # Instruction sets with which a kernel is quicker than OpenCV.
@@ -118,6 +119,8 @@ def kernel_for(image: np.ndarray, size: tuple[int, int], interpolation: int) -> 
     down, across = 1 / (height / rows), 1 / (width / columns)  # as OpenCV calculates
     if interpolation == LINEAR:
         name = "blocks" if down == across == 2 else "resize"
+    elif interpolation == CUBIC and min(rows, columns) >= _LEAST:
+        name = "cubic"
     elif interpolation == AREA and down >= 1 and across >= 1:
         whole = down.is_integer() and across.is_integer()
         if whole and max(down, across) > _MOST:
@@ -162,7 +165,13 @@ def same_bits(isa: str, name: str, native: NativeResize) -> bool:
 
 
 _KNOWN: dict[tuple[str, str], bool] = {}
-_INTERPOLATIONS = {"resize": (LINEAR,), "shrink": (AREA,), "blocks": (AREA, LINEAR), "nearest": (NEAREST,)}
+_INTERPOLATIONS = {
+    "resize": (LINEAR,),
+    "cubic": (CUBIC,),
+    "shrink": (AREA,),
+    "blocks": (AREA, LINEAR),
+    "nearest": (NEAREST,),
+}
 
 
 def agrees(native: NativeResize, name: str) -> bool:
@@ -173,6 +182,8 @@ def agrees(native: NativeResize, name: str) -> bool:
         ((2, 300, 3), (7, 290)), ((300, 1, 3), (270, 1)), ((1, 1, 4), (3, 3)), ((64, 64, 3), (64, 50)),
         ((66, 42, 1), (33, 21)), ((99, 33, 2), (33, 11)), ((48, 96, 3), (12, 16)), ((90, 46, 2), (45, 23)),
         ((64, 63, 4), (4, 9)), ((70, 50, 1), (33, 77)), ((51, 70, 2), (200, 31)), ((98, 98, 3), (2, 2)),
+        # Sums of cubics that are often halves, up to how they are rounded.
+        ((400, 50, 3), (400, 6)), ((50, 400, 3), (6, 400)), ((50, 50, 3), (30, 30)), ((4, 5, 3), (12, 15)),
     ):  # fmt: skip
         image: Any = random.integers(0, 256, shape, np.uint8)
         for interpolation in _INTERPOLATIONS[name]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.channels_in_turn import Affine, Turns
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
-from augrecipes.compiler.kernels.gathering import Rows, Views
+from augrecipes.compiler.kernels.gathering import Gathered
 from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.kernels.moves import CV_CHANNELS, IDENTITY, Moved
 from augrecipes.compiler.kernels.scratch import Scratch, is_free
@@ -128,7 +128,7 @@ class Sink:
                 part[...] = plane if plane.dtype == _UINT8 else self._as_uint8(plane, full)
         return out
 
-    def many(self, images: Rows | Views, shape: tuple[int, int, int], allocate: Allocate = np.empty) -> np.ndarray:
+    def many(self, images: Gathered, shape: tuple[int, int, int], allocate: Allocate = np.empty) -> np.ndarray:
         """uint8 images of one shape, each as a call would give it, side by side: the bits are the same.
 
         Args:
@@ -136,6 +136,7 @@ class Sink:
             shape: of each, H×W×C.
             allocate: gives the memory for all.
 
+        >>> from augrecipes.compiler.kernels.gathering import Rows
         >>> block = np.zeros((5, 3, 4, 3), np.uint8)
         >>> Sink(Output()).many(Rows(block, np.array([4, 2])), (3, 4, 3)).shape
         (2, 3, 3, 4)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.native.kernels import VALUES, library
+from augrecipes.native.kernels import library, written_as
 
 _KEPT = 99  # layouts of results
 
@@ -61,7 +61,7 @@ class NativeSink:
         if self._kernel is None or not out.flags.aligned or (written := self.strides(out, shape[2])) is None:
             return False
         start, *strides = written
-        steps = VALUES[out.dtype], *strides
+        steps = written_as(out), *strides
         return (
             self._kernel(places.ctypes.data, places.shape[1], *shape, *self._numbers, out.ctypes.data + start, *steps)
             == 0

@@ -18,7 +18,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, pixels_of
 from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, NativeStep
 from augrecipes.errors import DataError
-from augrecipes.native.kernels import VALUES, Library
+from augrecipes.native.kernels import Library, written_as
 from augrecipes.seeds import MASK, mix, site_key
 
 _HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q14q")
@@ -27,7 +27,7 @@ _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
 _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
-Places = Callable[[tuple[int, int, int], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
+Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 # The numbers of a sample, in order.
 _FIELDS = (
     "index", "tile", "rows", "columns", "at", "step", "top", "left", "target", "height", "width", "window", "answer",
@@ -114,7 +114,7 @@ class NativePlan:
         rows, columns, channels = picture.shape
         if not self._takes(channels):
             return None
-        self._begin(epoch, channels, (0, 0, 0))
+        self._begin(epoch, channels)
         _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NO_PICTURE)
         if self._run_one():
             return None
@@ -125,7 +125,7 @@ class NativePlan:
         strides = self._strides(out[None], channels)
         if strides is not None:
             pixels, top, left = found
-            self._begin(epoch, channels, strides[1])
+            self._begin(epoch, channels, strides[1], written_as(out))
             at = pixels.__array_interface__["data"][0], pixels.strides[0], top, left
             target = out.__array_interface__["data"][0] + strides[0]
             _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, target, *_NO_PICTURE[5:])
@@ -137,10 +137,11 @@ class NativePlan:
         """Take over what the steps of `given` have drawn, those that have."""
         for place, step in self.given.items():
             if step.params:
-                numbers = self._seen[place](step.params)
-                struct.pack_into(
-                    f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers
-                )
+                self._take(place, self._seen[place](step.params))
+
+    def _take(self, place: int, numbers: Sequence[float]) -> None:
+        """Let a step draw these."""
+        struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
 
     def many(
         self,
@@ -172,7 +173,7 @@ class NativePlan:
         numbers = samples.view(np.int64).reshape(count, -1)
         numbers[:, _KEY] = np.asarray(keys, np.uint64).view(np.int64)
         numbers[:, _SIZE] = shapes[:, :2]
-        self._begin(epoch, channels, (0, 0, 0))
+        self._begin(epoch, channels)
         self._run(samples)
         failed = numbers[:, _ANSWER].any()
         known = np.flatnonzero(numbers[:, _ANSWER] == 0) if failed else np.arange(count)
@@ -188,7 +189,7 @@ class NativePlan:
         out, rows = found
         if (strides := self._strides(out, channels)) is None:
             return [*range(count)]
-        self._begin(epoch, channels, strides[1])
+        self._begin(epoch, channels, strides[1], written_as(out))
         numbers[:, _TARGET] = np.asarray(rows) * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(pictures, InMemory):
             numbers[:, _LIES] = pictures.lie
@@ -220,27 +221,36 @@ class NativePlan:
         samples, numbers = np.zeros(len(keys), SAMPLES), np.full((len(keys), DRAWN), np.nan)
         samples["index"], samples["tile"] = np.array(keys, np.int64).T
         samples["rows"], samples["columns"] = rows, columns
-        self._begin(epoch, 3, (0, 0, 0))
+        self._begin(epoch, 3)
         self._draws(self._at, samples.ctypes.data, len(samples), numbers.ctypes.data)
         for answer, made in zip(samples["answer"].tolist(), numbers.tolist(), strict=True):
             yield None if answer == IDLE else [np.nan] * DRAWN if answer == REFUSED else made
 
     def all_are_left(self, epoch: int, count: int, side: int) -> bool:
-        """Whether Python has to make each of the first samples, of pictures of `side` × `side` px."""
-        samples = np.zeros(count, SAMPLES)
-        samples["index"], samples["rows"], samples["columns"] = range(count), side, side
-        self._begin(epoch, _RGB, (0, 0, 0))
-        self._run(samples)
-        return bool((samples["answer"] != 0).all())
+        """Whether Python has to make each of the first samples, of pictures of `side` × `side` px.
+
+        Windows that boxes have a say in are taken to be the whole picture, and then a pixel: some step may be behind
+        them that a pixel is too small for, or before them one that leaves less.
+        """
+        for window in (side, 1) if self.given else (side,):
+            for place in self.given:
+                self._take(place, (0.0, 0.0, float(window), float(window)))
+            samples = np.zeros(count, SAMPLES)
+            samples["index"], samples["rows"], samples["columns"] = range(count), side, side
+            self._begin(epoch, _RGB)
+            self._run(samples)
+            if (samples["answer"] == 0).any():
+                return False
+        return True
 
     def _takes(self, channels: int) -> bool:
         """Whether a result may be made of pictures of so many channels."""
         return channels == _RGB or (channels <= _MOST_CHANNELS and self._sink.output.color != "bgr")
 
-    def _begin(self, epoch: int, channels: int, strides: Sequence[int]) -> None:
+    def _begin(self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0) -> None:
         native = self._sink.numbers(channels)
         _HEAD.pack_into(
-            self._plan, 0, self._seed, epoch, channels, *self._limits, VALUES[self._sink.dtype], *strides,
+            self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
             *native.four[0], *native.four[1], *self._scratch, self._at + _HEAD.size, self._count,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ from augrecipes.compiler.native_plan.steps import (
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
 _ORDER, _STAINS_DRAWN = 70, 75
-_GREYS, _REORDERS, _EVENS_OUT = 74, 75, 79
+_GREYS, _REORDERS, _EVENS_OUT, _EQUALIZES = 74, 75, 79, 87
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _RGB, _MOST_TILES = 3, 64
 _LAB = tables()
@@ -99,3 +99,10 @@ def evened_out(step: Any) -> NativeStep | None:
         NUMBERS, _EVENS_OUT, (1.0, *ranges(step.clip_limit)), lambda params: (params["clip_limit"],),
         (down, across, _LAB.ctypes.data), changes=True,
     )  # fmt: skip
+
+
+def equalized(step: Any) -> NativeStep | None:
+    """Histograms of channels made even."""
+    if step.mode != "cv" or not step.by_channels or step.mask is not None:
+        return None
+    return NativeStep(NOTHING, _EQUALIZES, (), lambda _: (), changes=True)

@@ -31,6 +31,7 @@ from augrecipes.compiler.native_plan.steps import (
 KERNELS = {
     cv2.INTER_NEAREST: ("nearest",),
     cv2.INTER_LINEAR: ("resize", "blocks"),
+    cv2.INTER_CUBIC: ("cubic",),
     cv2.INTER_AREA: ("shrink", "blocks"),
 }
 _SHORTER, _LONGER, _HEIGHT, _WIDTH, _COVERS, _FITS = range(6)  # as native/drawn_moves.h numbers sides

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compiler.kernels import noise_native, own_noise, own_numbers
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/points.h does.
-_NOISE, _OWN_NOISE, _HOLES, _SHADOWS = 72, 73, 74, 81
+_NOISE, _OWN_NOISE, _HOLES, _SHADOWS, _GRID_OF_HOLES = 72, 73, 74, 81, 84
 _ADDS_NOISE, _FILLS_HOLES, _ADDS_OWN_NOISE, _CASTS_SHADOWS = 76, 77, 78, 81
-_MOST_HOLES, _MOST_LEVEL, _MOST_CHANNELS = 64, 255, 4
+_MOST_HOLES, _MOST_LEVEL, _MOST_CHANNELS = 256, 255, 4
+_OF_A_CORNER = 1 << np.array([39, 26, 13, 0], np.int64)  # in native/drawn_holes.h
 _MOST_SHADOWS, _MOST_CORNERS = 7, 16
 
 
@@ -35,20 +38,36 @@ def _own(params: Mapping[str, Any]) -> tuple[float, ...]:
 
 def holes(step: Any) -> NativeStep | None:
     """Rectangles of one colour."""
-    fill = step.fill if isinstance(step.fill, tuple | list) else (step.fill,)
-    if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in fill) or len(fill) > _MOST_CHANNELS:
-        return None
-    if step.num_holes_range[1] > _MOST_HOLES:
+    fill = _fill(step)
+    if fill is None or step.num_holes_range[1] > _MOST_HOLES:
         return None
     parts = step.hole_height_range[1] < 1
     arguments = (*ranges(step.num_holes_range, step.hole_height_range, step.hole_width_range), float(parts))
-    each = len(fill) if isinstance(step.fill, tuple | list) else 0
-    return NativeStep(_HOLES, _FILLS_HOLES, arguments, _corners, (each, *map(int, fill)), changes=True)
+    return NativeStep(_HOLES, _FILLS_HOLES, arguments, _ends, fill, changes=True)
 
 
-def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
-    found = params["holes"]
-    return (float(len(found)), *found.ravel().astype(float).tolist())
+def grid_of_holes(step: Any) -> NativeStep | None:
+    """A rectangle of one colour in each cell of a grid."""
+    if (fill := _fill(step)) is None:
+        return None
+    shape, units = step.holes_number_xy or (0, 0), step.unit_size_range or (0, 0)
+    across, down = step.shift_xy
+    arguments = (*ranges(shape, units), step.ratio, float(step.random_offset), float(down), float(across))
+    return NativeStep(_GRID_OF_HOLES, _FILLS_HOLES, arguments, _ends, fill, changes=True)
+
+
+def _fill(step: Any) -> tuple[float, ...] | None:
+    """How many levels holes are filled with, or 0 for one of all channels, and these; None: with something else."""
+    levels = step.fill if isinstance(step.fill, tuple | list) else (step.fill,)
+    if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in levels) or len(levels) > _MOST_CHANNELS:
+        return None
+    return (len(levels) if isinstance(step.fill, tuple | list) else 0, *map(int, levels))
+
+
+def _ends(params: Mapping[str, Any]) -> tuple[float, ...]:
+    """How many holes, and the corners of each in one number."""
+    found = params["holes"].astype(np.int64).reshape(-1, 4) @ _OF_A_CORNER
+    return (float(len(found)), *found.astype(float).tolist())
 
 
 def shadows(step: Any) -> NativeStep | None:

@@ -24,11 +24,13 @@ class InMemory:
         lie: int64 (n, 4), of each its address, bytes from row to row, and the row and column that lie there: 0 and 0.
         shapes: int64 (n, 3), height, width and channels.
         array: gives one of them by its place, whole.
+        held: what the addresses are good for as long as.
     """
 
     lie: np.ndarray
     shapes: np.ndarray
     array: Callable[[int], np.ndarray]
+    held: Any = None
 
     @classmethod
     def of(cls, arrays: Sequence[np.ndarray]) -> InMemory:
@@ -40,11 +42,20 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.lie)
 
+    def places(self) -> np.ndarray:
+        """As of `augrecipes.compiler.kernels.gathering.Gathered`."""
+        return np.array([self.lie[:, 0], self.lie[:, 1], self.shapes[:, 2]])
+
+    def copy(self, start: int, stop: int, out: np.ndarray) -> None:
+        """The same."""
+        for k, row in zip(range(start, stop), out, strict=True):
+            row[...] = self.array(k)
+
     def first(self, sizes: np.ndarray) -> InMemory:
         """As many rows and columns of each, int64 (n, 2), from its first pixel on."""
         shapes = self.shapes.copy()
         shapes[:, :2] = sizes
-        return InMemory(self.lie, shapes, self.array)
+        return InMemory(self.lie, shapes, self.array, self.held)
 
 
 def is_picture(picture: Any, *, files: bool) -> bool:

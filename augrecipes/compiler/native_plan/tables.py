@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from augrecipes.compat.normals import normals
 from augrecipes.compiler.native_plan.colours import ranges
 from augrecipes.compiler.native_plan.steps import NOTHING, NUMBERS, NativeStep
 
 # What is drawn, as native/colour_draws.h numbers it, and what that does, as native/tables.h does.
-_PERCENT, _BRIGHTNESS_CONTRAST, _WHOLE_NUMBERS, _MULTIPLIERS, _SHIFTS, _DROPPED_CHANNELS = 65, 66, 67, 68, 69, 71
+_PERCENT, _BRIGHTNESS_CONTRAST, _WHOLE_NUMBERS, _MULTIPLIERS, _SHIFTS, _DROPPED_CHANNELS, _CURVES_DRAWN = (
+    65,
+    66,
+    67,
+    68,
+    69,
+    71,
+    83,
+)
 _SCALES, _BENDS, _INVERTS, _SOLARIZES, _POSTERIZES, _MULTIPLIES, _ADDS, _DROPS_CHANNELS = range(64, 72)
+_CURVES = 84
 _RGB, _MOST_LEVEL = 3, 255
 
 
@@ -88,3 +100,16 @@ def dropped(step: Any) -> NativeStep | None:
         return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
 
     return _changes(_DROPPED_CHANNELS, _DROPS_CHANNELS, ranges(step.channel_drop_range), seen, int(step.fill))
+
+
+def curved(step: Any) -> NativeStep | None:
+    """Levels along a curve, or those of each channel along its own."""
+    if not normals():
+        return None
+
+    def seen(params: Mapping[str, Any]) -> tuple[float, ...]:
+        low, high = (np.atleast_1d(params[name]).tolist() for name in ("low_y", "high_y"))
+        return (float(len(low)), *low, *high)
+
+    arguments = (float(step.scale), float(step.per_channel), float(normals()))
+    return _changes(_CURVES_DRAWN, _CURVES, arguments, seen)

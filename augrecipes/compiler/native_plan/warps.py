@@ -12,7 +12,7 @@ import numpy as np
 from augrecipes.compat.normals import normals
 from augrecipes.compiler.kernels import warp_native
 from augrecipes.compiler.kernels.warp_native import border_of
-from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, TILTS, WARPS, NativeStep
+from augrecipes.compiler.native_plan.steps import AFFINE, ROTATION, SAFE_ROTATION, TILTS, WARPS, NativeStep
 from augrecipes.native.kernels import library
 from augrecipes.ops.warps import LINEAR, NEAREST
 
@@ -24,6 +24,11 @@ _TO_NEXT = 4  # where numbers say that the next pixel is taken
 def rotate(step: Any) -> NativeStep | None:
     """A rotation about the middle."""
     return None if step.crop_border else _warp(step, ROTATION, tuple(step.limit))
+
+
+def safe_rotation(step: Any) -> NativeStep | None:
+    """A rotation about the middle that keeps the size, and all that the picture shows."""
+    return _warp(step, SAFE_ROTATION, tuple(step.limit))
 
 
 def affine(step: Any) -> NativeStep | None:

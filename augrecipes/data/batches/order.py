@@ -7,7 +7,8 @@ Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may cha
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,8 @@ def epoch_order(
     # stable sort settles them. The first pass is the same however many there are.
     passes = -(-count // n)
     rows = np.argsort(_raw(passes * n, seed, epoch, _SHUFFLE, 0).reshape(passes, n), axis=1, kind="stable")
+    if passes == 1:
+        return rows[0, :count].astype(np.int64, copy=False)
     return (rows + np.arange(passes)[:, None] * n).ravel()[:count].astype(np.int64, copy=False)
 
 
@@ -99,22 +102,46 @@ def evened(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
     return np.concatenate((order, number_repeats(added, n) + np.bincount(order % n, minlength=n)[added] * n))
 
 
-def dealt(order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False) -> list[Indices]:
+class DealtBatches(Sequence[Indices]):
+    """Batches of one size, and maybe a last one behind them, each cut out when it is asked for: ten million batches are
+    as large as their indices.
+
+    Args:
+        whole: int64 (batches, batch_size).
+        rest: the last one; none where it is empty.
+    """
+
+    def __init__(self, whole: Indices, rest: Indices) -> None:
+        self._whole, self._rest = whole, rest
+
+    def __len__(self) -> int:
+        return len(self._whole) + bool(len(self._rest))
+
+    @overload
+    def __getitem__(self, place: int) -> Indices: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Indices]: ...
+    def __getitem__(self, place: int | slice) -> Indices | list[Indices]:
+        if isinstance(place, slice):
+            return [self[k] for k in range(*place.indices(len(self)))]
+        k = range(len(self))[place]
+        found: Indices = self._whole[k] if k < len(self._whole) else self._rest
+        return found
+
+
+def dealt(order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False) -> DealtBatches:
     """The batches of one rank, where `world_size` of them take turns: batch by batch, as one alone would read them.
 
     So batch k of an order is the same however many ranks there are. Only what is left behind the last whole round, less
     than a batch for each, is shared out in pieces that are as long as each other, or one sample longer; or `drop` it.
 
-    >>> [dealt(np.arange(10), rank, 2, 3) for rank in range(2)]
+    >>> [[*dealt(np.arange(10), rank, 2, 3)] for rank in range(2)]
     [[array([0, 1, 2]), array([6, 7])], [array([3, 4, 5]), array([8, 9])]]
     """
     whole = len(order) // (world_size * batch_size) * world_size
-    batches = list(order[: whole * batch_size].reshape(whole, batch_size)[rank::world_size])
-    if not drop:
-        rest = order[whole * batch_size :]
-        piece = rest[part(len(rest), rank, world_size)]
-        batches += [piece] if len(piece) else []
-    return batches
+    rest = order[whole * batch_size :]
+    piece = rest[:0] if drop else rest[part(len(rest), rank, world_size)]
+    return DealtBatches(order[: whole * batch_size].reshape(whole, batch_size)[rank::world_size], piece)
 
 
 def part(count: int, rank: int, world_size: int) -> slice:

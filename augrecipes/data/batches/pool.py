@@ -1,7 +1,7 @@
 """Memory of batches that is used again when nobody holds the batch any more.
 
 It is the system's own, not malloc's: each of malloc's arenas, of which every reading thread has one, would grow to the
-most that it ever held, and keep that. Here all goes back when a pass is over.
+most that it ever held, and keep that. Here what is more than a few batches goes back when a pass is over.
 
 A fresh tensor of 150 MiB costs 38,000 page faults, which take as long as light work on its samples does. Nobody has to
 say that a batch is done with: its memory comes back when the last tensor, array or view of it is gone.
@@ -50,10 +50,14 @@ class Pool:
         # The tensor holds the array, which holds the lease.
         return torch.from_numpy(np.asarray(lease)).view(dtype).reshape(shape)
 
-    def clear(self) -> None:
-        """Let go of what nobody uses."""
+    def clear(self, but: int = 0) -> None:
+        """Let go of what nobody uses, `but` for so many bytes at most: those that came back last."""
         with self._lock:
-            self._free.clear()
+            kept, self._free = self._free[::-1], []
+            for memory in kept:
+                but -= len(memory)
+                if but >= 0:
+                    self._free.insert(0, memory)
 
     def _take(self, size: int) -> np.ndarray[Any, Any]:
         with self._lock:

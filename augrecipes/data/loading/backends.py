@@ -62,8 +62,8 @@ class Readers:
         self._processes: tuple[DataLoader[Any], Orders] | None = None
 
     def rest(self) -> None:
-        """A pass is over: keep no memory."""
-        self._pool.clear()
+        """A pass is over: keep the memory of a few batches for the next one, and no more."""
+        self._pool.clear(but=allocator.BATCH_BYTES if self._tune and allocator.wanted() else 0)
 
     def read(self, wanted: Iterator[Order], epoch: int) -> Deliveries:
         """The batches that `wanted` names, of a pass over `epoch`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,7 +60,7 @@ class SampledSchedule(BatchSchedule):
         """The virtual indices of an epoch, for all ranks together unless the sampler has divided it."""
         return number_repeats(self._positions(self._drawn(epoch)), self.n)
 
-    def split(self, epoch: int, read: int = 0) -> list[Indices]:
+    def split(self, epoch: int, read: int = 0) -> Sequence[Indices]:
         """The batches of this rank behind the first `read` samples, or batches, of all."""
         if self.batch_sampler is None:
             return super(SampledSchedule, self._undivided()).split(epoch, read)

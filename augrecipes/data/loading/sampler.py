@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ class BatchSchedule:
             samples=self.samples,
         )
 
-    def split(self, epoch: int, read: int = 0) -> list[Indices]:
+    def split(self, epoch: int, read: int = 0) -> Sequence[Indices]:
         """The batches of this rank behind the first `read` samples of all, each the virtual indices of its samples."""
         order = self.whole(epoch)
         if self.even and not self.drop_last:

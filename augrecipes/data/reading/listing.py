@@ -16,6 +16,7 @@ from augrecipes.data.tables.source_table import SourceTable, table_of_source
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
+from augrecipes.sources.by_path import names_source
 from augrecipes.sources.pair_roots import Roots
 
 StrPath = str | os.PathLike[str]
@@ -65,11 +66,14 @@ def listed_in(data: Any, recipe: Recipe) -> DataListing | None:
 
 
 def is_source(data: Any) -> bool:
-    """Whether data are a source, and no paths."""
+    """Whether data are a source: no paths, or those of tar archives or of arrays."""
+    return not _are_paths(data) or names_source(data)
+
+
+def _are_paths(data: Any) -> bool:
     if isinstance(data, str | bytes | os.PathLike | Mapping):
-        return False
-    paths = isinstance(data, list | tuple) and all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
-    return not paths
+        return True
+    return isinstance(data, list | tuple) and all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
 
 
 def table_in(data: Data | Sequence[StrPath]) -> StrPath | None:
@@ -143,7 +147,7 @@ def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
     >>> words_of("a", "--data ")
     '--data a'
     """
-    if is_source(data):
+    if not _are_paths(data):
         return f"{before}{getattr(getattr(data, 'table', data), 'name', type(data).__name__)}"
     if not isinstance(data, Mapping):
         return " ".join(f"{before}{os.fsdecode(root)}" for root in as_list(data))

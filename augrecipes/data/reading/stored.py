@@ -102,7 +102,7 @@ class Stored:
         rest = points_of(self._table, self._inputs, stored)
         if "mask" in self._store.targets and self._inputs.mask != "absent":
             rest["mask"] = self._array("mask", stored)
-        take = self._store.encoded if undecoded and self._store.format == "jpeg" else None
+        take = self._store.encoded if undecoded and self._store.encodes else None
         images = {
             name: take(name, self._store.items(name, stored)[0]) if take else self._array(name, stored)
             for name in self._targets

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from augrecipes.data.tables.csvfile import read_rows
 from augrecipes.data.tables.problems import Problem, listed
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.remote.known import is_file
+from augrecipes.sources.remote.place import place_of
 
 _LABELS = "labels.csv"
 
@@ -18,8 +19,8 @@ def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]
     """The files of labels: the one that is given, or `labels.csv` in every root, or none."""
     if labels is not None:
         return [os.fsdecode(labels)]
-    files = [str(Path(os.fsdecode(root), _LABELS)) for root in roots]
-    present = [file for file in files if Path(file).is_file()]
+    files = [str(place_of(root) / _LABELS) for root in roots]
+    present = [file for file in files if is_file(file)]
     if present and len(present) < len(files):
         missing = next(file for file in files if file not in present)
         raise DataError(f"no such file, though {present[0]} exists: every root needs its labels, or none", missing)

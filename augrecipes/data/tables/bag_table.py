@@ -37,6 +37,7 @@ from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import read_image
 from augrecipes.sources.listing import EXTENSIONS, list_folder
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.remote.place import is_remote
 from augrecipes.sources.slides.level import Level
 
 _log = logging.getLogger("augrecipes")
@@ -177,7 +178,8 @@ def bags_of_folders(
 
 def _bags_in(root: PathLike, *, cache: bool) -> BagTable:
     found = list_folder(root, cache=cache, layout="classes")
-    _warn_of_loose_tiles(os.fsencode(root))
+    if not is_remote(root):
+        _warn_of_loose_tiles(os.fsencode(root))
     names = [os.fsencode(name) for name in found.classes or ()]
     bags = PathTable.from_names(names, root=os.fsencode(root))
     bag_of = np.zeros(0, np.int64) if found.labels is None else found.labels

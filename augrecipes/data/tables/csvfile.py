@@ -30,13 +30,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from io import BytesIO, TextIOWrapper
 from itertools import chain
-from pathlib import Path
 from threading import Lock
 
 from augrecipes.data.tables.problems import Problem, refuse
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.remote.place import RemotePath, place_of
 
 COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
 _SHORT = 24  # characters
@@ -176,7 +177,7 @@ def resolve(rows: CsvRows, column: str) -> PathTable:
     """The paths in a column, relative ones taken from the folder of the CSV file."""
     empty = [line for line, value in zip(rows.lines, rows.columns[column], strict=True) if not value]
     refuse(rows.path, [(line, f"no {column} in this row") for line in empty])
-    return PathTable.from_paths(rows.columns[column], root=Path(rows.path).parent)
+    return PathTable.from_paths(rows.columns[column], root=place_of(rows.path).parent)
 
 
 def check_present(rows: CsvRows, column: str, paths: PathTable) -> None:
@@ -189,21 +190,24 @@ def check_present(rows: CsvRows, column: str, paths: PathTable) -> None:
 
 
 def missing_files(paths: PathTable) -> list[int]:
-    """Positions of the files that do not exist."""
-    return [i for i in range(len(paths)) if not os.path.lexists(paths.encoded(i))]
+    """Positions of the files that do not exist; a server is not asked for each, but when they are read."""
+    each = map(paths.encoded, range(len(paths)))
+    return [i for i, path in enumerate(each) if b"://" not in path and not os.path.lexists(path)]
 
 
 def _lines(name: str) -> Iterator[str]:
     try:
-        with Path(name).open("rb") as file:
+        place = place_of(name)
+        with BytesIO(place.read_bytes()) if isinstance(place, RemotePath) else place.open("rb") as file:
             if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError("is UTF-16; save it as UTF-8", name)
-        # File names of other encodings travel as surrogates, as everywhere in Python.
-        with Path(name).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-            for line in text:
-                if "\0" in line:
-                    raise DataError("is not a text file", name)
-                yield line
+            file.seek(0)
+            # File names of other encodings travel as surrogates, as everywhere in Python.
+            with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+                for line in text:
+                    if "\0" in line:
+                        raise DataError("is not a text file", name)
+                    yield line
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", name) from error
 

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
+from augrecipes.spawned import Spawned
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(Spawned):
     """What annotations say of the sizes of their pictures.
 
     Attributes:

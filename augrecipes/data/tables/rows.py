@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.sources.by_path import are_archives, source_at
 from augrecipes.sources.given import is_picture
-from augrecipes.sources.npy_files import NpyFiles
 from augrecipes.sources.watch import stage
 from augrecipes.user_code import open_module
 
 # What pictures are called in the rows of Hugging Face, WebDataset and others.
-PICTURE_NAMES = ("image", "img", "jpg", "jpeg", "png", "webp", "picture")
+PICTURE_NAMES = (
+    "image", "img", "jpg", "jpeg", "png", "webp", "picture", "tif", "tiff", "bmp", "ppm", "pgm", "gif", "jp2", "avif",
+)  # fmt: skip
 LABEL_NAMES = ("label", "cls")
 _SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
@@ -31,16 +31,16 @@ class Source:
     """Something with a length and items, opened anew in each process where it is given as a function.
 
     Args:
-        given: it, or a function without arguments that opens it; or a folder of `.npy` files, or one such file, whose
-            first axis counts pictures.
+        given: it, or a function without arguments that opens it; or tar archives by their paths, or a folder of `.npy`
+            files, or one such file, whose first axis counts pictures.
 
     Raises:
         TypeError: it has no length or no items.
     """
 
     def __init__(self, given: Any) -> None:
-        if isinstance(given, str | os.PathLike):
-            given = _of_path(os.fspath(given))
+        if isinstance(given, str | os.PathLike) or are_archives(given):
+            given = source_at(given)
         self._given, self._opened, self._process = _as_rows(given), None, 0
         self.open()
 
@@ -114,15 +114,6 @@ class NamedSource:
         """The source: of an `ar.Samples` what it reads."""
         found = self.found()
         return getattr(getattr(found, "table", None), "source", None) or found
-
-
-def _of_path(path: str) -> Any:
-    file = Path(path)
-    if file.suffix == ".npy" and file.is_file():
-        return partial(np.load, path, mmap_mode="r", allow_pickle=False)
-    if file.exists() and not file.is_dir():
-        raise DataError("is no source: give a function that opens it, a folder of .npy files, or one of them", path)
-    return NpyFiles(path)
 
 
 def _as_rows(given: Any) -> Any:

@@ -189,7 +189,7 @@ def _files(text: str) -> list[str]:
 def _found_in(path: str, windows: Windows) -> _ListedSlide | DataError:
     try:
         stamp = stamp_of_slide(path)
-        slide = OPENED.reader(path, stamp)
+        slide = OPENED.at(path, stamp)
         downsample = windows.resolution.downsample(slide, path, windows.slide_mpp)
         grid, first = Grid(windows.tile * downsample, windows.stride * downsample), slide.levels[0]
         places = grid.places(first)

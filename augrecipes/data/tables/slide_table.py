@@ -22,7 +22,7 @@ from augrecipes.sources.slides.windows import SlideWindow, thumbnail, window_of
 _log = logging.getLogger("augrecipes")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WindowPaths(PathTable):
     """What windows are called: `a.svs[x=512,y=0]`, made when it is asked for.
 
@@ -44,9 +44,6 @@ class WindowPaths(PathTable):
 
     def __len__(self) -> int:
         return len(self.coords)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return WindowPaths.made, (self.slides, self.of, self.coords)
 
     def slide_of(self, window: int) -> int:
         """The slide of a window."""
@@ -109,7 +106,7 @@ class SlideTable(GivenTable, BagTable):
 
     def _window(self, bag: int, x: int, y: int, how: Mapping[str, Any]) -> SlideWindow:
         path, side = self.slides[bag], (self.tile, self.tile)
-        slide, downsample = OPENED.reader(path, self.stamps[bag]), float(self.downsamples[bag])
+        slide, downsample = OPENED.at(path, self.stamps[bag]), float(self.downsamples[bag])
         return window_of(slide, path, x, y, side, downsample, how["channels"] or 3, how["max_pixels"])
 
     def read(self, unit: int, inputs: Any, *, undecoded: bool = False, names: Any = None, **how: Any) -> dict[str, Any]:
@@ -127,7 +124,7 @@ class SlideTable(GivenTable, BagTable):
     def overview(self, bag: int, longest: int) -> tuple[Pixels, Level, float] | None:
         """As every table of bags; None where the slide cannot be read."""
         try:
-            slide = OPENED.reader(self.slides[bag], self.stamps[bag])
+            slide = OPENED.at(self.slides[bag], self.stamps[bag])
             level = slide.levels[0]
             picture = thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
         except DataError as error:

@@ -17,6 +17,7 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.given import AXES, Axes, plain_array
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.tar.shards import TarShards
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +108,13 @@ class SourceTable(GivenTable):
 
     @cached_property
     def _names(self) -> PathTable:
-        return PathTable.from_paths([self.path(unit) for unit in range(self.length)])
+        paths = getattr(self.source.open(), "paths", None)
+        return paths if isinstance(paths, PathTable) else PathTable.from_paths(map(self.path, range(self.length)))
 
     def path(self, unit: int) -> str:
         """What stands for a sample: one of the source's `paths`, where it has some, or its name and the number."""
         paths = getattr(self.source.open(), "paths", None)
-        return str(paths[unit]) if isinstance(paths, list | tuple) else f"{self.name}[{unit}]"
+        return str(paths[unit]) if isinstance(paths, list | tuple | PathTable) else f"{self.name}[{unit}]"
 
     def paths(self, unit: int) -> dict[str, str]:
         """The pictures of a unit by target."""
@@ -120,7 +122,9 @@ class SourceTable(GivenTable):
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the pictures are not looked at."""
-        return digest_of(f"{self.name} {self.length}".encode(), self.labels)
+        opened = self.source.open()
+        listed = opened.digest if isinstance(opened, TarShards) else ""
+        return digest_of(f"{self.name} {self.length}{listed}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_names", "_last")}

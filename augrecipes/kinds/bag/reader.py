@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_list
 from augrecipes.data.reading.listing import DataArguments, DataListing, table_in
 from augrecipes.data.tables.bag_table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.data.tables.slide_listing import SlideFiles
+from augrecipes.sources.remote.known import is_file
 
 TABLE = BagTable
 
@@ -29,5 +29,5 @@ def find(
 
 def alone(_recipe: Any, _targets: Any, data: Any) -> dict[str, str]:
     """A tile, in the place of a folder."""
-    single = isinstance(data, str | os.PathLike) and table_in(data) is None and Path(data).is_file()
+    single = isinstance(data, str | os.PathLike) and table_in(data) is None and is_file(data)
     return {"image": os.fsdecode(data)} if single else {}

@@ -29,6 +29,7 @@ from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.remote.known import is_folder, is_there
 from augrecipes.sources.store import is_store
 
 _NAMES = {"mask": "masks"}
@@ -60,7 +61,7 @@ def check(
     Raises:
         DataError: there is nothing to look at.
     """
-    if isinstance(data, str) and is_store(Path(data)):
+    if isinstance(data, str) and is_store(data):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
     given = as_given(recipe, data)
     root, files, more = given.root, given.files, {"split": split, **given.more}
@@ -68,7 +69,7 @@ def check(
         found = _of_annotations(recipe, root, files, more)
     elif files is not None:
         found = _of_csv(recipe, files, more)
-    elif Path(root).is_dir() or not Path(root).exists():
+    elif is_folder(root) or not is_there(root):
         found = _of_folder(recipe, root, masks)
     else:
         found = Audit([One(root)])

@@ -8,14 +8,13 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.data.annotations.table import Crowds
 from augrecipes.data.batches.memory import room
 from augrecipes.data.batches.order import Indices
 from augrecipes.data.batches.rows import Take
 from augrecipes.data.checks import as_table, check_targets
 from augrecipes.data.dataset import SampleDataset
-from augrecipes.data.pictures_at_once import pictures_at_once
+from augrecipes.data.native_batch import native_batch
 from augrecipes.data.read import decoding, marks_of, read_targets
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.table import ImageTable
@@ -171,22 +170,20 @@ class ImageFolder(SampleDataset):
         if not self._runs_at_once():
             return None
 
-        def read(k: int) -> Any:
-            row, pipeline = int(rows[k]), self.pipeline
-            found = read_targets(self._table, row, inputs=self.recipe.inputs, undecoded=pipeline.reads, **self._decode)
-            return found["image"]
+        def read(k: int) -> dict[str, Any]:
+            inputs, undecoded = self.recipe.inputs, self.pipeline.reads
+            return read_targets(self._table, int(rows[k]), inputs=inputs, undecoded=undecoded, **self._decode)
 
-        return pictures_at_once(self.pipeline, read, epoch, virtual, take)
+        return native_batch(self.pipeline, read, epoch, virtual, take, self.ragged_keys)
 
     @property
     def gathers(self) -> bool:
-        """Whether several samples are read at once: where they are pictures alone, and all steps run natively."""
+        """Whether several samples are read at once: where all steps run natively, and so do their masks."""
         return super().gathers and self._runs_at_once()
 
     def _runs_at_once(self) -> bool:
-        table, pipeline = self._table, self.pipeline
-        alone = not table.masked and table.boxes is None and table.keypoints is None
-        return alone and isinstance(pipeline, ImagePipeline) and isinstance(pipeline.at_once, NativePlan)
+        beside = {"mask"} if self._table.masked else set()
+        return isinstance(self.pipeline, ImagePipeline) and self.pipeline.kept_apart(beside) is None
 
     @property
     def ragged_keys(self) -> frozenset[str]:

@@ -18,7 +18,7 @@ from augrecipes.compiler.plan import Compiled
 from augrecipes.compiler.plan.nodes import singles
 from augrecipes.compiler.run.beside import LIKE, STACKS, is_array, take_beside
 from augrecipes.compiler.run.lower import lower
-from augrecipes.compiler.run.natively import NativelyRun
+from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.points import processors, rows_of, take_points
 from augrecipes.compiler.run.targets import (
@@ -36,7 +36,7 @@ from augrecipes.ops.registry import is_registered
 Finish = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class ImagePipeline(NativelyRun):
+class ImagePipeline(NativeBatches):
     """A compiled recipe of kind image.
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or a picture that is not decoded yet, of which

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from augrecipes.data.checks import as_table, check_targets
@@ -12,6 +11,7 @@ from augrecipes.data.tables.table import ImageTable
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.remote.known import is_folder, is_there
 
 TABLE = ImageTable
 
@@ -21,8 +21,8 @@ def find(
 ) -> DataListing:
     """List pictures: in folders, as a CSV file or annotations have them, or one of them."""
     root, files = given.root, given.files
-    if files is None and isinstance(root, str | os.PathLike) and not Path(root).is_dir():
-        if not Path(root).exists():
+    if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
+        if not is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
         table = ImageTable(images=PathTable.from_paths([os.fsdecode(root)]))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from augrecipes.data.reading.listing import Data, DataArguments, DataListing
@@ -13,6 +12,7 @@ from augrecipes.data.tables.pair_report import report
 from augrecipes.data.tables.pair_table import PairTable, checked
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.remote.known import is_file
 
 TABLE = PairTable
 
@@ -47,7 +47,7 @@ def alone(recipe: Recipe, targets: Sequence[str], data: Data) -> dict[str, str]:
     if not isinstance(data, Mapping):
         return {}
     files = {name: str(path) for name, path in data.items() if isinstance(path, str | os.PathLike)}
-    if len(files) < len(data) or not all(Path(path).is_file() for path in files.values()):
+    if len(files) < len(data) or not all(map(is_file, files.values())):
         return {}
     check_roots(recipe, targets, files)
     return files

@@ -1,20 +1,13 @@
-"""Slides that are open: a few in each process, those that were read last.
-
-Nothing that is open travels to other processes, and nothing that a parent had open is used after a fork: locks of other
-threads would stay locked for ever in it. A slide that was changed since it was listed is an error.
-"""
+"""Slides that are open. One that was changed since it was listed is an error."""
 
 from __future__ import annotations
 
 import logging
-import os
 import stat
-import threading
-from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 from augrecipes.errors import DataError
+from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
 from augrecipes.sources.slides.level import Pyramid, needed
 from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
@@ -29,58 +22,6 @@ _LONGEST = 1 << 21  # px of a side: several times what scanners make, and what c
 _PLAIN = ("aperio", "generic-tiff", None)
 _BEGIN_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _log = logging.getLogger("augrecipes")
-
-
-class OpenSlides:
-    """The slides that a process has open.
-
-    Args:
-        most: so many; the one that was not read for longest is closed first, once nobody reads it any more.
-    """
-
-    def __init__(self, most: int = OPEN) -> None:
-        self.most, self._lost = most, list[Any]()
-        self._begin()
-
-    def _begin(self) -> None:
-        self._open: OrderedDict[tuple[str, str], Pyramid] = OrderedDict()
-        self._lock, self._process = threading.Lock(), os.getpid()
-
-    def reader(self, path: str, stamp: str) -> Pyramid:
-        """A slide, opened where it is not.
-
-        Args:
-            path: of its file.
-            stamp: what `stamp_of_slide` said when it was listed.
-
-        Raises:
-            DataError: it cannot be opened, or was changed.
-        """
-        if self._process != os.getpid():
-            self._lost.append(self._open)  # closing would wait for locks
-            self._begin()
-        key = path, stamp
-        with self._lock:
-            found = self._open.get(key)
-            if found is not None:
-                self._open.move_to_end(key)
-                return found
-        if stamp_of_slide(path) != stamp:
-            raise DataError("was changed since it was listed: list it again", path)
-        made = open_slide(path)
-        with self._lock:
-            found = self._open.setdefault(key, made)
-            self._open.move_to_end(key)
-            while len(self._open) > self.most:
-                self._open.popitem(last=False)
-        return found
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-
-OPENED = OpenSlides()
-"""Those of this process."""
 
 
 def stamp_of_slide(path: str) -> str:
@@ -109,6 +50,25 @@ def open_slide(path: str) -> Pyramid:
     if max(first.width, first.height) > _LONGEST:
         raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)
     return made
+
+
+def listed_slide(path: str, stamp: str) -> Pyramid:
+    """A slide that was listed.
+
+    Args:
+        path: of its file.
+        stamp: what `stamp_of_slide` said when it was listed.
+
+    Raises:
+        DataError: it cannot be opened, or was changed.
+    """
+    if stamp_of_slide(path) != stamp:
+        raise DataError("was changed since it was listed: list it again", path)
+    return open_slide(path)
+
+
+OPENED = OpenFiles(listed_slide, OPEN)
+"""Those of this process."""
 
 
 def _reader(path: str) -> Pyramid:

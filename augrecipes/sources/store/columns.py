@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.store import schema
-from augrecipes.sources.store.disk import map_file
 
 OWN = "items/"
 """What the names of the store's own columns begin with."""
@@ -100,11 +99,12 @@ def render(columns: Mapping[str, NDArray[Any] | Texts]) -> tuple[bytes, dict[str
     return bytes(blob), {"size": len(blob), "checksum": zlib.crc32(blob), "entries": entries}
 
 
-def load(path: Path, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
+def load(blob: mmap.mmap | bytes, path: str, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
     """The columns in a file, as read-only views of it: arrays and `Texts`.
 
     Args:
-        path: the file.
+        blob: the file, mapped.
+        path: of the file, for errors.
         index: what `render` said of it, of the form of `schema.ColumnFile`.
         said_in: the file that it was read from, for errors.
 
@@ -112,9 +112,8 @@ def load(path: Path, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
         StoreError: the file is not the one that the index speaks of, or the index does not make sense.
     """
     size = index["size"]
-    blob = map_file(path, size)
     if zlib.crc32(blob) != index["checksum"]:
-        raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=str(path))
+        raise StoreError("damaged: its checksum is not the one in the index; pack the store again", path=path)
 
     def get(entry: Mapping[str, Any], place: str) -> NDArray[Any]:
         dtype, shape, at = np.dtype(entry["dtype"]), tuple(entry["shape"]), entry["at"]
@@ -128,7 +127,7 @@ def load(path: Path, index: Mapping[str, Any], said_in: str) -> dict[str, Any]:
         if (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) != ("|u1", 1, "<i8", 1) or not len(offsets):
             raise schema.wrong(said_in, place, "is no table of text: bytes, and int64 offsets, one more than texts")
         if not are_offsets(offsets, len(text)):
-            raise StoreError(f"column {place.rpartition('.')[2]!r}: its texts do not lie one behind another", str(path))
+            raise StoreError(f"column {place.rpartition('.')[2]!r}: its texts do not lie one behind another", path)
         return Texts(text, offsets)
 
     found: dict[str, Any] = {}

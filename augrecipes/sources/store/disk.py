@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from augrecipes.errors import StoreError
+from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.sources.remote.requests import RemoteError
 
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
-def naming(path: Path, needed: int = 0) -> Iterator[None]:
+def naming(path: Place, needed: int = 0) -> Iterator[None]:
     """Turns what the system says about `path` into a StoreError."""
     try:
         yield
@@ -89,7 +91,11 @@ def map_file(path: Path, size: int) -> mmap.mmap | bytes:
             os.close(handle)
 
 
-def _why(error: OSError, path: Path, needed: int) -> str:
+def _why(error: OSError, path: Place, needed: int) -> str:
+    if isinstance(error, RemoteError):
+        return str(error)
+    if isinstance(path, RemotePath) and isinstance(error, FileNotFoundError | PermissionError):
+        return "no such file" if isinstance(error, FileNotFoundError) else f"no permission: {error}"
     match error.errno:
         case number if number in _FULL:
             want = f"{needed:,} more bytes are needed, " if needed else ""
@@ -107,8 +113,8 @@ def _why(error: OSError, path: Path, needed: int) -> str:
             return f"the system says: {error.strerror or error}"
 
 
-def _free(path: Path) -> str:
+def _free(path: Place) -> str:
     try:
-        return f"{shutil.disk_usage(path.parent).free:,}"
+        return f"{shutil.disk_usage(str(path.parent)).free:,}"
     except OSError:
         return "an unknown number"

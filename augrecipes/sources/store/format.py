@@ -53,16 +53,20 @@ class StoreFormat:
             cannot be written here.
         frame: what is written before and behind the items once all are there.
         masks: the format that masks are kept in, where this one cannot keep them.
+        lossless: whether what is encoded comes back as it was, of any dtype.
+        undecoded: the bytes and a name to a picture of which parts are decoded (`Decodable`); for formats of its own.
     """
 
     name: str
     suffix: str
     alignment: int
     encode: Callable[[NDArray[Any], int], bytes] | None = None
-    decode: Callable[[memoryview, int], NDArray[np.uint8]] | None = None
+    decode: Callable[[memoryview, int], NDArray[Any]] | None = None
     head: Callable[[str], int] | None = None
     frame: Callable[[Contents], Frame] | None = None
     masks: StoreFormat | None = None
+    lossless: bool = False
+    undecoded: Callable[[memoryview, str], Any] | None = None
 
     def of(self, role: Role) -> StoreFormat:
         """The format that targets of `role` are kept in."""

@@ -11,6 +11,7 @@ from typing import Any
 from augrecipes.errors import StoreError
 from augrecipes.sources.file_bytes import read_bytes
 from augrecipes.sources.formats.header import UnreadableError
+from augrecipes.sources.remote.place import Place, RemotePath
 from augrecipes.sources.store import schema
 from augrecipes.sources.store.disk import naming
 
@@ -32,15 +33,18 @@ def render(content: Mapping[str, Any]) -> bytes:
     return _dump({**marked, "digest": _digest(marked)})
 
 
-def load(store: Path) -> dict[str, Any]:
+def load(store: Place) -> dict[str, Any]:
     """The index of a store, checked; its "digest" included. Raises StoreError."""
     path = store / NAME
     with naming(store):
-        if not store.exists() and stage_folder(store).exists():
+        if isinstance(store, RemotePath):
+            if not path.exists():
+                raise StoreError(f"no such store: there is no {NAME} there", path=str(store))
+        elif not store.exists() and stage_folder(store).exists():
             raise StoreError("not finished: packing it was interrupted, or goes on; run it again", path=str(store))
-        if not store.is_dir():
+        elif not store.is_dir():
             raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
-        if not path.exists():
+        elif not path.exists():
             raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
     try:
         data = read_bytes(path, picture=False)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
+from augrecipes.sources.remote.place import Place
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
-from augrecipes.sources.store.shards import MappedShards
+from augrecipes.sources.store.intact import StoredFile
+from augrecipes.sources.store.shards import MappedShards, address_of
 from augrecipes.sources.watch import stage
 
 Verify = Literal["first", "always"]
@@ -24,13 +26,29 @@ _COLUMNS = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "che
 """What a store keeps of each target's items: see `Items`."""
 
 
+class Lying(NamedTuple):
+    """Pictures, and masks as H×W×1, of uint8 as they lie in mapped files.
+
+    Attributes:
+        lie: int64 (n, 4), of each its address, bytes from row to row, 0 and 0.
+        shapes: int64 (n, 3), height, width and channels.
+        held: the addresses are good for as long as this is kept.
+    """
+
+    lie: NDArray[np.int64]
+    shapes: NDArray[np.int64]
+    held: Any
+
+
 class Items:
     """The items of one target.
 
     Args:
-        path: the file, for errors; of shards their folder.
+        path: the folder that its files are in, for errors.
         kept: its format.
-        blob: the file, mapped; or shards.
+        files: its file, or its shards.
+        open: maps one of them.
+        sharded: whether they are shards.
         table: the columns of the target: checked ones.
         verify: compare an item's bytes with their checksum at its `first` read in this process, or `always`; None: only
             those of formats that encode, for which that costs nothing next to decoding.
@@ -46,16 +64,19 @@ class Items:
 
     def __init__(
         self,
-        path: str,
+        path: Place,
         kept: StoreFormat,
-        blob: mmap.mmap | bytes | MappedShards,
+        files: Sequence[StoredFile],
+        open: Callable[[StoredFile], mmap.mmap | bytes],
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = None,
+        *,
+        sharded: bool = False,
     ) -> None:
         self.verify, self._seen = verify, bytearray(len(table["start"]) if verify == "first" else 0)
         self.path, self.decode = path, kept.decode
-        self.shards = blob if isinstance(blob, MappedShards) else None
-        self._blob = b"" if isinstance(blob, MappedShards) else blob
+        self.files, self._open = files, open
+        self.shards = MappedShards(files, open) if sharded else None
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
         # Python numbers come faster out of a view of memory than out of an array.
@@ -90,6 +111,11 @@ class Items:
         """The row that an item belongs to."""
         return int(np.searchsorted(self.rows, item, side="right")) - 1
 
+    @property
+    def alike(self) -> bool:
+        """Whether all are of one shape and dtype, and there are some."""
+        return self._shape is not None
+
     def shape(self, item: int) -> tuple[int, ...]:
         """H×W×C of a picture, H×W of a mask."""
         return self._shape or self._shape_of(item)
@@ -111,9 +137,20 @@ class Items:
         except ValueError as error:
             raise_if_memory(error)
             raise self._damaged(item, f"cannot be decoded: {error}") from None
-        if array.shape != self.shape(item):
-            raise self._damaged(item, f"it decodes to {array.shape}, and should to {self.shape(item)}")
+        found, wanted = (array.dtype, array.shape), (DTYPES[self.sample[item]], self.shape(item))
+        if found != wanted:
+            raise self._damaged(item, f"it decodes to {found[0]} {found[1]}, and should to {wanted[0]} {wanted[1]}")
         return array
+
+    def undecoded(self, item: int, made: Callable[[memoryview, str], Any], name: str) -> Any:
+        """One item as a picture of which parts are decoded, and then compared with checksums of their own."""
+        try:
+            found = made(self.data(item), name)
+        except ValueError as error:
+            raise self._damaged(item, str(error)) from None
+        if (found.dtype, found.shape) != (DTYPES[self.sample[item]], self.shape(item)):
+            raise self._damaged(item, f"it says that it is {found.dtype} {found.shape}")
+        return found
 
     def data(self, item: int) -> memoryview:
         """The bytes of one item, as they lie in the file."""
@@ -152,37 +189,57 @@ class Items:
 
     def file_of(self, item: int) -> str:
         """Path of the file that an item lies in."""
-        return self.path if self.shards is None else str(self.shards.paths[self.shards.number(self._start[item])])
+        file = self.files[0 if self.shards is None else self.shards.number(self._start[item])]
+        return str(self.path / file.name)
+
+    def files_of_rows(self, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
+        """The files that the items of some rows lie in: name, bytes, and what opens each."""
+        if self.shards is None:
+            numbers = [0]
+        else:
+            first, behind = self.rows[rows], self.rows[np.asarray(rows) + 1]
+            items = np.concatenate([first[behind > first], behind[behind > first] - 1])  # a row's lie side by side
+            bases = np.array([file.base for file in self.files], np.int64)
+            found = np.searchsorted(bases, self.start[items], side="right") - 1
+            numbers = np.unique(found).tolist()
+        return [(file.name, file.size, partial(self._open, file)) for file in map(self.files.__getitem__, numbers)]
 
     def _place(self, item: int) -> tuple[mmap.mmap | bytes, int]:
         """The file that an item lies in, mapped, and where it begins in it."""
         start = self._start[item]
         return (self._blob, start) if self.shards is None else self.shards.at(start)
 
-    def pictures(self, items: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """Where some uint8 pictures lie in memory, int64 (n, 4): address, bytes from row to row, 0, 0; and their H×W×C.
-
-        None where they are encoded, no such pictures, or in shards, which come and go. They are confirmed; addresses
-        hold while these items do.
-        """
-        if self._address is None:
+    def lie(self, items: NDArray[np.int64]) -> Lying | None:
+        """Where some pictures or masks of uint8 lie in memory, confirmed; None where they are encoded, or of others."""
+        if not self._lies:
             return None
         if self.verify is not None:
             for item in items.tolist():
                 self.confirm(item)
         shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
+        np.maximum(shapes[:, 2], 1, out=shapes[:, 2])
         np.multiply(shapes[:, 1], shapes[:, 2], out=lie[:, 1])
-        np.add(self.start[items], self._address, out=lie[:, 0])
-        return lie, shapes
+        start = self.start[items]
+        if self.shards is None:
+            np.add(start, self._address, out=lie[:, 0])
+            return Lying(lie, shapes, self._blob)
+        lie[:, 0], held = self.shards.addresses(start)
+        return Lying(lie, shapes, held)
 
     @cached_property
-    def _address(self) -> int | None:
-        """Of the first byte, where all items are uint8 pictures as they are."""
-        pictures = self.decode is None and self.shards is None
-        pictures = pictures and everywhere(
-            len(self), lambda part: (self.shapes[part, 2] > 0) & (self.sample[part] == 0)
-        )
-        return np.frombuffer(self._blob, np.uint8).ctypes.data if pictures else None
+    def _blob(self) -> mmap.mmap | bytes:
+        """The one file, mapped."""
+        return self._open(self.files[0])
+
+    @cached_property
+    def _lies(self) -> bool:
+        """Whether all items are uint8, as they are."""
+        return self.decode is None and everywhere(len(self), lambda part: self.sample[part] == 0)
+
+    @cached_property
+    def _address(self) -> int:
+        """Of the first byte."""
+        return address_of(self._blob)
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()
@@ -226,7 +283,7 @@ def check(table: Mapping[str, NDArray[Any]], kept: StoreFormat, role: Role, rows
         known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
         known &= sample[part] < len(DTYPES)
         if kept.decode is not None:
-            return known & (sample[part] == 0)
+            return known & (kept.lossless | (sample[part] == 0))
         pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * bytes_of[sample[part] % len(DTYPES)])
         return known & (rest == 0) & (height * width == pixels)
 

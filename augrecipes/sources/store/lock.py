@@ -19,8 +19,22 @@ _held: set[tuple[int, Path]] = set()
 _guard = threading.Lock()
 
 
+def _renew() -> None:
+    """In a fork: the lock that a thread which is not here may have held."""
+    global _guard  # noqa: PLW0603
+    _guard = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
+class HeldError(StoreError):
+    """Somebody else holds a lock."""
+
+
 class Lock:
-    """The right to write one store, from construction to `release`. Raises StoreError, naming the holder."""
+    """The right to write one store, from construction to `release`. Raises HeldError, naming the holder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,5 +92,5 @@ def _taken(file: BinaryIO) -> bool:
     return True
 
 
-def _refused(path: Path, holder: str) -> StoreError:
-    return StoreError(f"the store is being written by {holder}; wait for it, or end it", path=str(path.parent))
+def _refused(path: Path, holder: str) -> HeldError:
+    return HeldError(f"the store is being written by {holder}; wait for it, or end it", path=str(path.parent))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from augrecipes import atomic
 from augrecipes.errors import StoreError
+from augrecipes.sources.remote.place import Place, RemotePath
 from augrecipes.sources.store import columns, index
 from augrecipes.sources.store.blob import READ_ONLY, Blob
 from augrecipes.sources.store.columns import Texts
@@ -67,7 +68,7 @@ def publish(
 
 
 def publish_beside(
-    folder: Path,
+    folder: Place,
     targets: Mapping[str, tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]],
     tables: Mapping[str, NDArray[Any] | Texts],
     said: Mapping[str, Any],
@@ -94,9 +95,12 @@ def publish_beside(
             raise StoreError("exists already, and a published store is never modified; remove it first", str(there))
     for path, data in ((folder / index.COLUMNS, blob), (there, last)):
         with naming(path):
+            if isinstance(path, RemotePath):
+                path.write_bytes(data)
+                continue
             atomic.write(path, data)
             path.chmod(READ_ONLY)
-        sync_folder(folder)
+        sync_folder(path.parent)
 
 
 def _write(path: Path, data: bytes) -> None:

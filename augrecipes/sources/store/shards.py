@@ -13,15 +13,15 @@ import mmap
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError
-from augrecipes.sources.store.disk import map_file, naming
+from augrecipes.sources.store.disk import naming
+from augrecipes.sources.store.intact import StoredFile
 
 _PAGE = 4096
 _MAPPED = 256
@@ -100,29 +100,20 @@ class MappedShards:
     """The shards of a target, each mapped when it is first read from; at most some hundred at a time.
 
     Args:
-        paths: the files.
-        shards: where they lie.
-
-    Raises:
-        StoreError: a file is missing, or not of its size.
+        files: the shards, in order.
+        open: maps one.
     """
 
-    def __init__(self, paths: Sequence[Path], shards: Sequence[Shard]) -> None:
-        self.paths, self.shards = paths, shards
-        self._bases = [shard.base for shard in shards]
-        self._maps: list[mmap.mmap | bytes | None] = [None] * len(paths)
-        self._mapped: deque[int] = deque()
-        for path, shard in zip(paths, shards, strict=True):
-            with naming(path):
-                size = path.stat().st_size
-            if size != shard.size:
-                wrong = "cut short" if size < shard.size else "too long"
-                raise StoreError(
-                    f"{wrong}: {size:,} bytes where the index says {shard.size:,}; copy this shard again", str(path)
-                )
+    def __init__(self, files: Sequence[StoredFile], open: Callable[[StoredFile], mmap.mmap | bytes]) -> None:
+        self.files, self._open = files, open
+        self._bases = [file.base for file in files]
+        self._base_of = np.array(self._bases, np.int64)
+        self._maps: list[mmap.mmap | bytes | None] = [None] * len(files)
+        self._kept: deque[int] = deque()  # those that are mapped, the oldest first
+        self._asked = bytearray(len(files))
 
     def __len__(self) -> int:
-        return len(self.paths)
+        return len(self.files)
 
     def number(self, start: int) -> int:
         """The shard that holds the item which begins at a place."""
@@ -131,13 +122,35 @@ class MappedShards:
     def at(self, start: int) -> tuple[mmap.mmap | bytes, int]:
         """A place: the shard, mapped, and how far it is in it."""
         number = bisect_right(self._bases, start) - 1
-        found = self._maps[number]
-        return (self._map(number) if found is None else found), start - self._bases[number]
+        return self._mapped(number), start - self._bases[number]
 
-    def _map(self, number: int) -> mmap.mmap | bytes:
+    def addresses(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[mmap.mmap | bytes]]:
+        """Places in memory, and the shards that they are in: they stay there for as long as these are kept."""
+        numbers, of_each = np.unique(np.searchsorted(self._base_of, starts, side="right") - 1, return_inverse=True)
+        held = [self._mapped(number) for number in numbers.tolist()]
+        first = [address_of(shard) - self._bases[n] for n, shard in zip(numbers.tolist(), held, strict=True)]
+        return starts + np.array(first, np.int64)[of_each], held
+
+    def _mapped(self, number: int) -> mmap.mmap | bytes:
+        """A shard, mapped."""
         # Without a lock, which a fork may leave locked for ever: at the worst two threads map the same shard.
-        found = self._maps[number] = map_file(self.paths[number], self.shards[number].size)
-        self._mapped.append(number)
-        if len(self._mapped) > _MAPPED:  # whoever still has a view of it keeps it
-            self._maps[self._mapped.popleft()] = None
+        self._asked[number] = 1
+        if (found := self._maps[number]) is not None:
+            return found
+        found = self._maps[number] = self._open(self.files[number])
+        self._kept.append(number)
+        if len(self._kept) > _MAPPED:
+            self._let_go()
         return found
+
+    def _let_go(self) -> None:
+        """Keep the others mapped that were asked for since the last time: whoever has a view of this one keeps it."""
+        while self._asked[oldest := self._kept.popleft()] and len(self._kept) > 1:
+            self._asked[oldest] = 0
+            self._kept.append(oldest)
+        self._maps[oldest] = None
+
+
+def address_of(mapped: mmap.mmap | bytes) -> int:
+    """Of the first byte of a mapped file, which is not empty."""
+    return int(np.frombuffer(mapped, np.uint8).ctypes.data)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.machine import bytes_of
+from augrecipes.sources.remote.place import Place, RemotePath, place_of
 from augrecipes.sources.store import columns, index, items, schema
-from augrecipes.sources.store.disk import map_file
+from augrecipes.sources.store.cache import FileCache
+from augrecipes.sources.store.disk import naming
+from augrecipes.sources.store.folder import FetchedFolder, LocalFolder, StoreFolder
 from augrecipes.sources.store.format import Role
 from augrecipes.sources.store.formats import FORMATS
+from augrecipes.sources.store.intact import StoredFile, files_of, wrong_in
 from augrecipes.sources.store.items import Items, Verify
-from augrecipes.sources.store.shards import MappedShards, shards_of
+from augrecipes.sources.store.shards import shards_of
 
 _PART = "part"  # what a part says about itself, and a store does not
 
@@ -25,9 +34,9 @@ class Store:
     Safe to share between threads, and cheap to share with forked processes: tables are arrays in mapped files.
 
     Attributes:
-        path: the folder.
+        path: the folder, or its address.
         version: of the layout.
-        format: ``raw``, ``jpeg`` or ``hdf5``.
+        format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
         kind: what the caller called its rows.
         targets: name to role (``image`` or ``mask``).
         rows: number of rows.
@@ -37,10 +46,15 @@ class Store:
         tables: where each target's items lie, as arrays: `augrecipes.sources.store.items.Items`.
         index: what index.json says.
         checks: when items are compared with their checksums.
+        folder: has its files.
+        cache_size: how much of the disk files may take that are fetched.
     """
 
-    def __init__(self, path: Path, content: dict[str, Any], verify: Verify | None = None) -> None:
-        self.path = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
+    def __init__(
+        self, path: Place, content: dict[str, Any], verify: Verify | None = None, cache_size: str | int | None = None
+    ) -> None:
+        self.folder = _folder_of(path, content["digest"], cache_size)
+        self.path = self.folder.path
         self.version: int = content["version"]
         self.format: str = content["format"]
         self.kind: str = content["kind"]
@@ -48,16 +62,17 @@ class Store:
         self.about: dict[str, Any] = content["about"]
         self.digest: str = content["digest"]
         self.targets: dict[str, Role] = {name: about["role"] for name, about in content["targets"].items()}
-        self.index, self.checks = content, verify
+        self.index, self.checks, self.cache_size = content, verify, cache_size
         if self.format not in FORMATS:
             known = ", ".join(FORMATS)
             raise schema.wrong(str(path / index.NAME), "format", f"should be one of {known}, not {self.format!r}")
-        table = columns.load(path / index.COLUMNS, content["columns"], str(path / index.NAME))
+        blob = self.folder.mapped(index.COLUMNS, content["columns"]["size"], self._wrong_in_columns)
+        table = columns.load(blob, str(path / index.COLUMNS), content["columns"], str(path / index.NAME))
         self.columns = {name: column for name, column in table.items() if not name.startswith(columns.OWN)}
         self.tables = {name: self._open(name, about, table) for name, about in content["targets"].items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reopen_store, (self.path, self.digest, self.checks)
+        return reopen_store, (self.path, self.digest, self.checks, self.cache_size)
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
@@ -89,8 +104,17 @@ class Store:
         """All items as one read-only N×H×W×C (masks N×H×W) view, where all are of one shape; else None."""
         return self.tables[target].block()
 
+    def files_of_rows(self, target: str, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
+        """The files that some rows' items of a target lie in: name, bytes, and what opens each."""
+        return self.tables[target].files_of_rows(rows)
+
+    @property
+    def encodes(self) -> bool:
+        """Whether pictures are encoded: then a plan decodes what it needs of one, by `encoded`."""
+        return FORMATS[self.format].encode is not None
+
     def encoded(self, target: str, item: int) -> Any:
-        """A picture that is not decoded yet, where the format is jpeg (an `Encoded`: parts of it are read by `region`).
+        """A picture that is not decoded yet, where the format encodes: parts of it are read by `view`.
 
         Of other formats, and of masks, the array: parts of a mapped one are read by slicing.
         """
@@ -100,17 +124,19 @@ class Store:
         from augrecipes.sources.encoded import encoded
 
         height, width, channels = table.shape(item)
-        name = f"{table.path}: item {item}"
+        name = f"{table.file_of(item)}: item {item}"
+        if (parts := FORMATS[self.format].undecoded) is not None:
+            return table.undecoded(item, parts, name)
         data = bytes(table.whole_data(item))
         return encoded(data, name=name, channels=channels, max_pixels=height * width)
 
     def _open(self, name: str, about: dict[str, Any], found: dict[str, Any]) -> Items:
         kept = FORMATS[self.format].of(about["role"])
-        path = self.path / kept.file_name(name)
         prefix = f"{columns.OWN}{name}/"
         table = {key.removeprefix(prefix): column for key, column in found.items() if key.startswith(prefix)}
-        in_shards = "shards" in about
-        blob = b"" if in_shards else map_file(path, about["size"])
+        in_shards, file_name = "shards" in about, kept.file_name(name)
+        # Of this machine now: it stays ours whatever takes its place.
+        here = None if in_shards or not self.folder.at_once else self.folder.mapped(file_name, about["size"])
         head, end = (0, schema.LARGEST) if in_shards else (about["head"], min(about["end"], about["size"]))
         try:
             items.check(table, kept, about["role"], self.rows, head, end)
@@ -119,20 +145,40 @@ class Store:
                 raise ValueError("start, size: the items do not lie in the shards that the index names")
         except ValueError as error:
             raise schema.wrong(str(self.path / index.COLUMNS), prefix, str(error)) from None
-        if in_shards:
-            files = [self.path / shard["file"] for shard in about["shards"]]
-            return Items(str(self.path), kept, MappedShards(files, shards), table, self.checks)
-        return Items(str(path), kept, blob, table, self.checks)
+        files = files_of(file_name, about, table["start"], shards)
+        for file in files if in_shards else ():
+            self.folder.look(file.name, file.size)
+
+        folder = self.folder  # a store that is let go of lets go of its files: no circle leads back to it
+
+        def mapped(file: StoredFile) -> mmap.mmap | bytes:
+            if here is not None:
+                return here
+            return folder.mapped(file.name, file.size, lambda path: wrong_in(path, file, table))
+
+        return Items(self.path, kept, files, mapped, table, self.checks, sharded=in_shards)
+
+    def _wrong_in_columns(self, path: Path) -> str | None:
+        wrong = zlib.crc32(path.read_bytes()) != self.index["columns"]["checksum"]
+        return "its checksum is another" if wrong else None
 
 
-def reopen_store(path: str | os.PathLike[str], digest: str, verify: Verify | None = None) -> Store:
+def _folder_of(path: Place, digest: str, cache_size: str | int | None) -> StoreFolder:
+    if isinstance(path, RemotePath):
+        return FetchedFolder(path, digest, FileCache(None if cache_size is None else bytes_of(cache_size)))
+    return LocalFolder(Path(os.path.abspath(path)))  # noqa: PTH100 (symbolic links are left as they are)
+
+
+def reopen_store(
+    path: str | os.PathLike[str], digest: str, verify: Verify | None = None, cache_size: str | int | None = None
+) -> Store:
     """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
 
     >>> reopen_store("nowhere", "1a2b")
     Traceback (most recent call last):
     augrecipes.errors.StoreError: nowhere: no such store
     """
-    store = open_store(path, verify)
+    store = open_store(path, verify, cache_size=cache_size)
     if store.digest != digest:
         raise StoreError("was replaced by another store since it was opened: open it again", path=str(path))
     return store
@@ -144,11 +190,14 @@ def is_store(path: str | os.PathLike[str]) -> bool:
     >>> is_store("nowhere")
     False
     """
-    place = Path(path)
-    return (place / index.NAME).is_file() and (place / index.COLUMNS).is_file()
+    place = place_of(path)
+    with naming(place):
+        return (place / index.NAME).is_file() and (place / index.COLUMNS).is_file()
 
 
-def open_store(path: str | os.PathLike[str], verify: Verify | None = None) -> Store:
+def open_store(
+    path: str | os.PathLike[str], verify: Verify | None = None, *, cache_size: str | int | None = None
+) -> Store:
     """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
 
     A published store is never modified, and the process that does so regardless (cuts a file short under a running
@@ -157,9 +206,12 @@ def open_store(path: str | os.PathLike[str], verify: Verify | None = None) -> St
     Replacing it by another is safe: a reader keeps the files that it opened.
 
     Args:
-        path: the folder.
+        path: the folder; or an address such as ``s3://bucket/store``: its files are then fetched whole, each when it is
+            first read from, compared with their checksums, and kept in the user's cache folder.
         verify: compare the pixels of each item with their checksum at its `first` read in this process, or `always`;
             None: only what is decoded anyway (`Store.verify` reads them all at once).
+        cache_size: how much of the disk fetched files may take, of all stores together: bytes, or ``"50G"``; None: what
+            AUGRECIPES_CACHE_SIZE says, or half of what is free.
 
     Raises:
         StoreError: not a store, a newer version, or not whole; names the file.
@@ -168,7 +220,7 @@ def open_store(path: str | os.PathLike[str], verify: Verify | None = None) -> St
     Traceback (most recent call last):
     augrecipes.errors.StoreError: nowhere: no such store
     """
-    place = Path(path)
+    place = place_of(path)
     if verify not in (None, "first", "always"):
         raise ValueError(f"verify must be None, 'first' or 'always', got {verify!r}")
     content = index.load(place)
@@ -177,7 +229,7 @@ def open_store(path: str | os.PathLike[str], verify: Verify | None = None) -> St
             "is a part of a store: augrecipes pack --merge makes a store of the folder that all parts are in",
             str(place),
         )
-    return Store(place, content, verify)
+    return Store(place, content, verify, cache_size)
 
 
 def open_part(path: str | os.PathLike[str]) -> Store:
@@ -186,7 +238,7 @@ def open_part(path: str | os.PathLike[str]) -> Store:
     Raises:
         StoreError: no part, or not whole; names the file.
     """
-    place = Path(path)
+    place = place_of(path)
     content = index.load(place)
     if _PART not in content["about"]:
         raise StoreError("is a store, and no part of one", str(place))

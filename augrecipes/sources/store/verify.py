@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming
+from augrecipes.sources.store.intact import read_through
 from augrecipes.sources.store.items import Items
 from augrecipes.sources.store.store import Store, open_store
-
-_READ = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,51 +61,18 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 
 def _target(store: Store, name: str, items: Items) -> Iterator[tuple[Fault | None, int]]:
     """Reads the files of one target from beginning to end: what each piece has wrong with it, and its bytes."""
-    about, numbers = store.index["targets"][name], range(len(items))
-    if items.shards is None:
-        how = _File(Path(items.path), 0, about["head"], about["size"], about["frame"])
-        yield from _file(store, name, items, numbers, how)
-        return
-    for path, (base, size) in zip(items.shards.paths, items.shards.shards, strict=True):
-        first, last = np.searchsorted(items.start, [base, base + size]).tolist()
-        yield from _file(store, name, items, numbers[first:last], _File(path, base, 0, size, 0))
-
-
-class _File(NamedTuple):
-    """One file of a target: the place of its first byte, and as the index has it."""
-
-    path: Path
-    base: int
-    head: int
-    size: int
-    frame: int
-
-
-def _file(store: Store, name: str, items: Items, numbers: range, how: _File) -> Iterator[tuple[Fault | None, int]]:
-    """The same of one file, which holds the items of these numbers."""
-    part = slice(numbers.start, numbers.stop)
-    starts, sizes, checksums = items.start[part].tolist(), items.size[part].tolist(), items.checksum[part].tolist()
-    with naming(how.path), how.path.open("rb", buffering=0) as file:
-        frame = _checksum(file, how.head)
-        yield None, how.head
-        end = how.base + how.head
-        for item, start, size, checksum in zip(numbers, starts, sizes, checksums, strict=True):
-            gap = _read(file, start - end)
-            reason = "its bytes" if _checksum(file, size) != checksum else "the bytes before it" if any(gap) else ""
-            yield _fault(store, name, items, item, reason) if reason else None, start + size - end
-            end = start + size
-        tail = how.base + how.size - end
-        if _checksum(file, tail, frame) != how.frame:
-            reason = "the bytes around its items are not those that were written"
-            yield Fault(str(how.path), reason, name), tail
-        else:
-            yield None, tail
-
-
-def _fault(store: Store, name: str, items: Items, item: int, what: str) -> Fault:
-    row = items.row_of(item)
-    reason = f"{what} are not those that were written"
-    return Fault(items.file_of(item), reason, name, row, item, _source(store, name, row, item))
+    for stored in items.files:
+        with store.folder.at_hand(stored.name) as path, naming(store.path / stored.name):
+            for piece in read_through(path, stored, items.table()):
+                fault = None
+                if piece.wrong:
+                    reason = f"{piece.wrong} are not those that were written"
+                    fault = Fault(str(store.path / stored.name), reason, name)
+                    if piece.item is not None:
+                        row = items.row_of(piece.item)
+                        source = _source(store, name, row, piece.item)
+                        fault = replace(fault, row=row, item=piece.item, source=source)
+                yield fault, piece.size
 
 
 def _source(store: Store, name: str, row: int, item: int) -> str | None:
@@ -121,13 +82,3 @@ def _source(store: Store, name: str, row: int, item: int) -> str | None:
         if isinstance(column, Texts) and len(column) and store.rows % len(column) == 0:
             return column[row * len(column) // store.rows]
     return None
-
-
-def _read(file: Any, size: int) -> bytes:
-    return file.read(size) if size else b""
-
-
-def _checksum(file: Any, size: int, before: int = 0) -> int:
-    while size and (piece := file.read(min(size, _READ))):
-        before, size = zlib.crc32(piece, before), size - len(piece)
-    return before

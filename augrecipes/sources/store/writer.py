@@ -62,7 +62,7 @@ class StoreWriter:
 
         Args:
             path: where the store will be; nothing may be there yet, and the folder around it must exist.
-            format: ``raw``, ``jpeg`` or ``hdf5``.
+            format: ``raw``, ``lossless``, ``jpeg`` or ``hdf5``.
             kind: what the caller calls its rows; kept.
             targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
                 int32 H×W).

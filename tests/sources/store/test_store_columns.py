@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 from augrecipes.errors import StoreError
 from augrecipes.sources.store import StoreWriter, columns, open_store
 from augrecipes.sources.store.columns import Texts
+from augrecipes.sources.store.disk import map_file
 
 _numbers = arrays.arrays(
     st.one_of(
@@ -31,7 +32,7 @@ def test_columns_come_back(given_columns: dict[str, Any]) -> None:
     assert columns.render(dict(reversed(tables.items()))) == (blob, index)
     with small_stores.quick_folder() as folder:
         (folder / "columns").write_bytes(blob)
-        found = columns.load(folder / "columns", index, "index")
+        found = columns.load(map_file(folder / "columns", index["size"]), "columns", index, "index")
     assert found.keys() == given_columns.keys()
     for name, column in given_columns.items():
         if isinstance(column, list):

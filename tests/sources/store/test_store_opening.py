@@ -18,7 +18,7 @@ import pytest
 import small_stores
 
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.sources.store import StoreWriter, index, open_store, store
+from augrecipes.sources.store import StoreWriter, index, open_store
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_tables_that_make_no_sense(name: str, value: int, tmp_path: Path, monkey
 def cut_at_any_size(folder: Path) -> None:
     """The law: a store of which any file was cut, or grew, is refused."""
     for format in small_stores.FORMS:
-        whole = small_stores.write(folder / format, format).path
+        whole = Path(small_stores.write(folder / format, format).path)
         for file in sorted(whole.iterdir()):
             data = file.read_bytes()
             file.chmod(0o644)
@@ -172,7 +172,9 @@ def test_a_store_that_was_cut() -> None:
 
 
 def test_opening_without_a_look_at_sizes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "map_file", lambda path, size: path.read_bytes().ljust(size, b"\0"))
+    monkeypatch.setattr(
+        "augrecipes.sources.store.folder.map_file", lambda path, size: path.read_bytes().ljust(size, b"\0")
+    )
     with small_stores.quick_folder() as folder, pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         cut_at_any_size(folder)
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from augrecipes.errors import StoreError
 from augrecipes.sources.store import StoreWriter, index, open_store, sharded_blob, shards
 from augrecipes.sources.store.blob import Blob
+from augrecipes.sources.store.intact import StoredFile
 from augrecipes.sources.store.item import bytes_item
 from augrecipes.sources.store.sharded_blob import ShardedBlob
 from augrecipes.sources.store.shards import MappedShards, Shard, one_behind_another, shards_of
@@ -34,7 +35,13 @@ def laid(sizes: list[int], most: int, step: int) -> None:
         files = sorted(folder.iterdir())
         assert [path.name for path in files] == [f"image-{k:05}.bin" for k in range(len(found))]
         assert [path.stat().st_size for path in files] == [shard.size for shard in found]
-        mapped = MappedShards(files, found)
+        mapped = MappedShards(
+            [
+                StoredFile(path.name, shard.base, 0, shard.size, 0, range(0))
+                for path, shard in zip(files, found, strict=True)
+            ],
+            lambda file: (folder / file.name).read_bytes(),
+        )
         held: list[list[int]] = [[] for _ in found]
         for place, one in zip(start.tolist(), data, strict=True):
             held[mapped.number(place)].append(len(one))

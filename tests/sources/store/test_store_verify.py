@@ -11,7 +11,7 @@ import pytest
 import small_stores
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import open_store, verify
+from augrecipes.sources.store import intact, open_store, verify
 from augrecipes.sources.store.verify import Fault
 
 
@@ -51,7 +51,7 @@ def test_every_flipped_byte_is_found(format: str) -> None:
                     assert (fault.target, fault.item, fault.row) == (target, item, row)
                     assert fault.source == small_stores.SOURCES[row]
 
-        sizes = sum(file.stat().st_size for file in store.path.iterdir())
+        sizes = sum(file.stat().st_size for file in Path(store.path).iterdir())
         flipped(store.path, max(1, sizes // 600) | 1, named)
         assert verify.verify_store(store.path) == []
 
@@ -60,13 +60,13 @@ def test_every_flipped_byte_is_found(format: str) -> None:
 @pytest.mark.parametrize("format", small_stores.FORMS)
 def test_nearly_every_byte(format: str) -> None:
     with small_stores.quick_folder() as folder:
-        path = small_stores.write(folder / "s", format).path
+        path = Path(small_stores.write(folder / "s", format).path)
         sizes = sum(file.stat().st_size for file in path.iterdir())
         flipped(path, max(1, sizes // 15_000), lambda file, at, faults: None)
 
 
 def test_bytes_between_items_that_are_not_read_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "_read", lambda file, size: bytes(len(file.read(size)) if size else 0))
+    monkeypatch.setattr(intact, "_read", lambda file, size: bytes(len(file.read(size)) if size else 0))
     with small_stores.quick_folder() as folder:
         path = small_stores.write(folder / "s", "raw").path
         with pytest.raises(AssertionError, match=r"(image|mask)\.bin at"):
@@ -75,7 +75,7 @@ def test_bytes_between_items_that_are_not_read_are_caught(monkeypatch: pytest.Mo
 
 def test_all_that_is_wrong_is_listed(tmp_path: Path) -> None:
     store = small_stores.write(tmp_path / "s", "raw")
-    path = store.path / "image.bin"
+    path = Path(store.path) / "image.bin"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     for item in (0, 2, 4):
@@ -84,7 +84,8 @@ def test_all_that_is_wrong_is_listed(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     faults = verify.verify_store(store.path, lambda done, total: told.append((done, total)))
     assert [(fault.row, fault.item) for fault in faults] == [(0, 0), (2, 2), (2, 4)]
-    assert told[-1][0] == told[-1][1] == sum((store.path / name).stat().st_size for name in ("image.bin", "mask.bin"))
+    sizes = [(Path(store.path) / name).stat().st_size for name in ("image.bin", "mask.bin")]
+    assert told[-1][0] == told[-1][1] == sum(sizes)
 
 
 def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
         writer.finish({"source/image": [f"tile {item}" for item in range(6)], "source/mask": list("abcde")})
     store = open_store(tmp_path / "s")
     for target, item, source in (("image", 3, "tile 3"), ("mask", 2, "e")):
-        path = store.path / f"{target}.bin"
+        path = Path(store.path) / f"{target}.bin"
         path.chmod(0o644)
         data = bytearray(path.read_bytes())
         data[store.tables[target].start[item] + 1] ^= 1
@@ -109,7 +110,7 @@ def test_sources_by_target_and_by_item(tmp_path: Path) -> None:
 
 def test_a_damaged_jpeg_is_never_decoded(tmp_path: Path) -> None:
     store = small_stores.write(tmp_path / "s", "jpeg")
-    path = store.path / "image.jpgs"
+    path = Path(store.path) / "image.jpgs"
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     data[store.tables["image"].start[2] + 300] ^= 1

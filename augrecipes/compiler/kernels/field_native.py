@@ -1,0 +1,68 @@
+"""Fields of displacements made smooth in one native pass, with the bits of the installed OpenCV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+import cv2
+import numpy as np
+
+from augrecipes.native.kernels import Library, library
+
+_DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has it
+# Fields and deviations at which the bits tell how many numbers OpenCV takes at once, and where it fuses.
+_PROBED = (((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0))
+
+
+def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool:
+    """Smooth a field H×W float32, contiguous, in place, and multiply it; False where that is OpenCV's to do.
+
+    Args:
+        field: of any size.
+        deviation: of the weights.
+        size: how many weights there are along each side; 0: as many as fit.
+        times: what each number is multiplied by at last.
+    """
+    kernels = library()
+    if kernels is None or not same_bits(kernels):
+        return False
+    return smoothed(kernels, field, weights_of(deviation, size), times)
+
+
+def smoothed(kernels: Library, field: np.ndarray, weights: np.ndarray, times: float) -> bool:
+    """The same by these kernels and weights, whatever OpenCV's bits are."""
+    rows, columns = field.shape
+    room = np.empty((rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * len(weights) + 300), np.float32)
+    kernel: Callable[..., int] = kernels.kernel("smooth_field", "pllplfp")
+    done = kernel(field.ctypes.data, rows, columns, weights.ctypes.data, len(weights), times, room.ctypes.data)
+    return done == 0
+
+
+@lru_cache(maxsize=64)
+def weights_of(deviation: float, size: int = 0) -> np.ndarray:
+    """The weights of OpenCV's GaussianBlur of floats; of a size, or one that fits.
+
+    >>> len(weights_of(6.0)), len(weights_of(50.0, 17))
+    (49, 17)
+    """
+    held = cv2.getGaussianKernel(size or round(deviation * _DEVIATIONS + 1) | 1, deviation, cv2.CV_32F).ravel()
+    held.flags.writeable = False
+    return held
+
+
+@cache
+def same_bits(kernels: Library) -> bool:
+    """Whether the kernel gives the bits of the installed OpenCV: asked once a process."""
+    return agrees(kernels)
+
+
+def agrees(kernels: Library) -> bool:
+    """The same, asked now."""
+    random = np.random.default_rng(0)
+    for shape, deviation in _PROBED:
+        field = random.standard_normal(shape, np.float32)
+        own = cv2.GaussianBlur(field, (0, 0), deviation, borderType=cv2.BORDER_REPLICATE)
+        if not smoothed(kernels, field, weights_of(deviation), 1.0) or not np.array_equal(field, own):
+            return False
+    return True

@@ -1,0 +1,146 @@
+/* Steps that show pictures as cameras take them, through hue, lightness and saturation. */
+
+#ifndef AUGRECIPES_CAMERAS_H
+#define AUGRECIPES_CAMERAS_H
+
+#include <math.h>
+
+#include "layers.h"
+
+enum {
+    ADDS_PHOTONS = 82, /* drawn: shift of hues, intensity, seed; how OpenCV takes rows, see hls.h; where three things are,
+                          see sensor.c */
+    ADDS_OWN_PHOTONS,  /* drawn: the same, and a key; where pieces are, see photons.c */
+    SNOWS = 85,        /* drawn: a part of the range; how OpenCV takes rows; a factor of lightness */
+    COARSENS,          /* drawn: a factor of the size; how it is made smaller, and then larger */
+};
+
+enum { BOUNDS = 8 };
+
+EXPORT int32_t JOIN(sensor_noise, ISA)(const uint8_t *, int64_t, int64_t, int64_t, double, double, const void *,
+                                       const uint64_t *, const double *, int64_t, int32_t, uint8_t *, uint8_t *);
+EXPORT int32_t JOIN(lightness, ISA)(const uint8_t *, int64_t, int64_t *);
+EXPORT int32_t JOIN(iso_noise, ISA)(int64_t, int64_t, const int32_t *, const void *, float, float, const uint8_t *,
+                                    uint8_t *, int64_t);
+
+EXPORT int32_t JOIN(snow, ISA)(const uint8_t *, int64_t, int64_t, const uint8_t *, int64_t, int32_t, uint8_t *);
+
+static inline int64_t add_photons(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to;
+    int64_t answer = instead(run, &levels, &to);
+    uint8_t *counts = answer == DONE ? taken(run, v->rows * v->columns) : 0;
+    if (!counts)
+        return answer != DONE ? answer : run->sample->answer;
+    return JOIN(sensor_noise, ISA)(levels, v->rows, v->columns, (int64_t)drawn[2], drawn[0], drawn[1], found_at(a[2]),
+                                   found_at(a[3]), found_at(a[4]), (int64_t)a[0], (int32_t)a[1], counts, to);
+}
+
+/* Bounds of the counts of a Poisson distribution, as photons.py makes them. Libraries compute powers differently in their
+   last bits: 0 where that decides, or there are too many. */
+static inline int bounds_of(double rate, double intensity, int32_t *to) {
+    double part = exp(-rate), below = part;
+    for (int k = 0; k < BOUNDS; k++)
+        to[k] = INT32_MAX;
+    for (int k = 0; k <= BOUNDS; k++) {
+        double words = below * 0x1p31, bound = rint(words) - 1;
+        if (!(fabs(words - floor(words) - 0.5) > 1e-5))
+            return 0;
+        if (bound >= INT32_MAX || k * intensity >= 1) /* no word is above it, or all that it takes is white */
+            return 1;
+        if (k < BOUNDS)
+            to[k] = (int32_t)bound;
+        part *= rate / (k + 1);
+        below += part;
+    }
+    return 0;
+}
+
+static inline int64_t add_own_photons(Run *run, const double *drawn, const double *a) {
+    const View *v = &run->view;
+    const int64_t pixels = v->rows * v->columns;
+    const uint64_t key = (uint64_t)drawn[3] << 32 | (uint64_t)drawn[4], hues = mixed(mixed(GOLDEN, key), 1);
+    const double turned = drawn[0] * drawn[1];
+    int32_t bounds[BOUNDS];
+    int64_t sums[2];
+    const uint8_t *levels;
+    uint8_t *to;
+    if (!(turned <= 50) || pixels > UINT32_MAX / 3)
+        return REFUSED;
+    int64_t answer = instead(run, &levels, &to);
+    if (answer != DONE)
+        return answer;
+    JOIN(lightness, ISA)(levels, pixels, sums);
+    double mean = (double)sums[0] / (double)pixels, variance = (double)sums[1] / (double)pixels - mean * mean;
+    if (!bounds_of(sqrt(MAX(variance, 0)) / 510 * drawn[1], drawn[1], bounds))
+        return REFUSED;
+    return JOIN(iso_noise, ISA)((int64_t)key, (int64_t)hues, bounds, found_at(a[0]), (float)drawn[1], (float)(turned / 60),
+                                levels, to, pixels);
+}
+
+/* Lightness below a point times a factor. */
+static inline int64_t snow(Run *run, double part, const double *a) {
+    const View *v = &run->view;
+    const uint8_t *levels;
+    uint8_t *to, lighter[LEVELS];
+    float point = (float)(part * 255 / 2 + 255.0 / 3), factor = (float)a[2];
+    for (int k = 0; k < LEVELS; k++) {
+        float light = (float)k * ((float)k < point ? factor : 1.0f);
+        lighter[k] = (uint8_t)MIN(MAX(light, 0.0f), 255.0f);
+    }
+    int64_t answer = instead(run, &levels, &to);
+    return answer != DONE ? answer
+                          : JOIN(snow, ISA)(levels, v->rows, v->columns, lighter, (int64_t)a[0], (int32_t)a[1], to);
+}
+
+/* Where OpenCV finds the next pixel to each, of so many, where sizes are a factor apart: less of them, or again more. */
+static inline int64_t nearest_of(int64_t at, double inverse, int64_t size) {
+    return MIN((int64_t)floor((double)at * inverse), size - 1);
+}
+
+static inline void pick_three(const uint8_t *restrict row, const int32_t *restrict at, int64_t count, uint8_t *restrict to) {
+    for (int64_t x = 0; x < count; x++)
+        memcpy(to + 3 * x, row + at[x], 3);
+}
+
+/* A picture made smaller by a factor, and brought back to its size. */
+static inline int64_t coarsen(Run *run, double factor, const double *a) {
+    const int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels;
+    int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor), answer;
+    if (!(factor > 0 && factor <= 1) || tall < 1 || wide < 1 || columns > LONGEST)
+        return REFUSED;
+    if (a[0] != NEAREST) { /* where OpenCV's steps are those of the sizes */
+        if ((double)tall / (double)rows != factor || (double)wide / (double)columns != factor)
+            return REFUSED;
+        answer = resize(run, tall, wide, (int64_t)a[0]);
+        return answer == DONE ? resize(run, rows, columns, (int64_t)a[1]) : answer;
+    }
+    const uint8_t *from;
+    uint8_t *to;
+    int straight = a[1] == NEAREST;
+    int64_t height = straight ? rows : tall, width = straight ? columns : wide;
+    double inverse = 1.0 / factor, down = 1.0 / ((double)rows / (double)tall), across = 1.0 / ((double)columns / (double)wide);
+    if ((answer = in_line(run, &from)) != DONE)
+        return answer;
+    int32_t *at = (int32_t *)(void *)taken(run, width * (int64_t)sizeof *at);
+    if (!at || !(to = taken(run, height * width * channels)))
+        return run->sample->answer;
+    for (int64_t x = 0; x < width; x++)
+        at[x] = (int32_t)(nearest_of(straight ? nearest_of(x, across, wide) : x, inverse, columns) * channels);
+    run->view = whole_picture(to, height, width, width * channels, channels);
+    for (int64_t y = 0, held = -1; y < height; y++, to += width * channels) {
+        int64_t row = nearest_of(straight ? nearest_of(y, down, tall) : y, inverse, rows);
+        if (row == held)
+            memcpy(to, to - width * channels, (size_t)(width * channels));
+        else if (channels == 3)
+            pick_three(from + row * columns * 3, at, width, to);
+        else
+            for (int64_t x = 0; x < width; x++)
+                memcpy(to + x * channels, from + row * columns * channels + at[x], (size_t)channels);
+        held = row;
+    }
+    return straight ? DONE : resize(run, rows, columns, (int64_t)a[1]);
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* Pictures of three channels made larger or smaller by a cubic between four pixels each way: the arithmetic of the
+   primitives for AVX-512 that OpenCV calls for that. Rows come first, and then columns, both in float with fused
+   multiply-add.
+
+   Beside compiler/kernels/resize_native.py, which leaves to OpenCV what this refuses. Whether the installed OpenCV has these
+   bits is for Python to find out: on other processors sums of rows stand in another order. */
+
+#include "lanes.h"
+#include "sampled.h"
+#include "windows.h"
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+enum { FUSES = 1 };
+#else
+enum { FUSES = 0 }; /* nothing that is quick gives these bits */
+#endif
+#if defined(__AVX512BW__) || defined(__AVX2__)
+enum { IN_VECTORS = 1 };
+#else
+enum { IN_VECTORS = 0 };
+#endif
+
+/* Columns that are made at a time; numbers that a pixel takes up; pixels that are made together, and put down together,
+   in bytes. */
+enum { ACROSS = 128, RGB = 3, FOUR = 4, TAPS = 4, TOGETHER = LANES / FOUR, PUT = 4, BYTES = 16 };
+
+/* Columns of the result, some at a time: the first of the four pixels about each one, and what these weigh, each weight
+   four times. From `first` to `last` all four lie in the picture. */
+typedef struct {
+    int64_t at[ACROSS + PUT];
+    float weights[TAPS][FOUR * (ACROSS + PUT)];
+    int64_t first, last;
+} Columns;
+
+/* Four rows between their columns, and which ones these are. */
+typedef struct {
+    float values[TAPS][FOUR * (ACROSS + PUT)];
+    int64_t rows[TAPS];
+} Held;
+
+static inline float polynomial(double d, double a, double b, double c, double e) {
+    return (float)(((a * d + b) * d + c) * d + e);
+}
+
+/* The first of the four pixels about one of the result, and what they weigh: distances are rounded to float, and weights
+   only when they are known. */
+static inline int64_t place(int64_t to, double scale, float weights[TAPS]) {
+    double at = ((double)to + 0.5) * scale - 0.5, below = floor(at);
+    float behind = (float)(at - below), first = 1.0f + behind, last = 2.0f - behind;
+    weights[0] = polynomial(first, -0.75, 3.75, -6, 3);
+    weights[1] = polynomial(first - 1.0f, 1.25, -2.25, 0, 1);
+    weights[2] = polynomial(last - 1.0f, 1.25, -2.25, 0, 1);
+    weights[3] = polynomial(last, -0.75, 3.75, -6, 3);
+    return (int64_t)below - 1;
+}
+
+static void find_columns(Columns *c, int64_t left, int64_t count, double scale, int64_t columns) {
+    float weights[TAPS];
+    c->first = count, c->last = 0;
+    for (int64_t x = 0; x < count; x++) {
+        c->at[x] = place(left + x, scale, weights);
+        if (c->at[x] >= 0 && c->at[x] + TAPS <= columns)
+            c->first = MIN(c->first, x), c->last = x + 1;
+        for (int k = 0; k < TAPS; k++)
+            for (int i = 0; i < FOUR; i++)
+                c->weights[k][FOUR * x + i] = weights[k];
+    }
+}
+
+static inline Floats some(const float *from) {
+    Floats made;
+    memcpy(&made, from, sizeof made);
+    return made;
+}
+
+/* Pixels whose four lie about the border of the picture, or anywhere. */
+static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, const uint8_t *row, int64_t columns,
+                                    float *to) {
+    for (; x < end; x++)
+        for (int i = 0; i < RGB; i++) {
+            float v[TAPS], w[TAPS];
+            for (int k = 0; k < TAPS; k++) {
+                v[k] = row[MIN(MAX(c->at[x] + k, 0), columns - 1) * RGB + i];
+                w[k] = c->weights[k][FOUR * x];
+            }
+            to[FOUR * x + i] = fmaf(v[3], w[3], fmaf(v[2], w[2], fmaf(v[1], w[1], v[0] * w[0])));
+        }
+}
+
+#if defined(__AVX512BW__) || defined(__AVX2__)
+/* TOGETHER pixels: of each, the BYTES from its first one on. */
+static inline void blend_together(const Columns *c, int64_t x, const uint8_t *row, float *to) {
+    const int64_t *at = c->at + x;
+    Floats v[TAPS], w[TAPS];
+#define BYTES_OF(n) _mm_loadu_si128((const __m128i *)(const void *)(row + at[n] * RGB))
+#if defined(__AVX512BW__)
+    __m512i bytes = _mm512_castsi128_si512(BYTES_OF(0));
+    bytes = _mm512_inserti32x4(bytes, BYTES_OF(1), 1);
+    bytes = _mm512_inserti32x4(bytes, BYTES_OF(2), 2);
+    bytes = _mm512_inserti32x4(bytes, BYTES_OF(3), 3);
+#else
+    __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(BYTES_OF(0)), BYTES_OF(1), 1);
+#endif
+    for (int k = 0; k < TAPS; k++) {
+        char n = (char)(k * RGB);
+        __m128i pick = _mm_setr_epi8(n, -1, -1, -1, n + 1, -1, -1, -1, n + 2, -1, -1, -1, n + 3, -1, -1, -1);
+#if defined(__AVX512BW__)
+        v[k] = (Floats)_mm512_cvtepi32_ps(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(pick)));
+#else
+        v[k] = (Floats)_mm256_cvtepi32_ps(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(pick)));
+#endif
+        w[k] = some(c->weights[k] + FOUR * x);
+    }
+    Floats made = fuse(v[3], w[3], fuse(v[2], w[2], fuse(v[1], w[1], v[0] * w[0])));
+    memcpy(to + FOUR * x, &made, sizeof made);
+}
+
+/* PUT pixels of a row of the result. */
+static inline void put(const Held *h, const int *order, const Floats *w, int64_t x, uint8_t *to) {
+    Ints near[PUT / TOGETHER];
+    for (int n = 0; n < PUT / TOGETHER; n++) {
+        Floats v[TAPS];
+        for (int k = 0; k < TAPS; k++)
+            v[k] = some(h->values[order[k]] + FOUR * x + LANES * n);
+        near[n] = nearest(fuse(v[0], w[0], v[1] * w[1]) + fuse(v[2], w[2], v[3] * w[3]));
+    }
+#if defined(__AVX512BW__)
+    __m128i bytes = _mm512_cvtusepi32_epi8(_mm512_max_epi32((__m512i)near[0], _mm512_setzero_si512()));
+#else
+    __m256i one = (__m256i)near[0], two = (__m256i)near[1];
+    __m128i bytes = _mm_packus_epi16(_mm_packs_epi32(_mm256_castsi256_si128(one), _mm256_extracti128_si256(one, 1)),
+                                     _mm_packs_epi32(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1)));
+#endif
+    bytes = _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    _mm_storeu_si128((__m128i *)(void *)to, bytes);
+}
+#endif
+
+/* One row between its columns; `end`: of the bytes that may be read. */
+static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int64_t columns,
+                                 float *to) {
+    int64_t x = IN_VECTORS ? MIN(c->first, count) : 0, last = x + MAX(c->last - x, 0) / TOGETHER * TOGETHER * IN_VECTORS;
+    blend_one_by_one(c, 0, x, row, columns, to);
+    while (last > x && end - row < c->at[last - 1] * RGB + BYTES)
+        last -= TOGETHER;
+    blend_one_by_one(c, last, count, row, columns, to);
+#if defined(__AVX512BW__) || defined(__AVX2__)
+    for (; x < last; x += TOGETHER)
+        blend_together(c, x, row, to);
+#endif
+}
+
+static inline void blend_rows(const Held *h, const int *order, const float *weights, int64_t count, uint8_t *to) {
+#if defined(__AVX512BW__) || defined(__AVX2__)
+    Floats all[TAPS];
+    int64_t x = 0;
+    for (int k = 0; k < TAPS; k++)
+        all[k] = weights[k] - (Floats){0};
+    for (; x * RGB + BYTES <= count * RGB; x += PUT)
+        put(h, order, all, x, to + x * RGB);
+    for (; x < count; x += PUT) {
+        uint8_t last[BYTES];
+        put(h, order, all, x, last);
+        memcpy(to + x * RGB, last, (size_t)(MIN(PUT, count - x) * RGB));
+    }
+#else
+    for (int64_t x = 0; x < count; x++)
+        for (int i = 0; i < RGB; i++) {
+            float v[TAPS], level;
+            for (int k = 0; k < TAPS; k++)
+                v[k] = h->values[order[k]][FOUR * x + i];
+            level = rintf(fmaf(v[0], weights[0], v[1] * weights[1]) + fmaf(v[2], weights[2], v[3] * weights[3]));
+            to[x * RGB + i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
+        }
+#endif
+}
+
+/* source:  rows x columns x 3 of uint8; step: bytes from row to row
+   tall, wide: of the whole result
+   target:  a window of it, height x width x 3, whose first pixel is at row top, column left; step_to: bytes from row to
+            row */
+KERNEL(cubic)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall,
+              int64_t wide, uint8_t *target, int64_t top, int64_t left, int64_t height, int64_t width, int64_t step_to) {
+    if (!FUSES || channels != RGB || !is_window(rows, columns, tall, wide, top, left, height, width))
+        return REFUSED;
+    double down = (double)rows / (double)tall, across = (double)columns / (double)wide;
+    const uint8_t *end = source + (rows - 1) * step + columns * RGB;
+    Columns c = {0};
+    for (int64_t x = 0; x < width; x += ACROSS) {
+        Held h = {.rows = {-1, -1, -1, -1}};
+        int64_t count = MIN(ACROSS, width - x);
+        find_columns(&c, left + x, count, across, columns);
+        for (int64_t y = 0; y < height; y++) {
+            float weights[TAPS];
+            int order[TAPS];
+            int64_t first = place(top + y, down, weights);
+            for (int k = 0; k < TAPS; k++) { /* rows that follow one another are held apart */
+                int64_t row = MIN(MAX(first + k, 0), rows - 1);
+                int at = order[k] = (int)(row % TAPS);
+                if (h.rows[at] != row)
+                    blend_columns(&c, count, source + row * step, end, columns, h.values[at]);
+                h.rows[at] = row;
+            }
+            blend_rows(&h, order, weights, count, target + x * RGB + y * step_to);
+        }
+    }
+    return DONE;
+}

@@ -1,0 +1,188 @@
+/* The noise of a camera's sensor, as albumentations' ISONoise adds it: photons that are counted, and hues that vary.
+
+   Beside compiler/kernels/sensor.py. The numbers are those of numpy's generator, to the last bit, and so are colours
+   those of OpenCV. */
+
+#include <math.h>
+
+#include "generator.h"
+#include "hls.h"
+
+/* Words for numpy's function of which only the first tells something; how many it asks for. */
+typedef struct {
+    uint64_t first;
+    int64_t asked;
+} Told;
+
+static uint64_t told(void *of) {
+    Told *t = of;
+    return t->asked++ ? UINT64_C(1) << 63 : t->first;
+}
+
+static double told_unit(void *of) { return unit_of(told(of)); }
+
+/* Read off numpy's function which parts of words it takes at once, in each of 256 strips, and what it multiplies them
+   with. */
+KERNEL(normal_strips)(const void *normal, uint64_t *bounds, double *widths) {
+    Told words;
+    Words64 asked = {&words, told, 0, told_unit, told};
+    for (uint64_t strip = 0; strip < STRIPS; strip++) {
+        words = (Told){strip | 1 << 9, 0};
+        widths[strip] = normal_at(normal)(&asked);
+        uint64_t low = 0, high = UINT64_C(1) << 52; /* all below `low` are taken at once, and none from `high` on */
+        while (low < high) {
+            uint64_t middle = (low + high) / 2;
+            words = (Told){strip | middle << 9, 0};
+            normal_at(normal)(&asked);
+            if (words.asked == 1)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bounds[strip] = low;
+    }
+    return DONE;
+}
+
+/* Normal numbers of mean 0 and deviation 1, as default_rng(seed) gives them. */
+KERNEL(numpy_normals)(int64_t seed, const void *normal, const uint64_t *bounds, const double *widths, double *out,
+                      int64_t count) {
+    Generator words;
+    const Ziggurat ziggurat = {normal_at(normal), bounds, widths};
+    if (seed < 0 || seed > UINT32_MAX)
+        return REFUSED;
+    begin_words(&words, (uint32_t)seed);
+    some_normals(&words, &ziggurat, out, count);
+    return DONE;
+}
+
+static inline float part_of_white(uint8_t level) { return (float)level / 255.0f; }
+
+enum { SUMS = 16 }; /* of every so manyth pixel: a compiler may make them side by side */
+
+/* Mean and variance of the lightness of pixels. */
+static void measure(const uint8_t *source, int64_t count, double *mean, double *variance) {
+    uint8_t room[COLOURS][ACROSS] = {{0}};
+    double sums[SUMS] = {0}, squares[SUMS] = {0};
+    for (int64_t at = 0; at < count; at += ACROSS) {
+        int64_t some = MIN(ACROSS, count - at);
+        float light[ACROSS];
+        take_apart(source + 3 * at, some, room);
+        for (int64_t x = 0; x < ACROSS; x++) {
+            uint8_t most = MAX(MAX(room[0][x], room[1][x]), room[2][x]);
+            uint8_t least = MIN(MIN(room[0][x], room[1][x]), room[2][x]);
+            float of_most = part_of_white(most), of_least = part_of_white(least);
+            light[x] = x < some ? (of_most + of_least) * 0.5f : 0.0f;
+        }
+        for (int64_t x = 0; x < ACROSS; x += SUMS)
+            for (int k = 0; k < SUMS; k++) {
+                double one = light[x + k];
+                sums[k] += one, squares[k] += one * one;
+            }
+    }
+    double sum = 0, of_squares = 0;
+    for (int k = 0; k < SUMS; k++)
+        sum += sums[k], of_squares += squares[k];
+    *mean = sum / (double)count;
+    *variance = of_squares / (double)count - *mean * *mean;
+}
+
+enum { MOST_PHOTONS = 255 };
+static const double MULTIPLIED = 10.0; /* rates below which numpy counts by products */
+static const double SURE = 1e-11, UNSURE = 1e-7, FAR_ROUND = 1e4;
+
+/* How many photons each pixel has got, of a mean of `rate`, as numpy's Generator.poisson counts them: 0 where it is not
+   told, for products come too near to the bound, of which this is `off` away at most. */
+static int count_photons(Generator *g, double rate, double off, uint8_t *counts, int64_t pixels) {
+    const double bound = exp(-rate), above = bound * (1 + off), below = bound * (1 - off);
+    for (int64_t i = 0; i < pixels; i++) {
+        double product = next_unit_of(g);
+        int count = 0;
+        while (product > above && count < MOST_PHOTONS) {
+            count++;
+            product *= next_unit_of(g);
+        }
+        if (!(product < below))
+            return 0;
+        counts[i] = (uint8_t)count;
+    }
+    return 1;
+}
+
+/* The deviation of hues in degrees, and what a photon adds, of what is missing to white. */
+typedef struct {
+    double hue, light;
+} Amounts;
+
+static inline void add_numbers(Planes p, int64_t count, const double *turns, const uint8_t *photons, Amounts of) {
+    for (int64_t x = 0; x < count; x++) {
+        double lighter = (double)photons[x] * of.light * (double)(1.0f - p[1][x]);
+        float light = p[1][x] + (float)lighter;
+        p[0][x] = (float)((double)p[0][x] + of.hue * turns[x]);
+        p[1][x] = MIN(MAX(light, 0.0f), 1.0f);
+    }
+}
+
+static inline __attribute__((always_inline)) void there_and_back(Planes p, int64_t count, const double *turns,
+                                                                 const uint8_t *photons, Amounts of, Way way) {
+    to_hls(p, count, 360.0f, way);
+    add_numbers(p, count, turns, photons, of);
+    from_hls(p, count, 360.0f, way);
+}
+
+static inline uint8_t as_level(float x) {
+    return (uint8_t)(int32_t)(MIN(MAX(x, 0.0f), 1.0f) * 255.0f + 12582912.0f - 12582912.0f);
+}
+
+/* Noise added.
+
+   source, target: rows x columns x 3 uint8, each row behind the other; target may be source
+   seed: 0..2^32 - 1, of numpy's generator
+   color_shift, intensity: as the step draws them
+   normal, bounds, widths: numpy's random_standard_normal, and what normal_strips says of it
+   lanes: pixels that OpenCV takes at a time; fused: whether it fuses
+   counts: room for rows x columns bytes */
+KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64_t seed, double color_shift,
+                     double intensity, const void *normal, const uint64_t *bounds, const double *widths, int64_t lanes,
+                     int32_t fused, uint8_t *counts, uint8_t *target) {
+    const Ziggurat ziggurat = {normal_at(normal), bounds, widths};
+    const Amounts of = {color_shift * intensity, intensity};
+    double mean, variance;
+    Generator words;
+    if (rows < 1 || columns < 1 || lanes < 1 || seed < 0 || seed > UINT32_MAX || !(intensity > 0) ||
+        !(of.hue >= 0 && of.hue < FAR_ROUND))
+        return REFUSED;
+    measure(source, rows * columns, &mean, &variance);
+    /* OpenCV sums up in another order: where nearly all is of one lightness the deviation is not sure. */
+    double off = SURE * (1 + mean * mean / MAX(variance, 1e-300)), rate = sqrt(MAX(variance, 0)) * intensity;
+    if (!(off < UNSURE && rate < MULTIPLIED * (1 - UNSURE)))
+        return REFUSED;
+    begin_words(&words, (uint32_t)seed);
+    if (!count_photons(&words, rate, off * (1 + rate), counts, rows * columns))
+        return REFUSED;
+    uint8_t room[COLOURS][ACROSS];
+    Planes planes;
+    double turns[ACROSS];
+    int64_t body = columns - columns % lanes;
+    for (int64_t y = 0; y < rows; y++)
+        for (int64_t x = 0, some; x < columns; x += some) {
+            int64_t at = y * columns + x;
+            some = MIN(ACROSS, (x < body ? body : columns) - x);
+            take_apart(source + 3 * at, some, room);
+            for (int c = 0; c < COLOURS; c++)
+                for (int64_t k = 0; k < some; k++)
+                    planes[c][k] = part_of_white(room[c][k]);
+            some_normals(&words, &ziggurat, turns, some);
+            if (x >= body)
+                there_and_back(planes, some, turns, counts + at, of, (Way){1, fused != 0});
+            else if (fused)
+                there_and_back(planes, some, turns, counts + at, of, (Way){0, 1});
+            else
+                there_and_back(planes, some, turns, counts + at, of, (Way){0, 0});
+            for (int c = 0; c < COLOURS; c++)
+                for (int64_t k = 0; k < some; k++)
+                    room[c][k] = as_level(planes[c][k]);
+            put_together(room, some, target + 3 * at);
+        }
+    return DONE;
+}

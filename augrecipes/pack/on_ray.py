@@ -1,0 +1,163 @@
+"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, then merged.
+
+Everything is looked at once, here; the tasks are sent what was found, and write the parts that `--part` writes, into a
+folder that all machines see. What failed is tried again; what is there is left as it is, after a kill, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.errors import AugrecipesError, DataError, StoreError
+from augrecipes.pack.merge import merge_parts
+from augrecipes.pack.packing import Packing
+from augrecipes.pack.part import PackPart, part_named
+from augrecipes.pack.workers import WorkerDied
+from augrecipes.pack.write import refuse_published
+from augrecipes.progress import Progress
+
+TRIES = 3  # of a part
+_A_CORE = 4  # parts, so that no core waits long for the others
+_SMALLEST = 64  # rows of a part, where nobody says how many parts
+
+
+def write_on_ray(
+    packing: Packing,
+    *,
+    address: str | None = None,
+    parts: int | None = None,
+    on_error: str = "skip",
+    advance: Progress | None = None,
+) -> Packing:
+    """Write the store that was prepared, in parts, on a Ray cluster: byte for byte what one process writes.
+
+    Args:
+        packing: of a whole store, in a folder that all machines of the cluster see by the same path.
+        address: of a cluster, as `ray.init` takes it, such as `auto`; None: the one that this process is connected to,
+            or else one of this machine, which is started and ends with the work.
+        parts: how many; None: as many as an earlier run began with, or four a core of the cluster, where there are
+            enough rows.
+        on_error: `raise` stops at the first input that cannot be read.
+        advance: called with how many rows are done, and of how many.
+
+    Returns:
+        The packing, with the inputs that turned out to be unreadable.
+
+    Raises:
+        StoreError: Ray is not installed, or a part failed so often that it was given up.
+        DataError: with `raise`, an input that cannot be read.
+    """
+    if not isinstance(packing.out, Path):
+        raise StoreError(
+            "parts on a cluster are packed into a folder that all machines see: give one", str(packing.out)
+        )
+    refuse_published(packing.out)
+    out = packing.out.absolute()
+    folder = out.with_name(f"{out.name}.parts")
+    parts = _begun(folder, parts)
+    with _connected(address) as ray:
+        units = packing.rows // packing.plan.times
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        of = max(1, min(units, parts or min(_A_CORE * cores, packing.rows // _SMALLEST)))
+        _write_parts(ray, replace(packing, out=folder), of, on_error, advance)
+    merged = merge_parts(folder, out, shard_size=packing.shard_bytes)
+    shutil.rmtree(folder)
+    return replace(packing, unreadable=merged.unreadable)
+
+
+def _begun(folder: Path, parts: int | None) -> int | None:
+    """How many parts an earlier run began with, whose parts are there; else as asked. StoreError where they differ."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    there = {part.of for part in map(part_named, names) if part is not None}
+    if not there or there == {parts}:
+        return parts
+    if parts is None and len(there) == 1:
+        return there.pop()
+    several = " and ".join(map(str, sorted(there)))
+    raise StoreError(
+        f"an earlier run left parts of {several} here: "
+        + (f"--parts {several} goes on with them, or " if len(there) == 1 else "")
+        + "delete this folder to begin anew",
+        str(folder),
+    )
+
+
+def _write_parts(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
+    """Writes all parts, each as a task, again where one fails."""
+    sent = ray.put((packing, os.getcwd(), on_error))  # noqa: PTH109
+    task = ray.remote(num_cpus=1, max_retries=0)(_task)
+    running = {task.remote(sent, number, of): (number, 1) for number in range(1, of + 1)}
+    done = 0
+    try:
+        while running:
+            (ready,), _ = ray.wait([*running], num_returns=1)
+            number, tries = running.pop(ready)
+            try:
+                ray.get(ready)
+            except Exception as error:
+                why = getattr(error, "cause", None) or error  # of what a task raises
+                if isinstance(why, DataError) or tries == TRIES:
+                    raise _reason_of(why, number, of) from error
+                running[task.remote(sent, number, of)] = number, tries + 1
+                continue
+            done += len(replace(packing, part=PackPart(number, of)).mine)
+            if advance is not None:
+                advance(done, packing.rows)
+    finally:
+        for left in running:
+            ray.cancel(left)
+
+
+def _reason_of(error: BaseException, number: int, of: int) -> AugrecipesError:
+    if isinstance(error, AugrecipesError):
+        return error
+    return WorkerDied(f"part {number}/{of} failed {TRIES} times, and what is done is kept: {error}")
+
+
+def _task(sent: tuple[Packing, str, str], number: int, of: int) -> tuple[Unreadable, ...]:
+    """Runs on the cluster: writes one part. torch is left out: nothing here needs it."""
+    from augrecipes.compat.guard import albumentations, without_torch
+
+    without_torch()
+    albumentations()
+    import cv2
+
+    from augrecipes.pack.run import write
+
+    cv2.setNumThreads(0)
+    packing, here, on_error = sent
+    if os.path.isdir(here):  # noqa: PTH112
+        os.chdir(here)  # paths of data may be relative
+    return write(replace(packing, part=PackPart(number, of)), 0, on_error).unreadable
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected to a cluster; what is started here ends here."""
+    try:
+        import ray
+    except ImportError as error:
+        raise StoreError(f"packing on Ray needs it: pip install 'augrecipes[ray]' ({error})") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        if address is None:
+            ray.init(address="local", include_dashboard=False, **quiet)
+        else:
+            ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,58 @@
+"""Files that are open: a few in each process, those that were read last; for any number of threads.
+
+Nothing that is open travels to other processes, and nothing that a parent had open is used after a fork: locks of other
+threads would stay locked for ever in it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+Opened = TypeVar("Opened")
+
+
+class OpenFiles(Generic[Opened]):
+    """The files of a kind that a process has open.
+
+    Args:
+        make: opens one: of a path, and what told the file from others when it was listed.
+        most: so many; the one that was not read for longest is closed first, once nobody reads it any more.
+
+    >>> files = OpenFiles(lambda path, stamp: f"{path}, open", most=1)
+    >>> files.at("a.tar", "1"), files.at("b.tar", "1"), len(files)
+    ('a.tar, open', 'b.tar, open', 1)
+    """
+
+    def __init__(self, make: Callable[[str, str], Opened], most: int) -> None:
+        self.most, self._make, self._lost = most, make, list[Any]()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: OrderedDict[tuple[str, str], Opened] = OrderedDict()
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def at(self, path: str, stamp: str) -> Opened:
+        """The file at a path, opened where it is not; raises what `make` raises."""
+        if self._process != os.getpid():
+            self._lost.append(self._open)  # closing might wait for locks
+            self._begin()
+        key = path, stamp
+        with self._lock:
+            found = self._open.get(key)
+            if found is not None:
+                self._open.move_to_end(key)
+                return found
+        made = self._make(path, stamp)
+        with self._lock:
+            found = self._open.setdefault(key, made)
+            self._open.move_to_end(key)
+            while len(self._open) > self.most:
+                self._open.popitem(last=False)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._open)

@@ -1,0 +1,229 @@
+"""Addresses as paths: what a store and its files are found by, here or elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.request import url2pathname
+
+from augrecipes.atomic import STAGED
+from augrecipes.sources.remote.requests import RemoteError, asked, stamp_in
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
+_CRUMPLED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
+_LOCAL = ("file://", "local://")
+_PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
+# Where an object is there whole, or not at all, and folders are but names.
+_OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path is the address of something that lies elsewhere; text, bytes, or a path object.
+
+    >>> is_remote("s3://bucket/a.jpg"), is_remote("C:/a.jpg"), is_remote("file:///tmp/a.jpg"), is_remote("a/b")
+    (True, False, False, False)
+    """
+    return remote_place(path) is not None
+
+
+def remote_place(path: Any) -> RemotePath | None:
+    """The address that a path is; None of one of this machine, and of what is no path.
+
+    `pathlib.Path("s3://a/b")` has lost a slash, which is given back.
+
+    >>> remote_place("s3://bucket/photos/"), remote_place(Path("s3://bucket/photos")), remote_place("a/b")
+    (RemotePath(url='s3://bucket/photos'), RemotePath(url='s3://bucket/photos'), None)
+    """
+    if isinstance(path, RemotePath):
+        return path
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    text = os.fsdecode(path)
+    if ":/" not in text or text.startswith(_LOCAL):
+        return None
+    if _ADDRESS.match(text):
+        return RemotePath(text if text.endswith("://") else text.rstrip("/"))
+    if not isinstance(path, str | bytes) and (match := _CRUMPLED.match(text)) and not os.path.lexists(text):
+        return remote_place(f"{match[1]}://{text[match.end() :]}")
+    return None
+
+
+def place_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Place:
+    """A path of this machine, or an address.
+
+    >>> place_of("file:///tmp/photos") == place_of("file:///tmp/%70hotos") == Path("/tmp/photos")
+    True
+    """
+    if (found := remote_place(path)) is not None:
+        return found
+    text = os.fsdecode(path)
+    if not text.startswith(_LOCAL):
+        return Path(text)
+    place = Path(text.partition("://")[2])
+    # `Path.as_uri` writes a space as %20, and the drive of Windows behind a slash; others write names as they are.
+    return place if ("%" not in text and os.name != "nt") or os.path.lexists(place) else Path(url2pathname(str(place)))
+
+
+def is_pattern(path: Any) -> bool:
+    """Whether an address names several files: `s3://bucket/photos/*.jpg`.
+
+    >>> is_pattern("s3://bucket/*.jpg"), is_pattern("photos/*.jpg")
+    (True, False)
+    """
+    return is_remote(path) and _MAGIC.search(os.fsdecode(path)) is not None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RemotePath:
+    """An address, with what a `pathlib.Path` can do and is needed here. Everything is asked of the server anew.
+
+    Attributes:
+        url: protocol, `://`, and the path there.
+
+    >>> place = RemotePath("memory://shop/index.json")
+    >>> place.write_bytes(b"{}")
+    >>> place.name, place.parent.is_dir(), (place.parent / "index.json").read_bytes()
+    ('index.json', True, b'{}')
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __fspath__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> RemotePath:
+        return RemotePath(f"{self.url.rstrip('/')}/{name}" if not self.url.endswith("://") else self.url + name)
+
+    @property
+    def name(self) -> str:
+        """What stands behind the last slash."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def parent(self) -> RemotePath:
+        """The folder that it is in."""
+        return RemotePath(self.url.rpartition("/")[0])
+
+    def about(self) -> dict[str, Any]:
+        """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
+        return asked(self.url, lambda system, path: dict(_fresh(system).info(path)))
+
+    def stamp(self) -> str:
+        """What tells it from what takes its place."""
+        return stamp_in(self.about())
+
+    def exists(self) -> bool:
+        """Whether there is a file, or anything below."""
+        return asked(self.url, lambda system, path: bool(_fresh(system).exists(path)))
+
+    def is_dir(self) -> bool:
+        """Whether there is anything below."""
+        return asked(self.url, lambda system, path: bool(_fresh(system).isdir(path)))
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        return asked(self.url, lambda system, path: bool(_fresh(system).isfile(path)))
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """What is directly below."""
+        found = asked(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
+        return (self / name.rstrip("/").rpartition("/")[2] for name in found)
+
+    def files(self) -> dict[str, int]:
+        """Every file below, or of a pattern, by its name behind this address or the pattern's fixed part; its size.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+        """
+        how = "glob" if is_pattern(self) else "find"
+        found = asked(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
+        if not found and how == "find" and not self.exists():
+            raise FileNotFoundError("no such folder")
+        root = asked(self.fixed.url, lambda _, path: path).rstrip("/") + "/"
+        there = {path: about for path, about in found.items() if about.get("type") != "directory"}
+        return {
+            path.removeprefix(root).lstrip("/"): int(about.get("size") or 0)
+            for path, about in there.items()
+            if path.startswith(root) or path.lstrip("/").startswith(root.lstrip("/"))
+        }
+
+    @property
+    def fixed(self) -> RemotePath:
+        """The folder that all files of a pattern are in; of other addresses they themselves."""
+        match = _MAGIC.search(self.url)
+        return self if match is None else RemotePath(self.url[: match.start()].rpartition("/")[0])
+
+    def read_bytes(self) -> bytes:
+        """All of it. RemoteError where it changes meanwhile."""
+
+        def whole(system: Any, path: str) -> bytes:
+            data = bytes(system.cat_file(path))
+            return data if len(data) < _PARTLY else _unchanged(system, path)
+
+        return asked(self.url, whole)
+
+    def read_part(self, start: int, end: int) -> bytes:
+        """A part of it; `end` may lie behind its own."""
+        return asked(self.url, lambda system, path: bytes(system.cat_file(path, start=start, end=end)))
+
+    def write_bytes(self, data: bytes) -> None:
+        """A file of this content."""
+
+        self._put(lambda system, path: system.pipe_file(path, data), len(data))
+
+    def fetch(self, path: Path) -> None:
+        """Writes all of it to a file of this machine."""
+        asked(self.url, lambda system, there: system.get_file(there, str(path)))
+
+    def send(self, path: Path) -> None:
+        """Makes it a copy of a file of this machine, whole or not at all."""
+        self._put(lambda system, there: system.put_file(str(path), there), path.stat().st_size)
+
+    def _put(self, write: Callable[[Any, str], object], size: int) -> None:
+        """Writes a file of so many bytes, under a name of its own where others might see a part of it."""
+
+        def put(system: Any, there: str) -> None:
+            by_name = self.url.partition("://")[0] not in _OF_OBJECTS
+            folder, _, name = there.rpartition("/")
+            place = f"{folder}/.{name}.{os.getpid()}{STAGED}" if by_name else there
+            if by_name and folder:
+                system.makedirs(folder, exist_ok=True)
+            write(system, place)
+            if (arrived := _fresh(system).info(place).get("size")) != size:
+                raise ConnectionError(f"{arrived} of {size:,} bytes arrived")
+            if by_name:
+                if system.exists(there):
+                    system.rm_file(there)
+                system.mv(place, there)
+
+        asked(self.url, put)
+
+    def unlink(self) -> None:
+        """Removes it; nothing where there is none."""
+        asked(self.url, lambda system, path: system.rm_file(path) if _fresh(system).exists(path) else None)
+
+
+Place = Path | RemotePath
+
+
+def _fresh(system: Any) -> Any:
+    """The file system, which has forgotten what it remembers of folders."""
+    system.invalidate_cache()
+    return system
+
+
+def _unchanged(system: Any, path: str) -> bytes:
+    """A large object, which a driver reads in parts: those of one version."""
+    before = stamp_in(_fresh(system).info(path))
+    data = bytes(system.cat_file(path))
+    if stamp_in(_fresh(system).info(path)) != before:
+        raise RemoteError("changed while it was read")
+    return data

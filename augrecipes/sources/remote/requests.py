@@ -1,0 +1,127 @@
+"""Asking a server: so many at a time, again after a failure, and in the end an error that says what to do.
+
+A file system of fsspec is looked up for each request: fsspec keeps one a process, so that nothing of it is pickled or
+goes through a fork. How it logs in is said where fsspec and its drivers look for it, never in a recipe or a state.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
+
+CONNECTIONS = "AUGRECIPES_CONNECTIONS"
+EXTRA = "pip install 'augrecipes[remote]'"
+ATTEMPTS = 5
+PAUSE = 0.2  # seconds before the second attempt; twice as long before each further one
+_AT_ONCE = 8
+_LAST_WORDS = 300  # characters of what a server said
+
+# What another attempt would not change: of the server, and of the disk that is written to.
+_FINAL = (
+    FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError, NotImplementedError,
+    ImportError, TypeError, AttributeError,
+)  # fmt: skip
+_OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+class RemoteError(OSError):
+    """A server cannot be asked, or does not answer; says why, and what to do."""
+
+
+class _Connections:
+    """How many requests of this process are under way; a fork begins with none."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.slots = threading.BoundedSemaphore(_connections())
+
+
+def _connections() -> int:
+    given = os.environ.get(CONNECTIONS, "")
+    return int(given) if given.isdecimal() and int(given) else _AT_ONCE
+
+
+_open = _Connections()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open.renew)
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of fsspec that an address belongs to, and the path in it.
+
+    Raises:
+        RemoteError: fsspec, or its driver for this protocol, is not installed, or there is none.
+    """
+    protocol = url.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError as error:
+        raise RemoteError(f"addresses ({protocol}://) need fsspec: {EXTRA} ({error})") from None
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise RemoteError(
+            f"{protocol}:// needs a package that is not installed: {_driver(protocol)} ({error})"
+        ) from None
+    except ValueError as error:
+        raise RemoteError(f"fsspec cannot open this address: {error}") from None
+    return system, str(path)
+
+
+def _driver(protocol: str) -> str:
+    """How to install what opens addresses of a protocol."""
+    wheels = {"gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
+    return f"pip install {wheels[protocol]}" if protocol in wheels else EXTRA
+
+
+def asked(url: str, request: Callable[[Any, str], Found]) -> Found:
+    """What a request gives: a function of the file system and the path in it. It waits for its turn, and is repeated.
+
+    Raises:
+        FileNotFoundError, PermissionError: said by the server.
+        RemoteError: it failed each time, or cannot be made.
+        OSError: the disk that it writes to is full.
+
+    >>> asked("memory://there", lambda system, path: (system.pipe_file(path, b"it is"), system.cat_file(path))[1])
+    b'it is'
+    """
+    for number in range(ATTEMPTS):
+        if number:
+            time.sleep(_pause(url, number))
+        try:
+            with _open.slots:
+                return request(*file_system(url))
+        except (RemoteError, *_FINAL) as error:
+            if isinstance(error, OSError):
+                raise
+            raise RemoteError(f"cannot be done there: {error}") from error
+        except Exception as error:  # drivers have errors of their own
+            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+                raise
+            if "Credentials" in type(error).__name__:  # of botocore, google.auth
+                raise RemoteError(f"{error}: say who you are where the driver of this protocol looks for it") from error
+            last = error
+    said = f"{type(last).__name__}: {last}"[:_LAST_WORDS]
+    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {said}; try again later") from last
+
+
+def _pause(url: str, number: int) -> float:
+    """Seconds before an attempt: they double, and differ by address and process, so that not all come back at once."""
+    spread = zlib.crc32(f"{os.getpid()} {number} {url}".encode("utf-8", "surrogateescape")) / 2**32
+    return PAUSE * 2 ** (number - 1) * (0.5 + spread)
+
+
+def stamp_in(about: dict[str, Any]) -> str:
+    """What tells an object from what takes its place, from what its server says: its size, and tag or time."""
+    names = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "oid", "mtime", "LastModified", "last_modified")
+    text = [f"{name}={about[name]}" for name in (*names, "updated", "modified", "created") if about.get(name)]
+    return f"{about.get('size')} {' '.join(text[:2])}"

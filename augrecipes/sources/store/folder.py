@@ -1,0 +1,128 @@
+"""Where the files of an open store are: in a folder of this machine, or elsewhere; then they are fetched whole."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.remote.place import Place, RemotePath
+from augrecipes.sources.store.cache import FileCache
+from augrecipes.sources.store.disk import map_file, naming
+
+Check = Callable[[Path], str | None]
+"""Says what is wrong with a file, or None."""
+
+
+def _fine(_: Path) -> None:
+    """Nothing is wrong."""
+
+
+_TIMES = 2  # that a file which arrived damaged is fetched
+
+
+class StoreFolder(Protocol):
+    """The files of a store, by their names in its index."""
+
+    at_once: bool
+    """Whether the files are opened with the store, where they are not shards."""
+
+    @property
+    def path(self) -> Place:
+        """The store."""
+
+    def look(self, name: str, size: int) -> None:
+        """Raises StoreError where a file that is here is not of its size."""
+
+    def mapped(self, name: str, size: int, check: Check = ...) -> mmap.mmap | bytes:
+        """A file, mapped for reading. Raises StoreError."""
+
+    def at_hand(self, name: str) -> AbstractContextManager[Path]:
+        """A file as it is there now."""
+
+
+class LocalFolder:
+    """A folder of this machine."""
+
+    at_once = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def look(self, name: str, size: int) -> None:
+        """Raises StoreError unless a file is of its size."""
+        path = self.path / name
+        with naming(path):
+            found = path.stat().st_size
+        if found != size:
+            wrong = "cut short" if found < size else "too long"
+            raise StoreError(
+                f"{wrong}: {found:,} bytes where the index says {size:,}; copy this shard again", str(path)
+            )
+
+    def mapped(self, name: str, size: int, check: Check = _fine) -> mmap.mmap | bytes:
+        """A file, mapped; its bytes are compared when they are read, if at all."""
+        del check
+        return map_file(self.path / name, size)
+
+    @contextmanager
+    def at_hand(self, name: str) -> Iterator[Path]:
+        """The file itself."""
+        yield self.path / name
+
+
+class FetchedFolder:
+    """A folder elsewhere: its files are fetched whole when they are first needed, and compared with their checksums.
+
+    Args:
+        path: its address.
+        digest: of the store: what is in the cache under it is of this store, wherever it was fetched from.
+        cache: keeps the files.
+    """
+
+    at_once = False
+
+    def __init__(self, path: RemotePath, digest: str, cache: FileCache) -> None:
+        self.path, self.digest, self.cache = path, digest, cache
+
+    def look(self, name: str, size: int) -> None:
+        """Nothing: it is looked at when it is fetched."""
+
+    def has(self, name: str, size: int) -> bool:
+        """Whether a file is here already."""
+        return self.cache.has(self.digest[:32], name, size)
+
+    def mapped(self, name: str, size: int, check: Check = _fine) -> mmap.mmap | bytes:
+        """A file, mapped, which was fetched now or before, and is what the index says.
+
+        Raises:
+            StoreError: it is not there, it is another by now, or cannot be fetched.
+        """
+        return self.cache.mapped(self.digest[:32], name, size, lambda staged: self._fetch(name, size, check, staged))
+
+    @contextmanager
+    def at_hand(self, name: str) -> Iterator[Path]:
+        """The file as it is there now, for as long as it is looked at."""
+        with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, naming(self.path / name):
+            staged = Path(folder, "file")
+            (self.path / name).fetch(staged)
+            yield staged
+
+    def _fetch(self, name: str, size: int, check: Check, staged: Path) -> None:
+        there, wrong = self.path / name, None
+        for _ in range(_TIMES):  # what arrives may have been cut on its way
+            with naming(there):
+                there.fetch(staged)
+                found = staged.stat().st_size
+            wrong = f"{found:,} bytes where the index says {size:,}" if found != size else check(staged)
+            if wrong is None:
+                return
+        raise StoreError(
+            f"is not the file that the store's index speaks of ({wrong}): it was changed or damaged since; open the "
+            "store again, and where that does not help, copy or pack it again",
+            str(there),
+        )

@@ -1,0 +1,241 @@
+"""Samples of tar archives: those of the files that were put in, for every dataset law, loader, store and command."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from given_sources import KINDS, Files
+from kind_laws import LAWS, drawn
+from kinds import IMAGE, Kind, N, arrays, pixels
+from test_packed import OF_THE_LOADER
+from torch.utils.data import DataLoader
+
+import augrecipes as ar
+from augrecipes.data.samples import Samples
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.tar.shards import TarShards
+
+sys.path.append(str(Path(__file__).parents[1] / "sources"))
+import made_tars as made
+
+by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip, RandomGamma: {p: 1.0}], eval: []}"
+
+
+def archives_of(kind: Kind, root: Path, folder: Path, each: int = 5) -> str:
+    """The files of a kind, so many samples an archive, and a pattern that names the archives."""
+    folder.mkdir(exist_ok=True)
+    files = Files(kind, root, "bytes")
+    for start in range(0, len(files), each):
+        inside: dict[str, bytes] = {}
+        for k in range(start, min(start + each, len(files))):
+            for name, data in files[k].items():
+                inside[f"x/{k:04}.{name}.png"] = data
+            inside |= {} if files.targets is None else {f"x/{k:04}.cls": b"%d" % files.targets[k]}
+        made.write(folder / f"train-{start // each}.tar", inside)
+    return f"{folder}/train-{{0..{(len(files) - 1) // each}}}.tar"
+
+
+@pytest.fixture(scope="module")
+def patterns(roots: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {kind.name: archives_of(kind, roots[kind.name], tmp_path_factory.mktemp(kind.name)) for kind in KINDS}
+
+
+@pytest.mark.parametrize("law", sorted(LAWS.keys() - OF_THE_LOADER))
+def test_law(patterns: dict[str, str], law: str) -> None:
+    LAWS[law](lambda **options: Samples(patterns["image"], parse_text(IMAGE.recipe), **{"seed": 3, **options}))
+
+
+def of_the_files(kind: Kind, root: Path, pattern: str) -> None:
+    """The law: samples of archives are those of the files that are in them, to the bit."""
+    files, found = kind.open(root, seed=3), Samples(pattern, parse_text(kind.recipe), seed=3)
+    assert len(found) == len(files) == N
+    for i in range(N):
+        ours, theirs = found[1, i], files[1, i]
+        assert ours.pop("__key__") == f"x/{i:04}"
+        assert {*ours} == {*theirs}
+        assert drawn(ours) == drawn(theirs)
+        assert ours.get("label") == theirs.get("label")
+    assert found.labels is None if files.labels is None else found.labels.tolist() == files.labels.tolist()
+
+
+@by_kind
+def test_samples_are_those_of_the_files(roots: dict[str, Path], patterns: dict[str, str], kind: Kind) -> None:
+    of_the_files(kind, roots[kind.name], patterns[kind.name])
+
+
+def test_bytes_of_a_neighbour_are_caught(
+    roots: dict[str, Path], patterns: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = TarShards.__getitem__
+    monkeypatch.setattr(TarShards, "__getitem__", lambda self, i: real(self, i ^ 1))
+    with pytest.raises(AssertionError):
+        of_the_files(IMAGE, roots["image"], patterns["image"])
+
+
+def test_windows_of_jpegs_are_decoded_as_of_files(tmp_path: Path, roots: dict[str, Path]) -> None:
+    """A crop that the decoder makes gives the bits of the file's."""
+    import cv2
+
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    inside = {}
+    for k in range(6):
+        small = rng.integers(0, 256, (30, 40, 3), np.uint8)
+        picture = cv2.resize(small, (400 + 8 * k, 300), interpolation=cv2.INTER_CUBIC)
+        path = tmp_path / "photos" / f"{k}.jpg"
+        assert cv2.imwrite(str(path), picture)
+        inside[path.name] = path.read_bytes()
+    made.write(tmp_path / "photos.tar", inside)
+    for recipe in ("imagenet-train", "folder-128"):
+        files = ar.ImageFolder(tmp_path / "photos", recipe, seed=1, optimize="fast")
+        found = Samples(tmp_path / "photos.tar", recipe, seed=1, optimize="fast")
+        assert found.pipeline.reads == files.pipeline.reads
+        for i in range(6):
+            assert np.array_equal(found[2, i]["image"], files[2, i]["image"])
+
+
+def test_workers_open_archives_for_themselves(patterns: dict[str, str]) -> None:
+    ds = Samples(patterns["image"], parse_text(PLAIN))
+    expected = [pixels(ds[0, i]) for i in range(N)]
+    forked: Any = DataLoader(ds, 3, num_workers=2, multiprocessing_context="fork", collate_fn=_as_they_are)
+    assert [pixels(s) for batch in forked for s in batch] == expected
+    sent = pickle.loads(pickle.dumps(ds))
+    assert [pixels(sent[0, i]) for i in range(N)] == expected
+
+
+def _as_they_are(samples: Any) -> Any:
+    return samples
+
+
+def test_annotations_of_json_and_members(tmp_path: Path) -> None:
+    """Boxes and a label of the JSON, a mask of its own; keys say otherwise."""
+    import cv2
+
+    rng = np.random.default_rng(0)
+    inside = {}
+    for k in range(3):
+        picture, mask = rng.integers(0, 256, (32, 28, 3), np.uint8), rng.integers(0, 9, (32, 28)).astype(np.uint8)
+        said = {"label": k + 5, "boxes": [[1, 2, 20, 25]], "box_labels": [7], "of": {"kind": 2}}
+        inside |= {
+            f"{k}.png": cv2.imencode(".png", picture)[1].tobytes(),
+            f"{k}.mask.png": cv2.imencode(".png", mask)[1].tobytes(),
+            f"{k}.json": json.dumps(said).encode(),
+        }
+    path = made.write(tmp_path / "a.tar", inside)
+    recipe = parse_text(IMAGE.recipe)
+    ds = Samples(path, recipe)
+    rows = [
+        {
+            "image": inside[f"{k}.png"], "mask": inside[f"{k}.mask.png"], "boxes": [[1, 2, 20, 25]], "box_labels": [7],
+            "label": k + 5,
+        }
+        for k in range(3)
+    ]  # fmt: skip
+    plain = Samples(rows, recipe)
+    for i in range(3):
+        assert drawn(ds[i]) == drawn(plain[i])
+        assert ds[i]["label"] == i + 5
+        assert {"mask", "boxes", "box_labels"} <= arrays(ds[i]).keys()
+    keyed = Samples(path, recipe, keys={"image": "png", "label": "json.of.kind"})
+    assert [keyed[i]["label"] for i in range(3)] == [2, 2, 2]
+
+
+def test_errors_name_archive_and_key(tmp_path: Path) -> None:
+    path = made.write(tmp_path / "a.tar", {"0.jpg": b"nonsense", "1.cls": b"3"})
+    ds = Samples(path, parse_text(PLAIN))
+    with pytest.raises(DataError, match=r"a\.tar/0: .*not a picture"):
+        ds[0]
+    with pytest.raises(DataError, match=r"a\.tar/1: .*has no image; there is '__key__', 'label'"):
+        ds[1]
+    skipping = Samples(path, parse_text(PLAIN), on_error="skip")
+    with pytest.raises(DataError, match=r"a\.tar"):
+        next(iter(ar.loader(skipping, 2)))  # nothing is left
+    with pytest.raises(DataError, match=r"whose samples ar\.Samples takes"):
+        ar.ImageFolder(path, parse_text(PLAIN))
+    with pytest.raises(RecipeError, match="TileBags"):
+        Samples(path, "stained-tissue-bag")
+
+
+# -- what else reads them ---------------------------------------------------------------------------------------------
+
+
+@by_kind
+def test_stores_of_archives_are_those_of_files(
+    roots: dict[str, Path], patterns: dict[str, str], kind: Kind, tmp_path: Path
+) -> None:
+    recipe = parse_text(kind.recipe)
+    ar.pack(recipe, patterns[kind.name], tmp_path / "store", workers=0)
+    for number in (2, 1):
+        ar.pack(recipe, patterns[kind.name], tmp_path / "parts", part=f"{number}/2", workers=0)
+    ar.merge_parts(tmp_path / "parts", tmp_path / "merged")
+    files = kind.open(roots[kind.name], seed=3)
+    for store in ("store", "merged"):
+        packed = ar.Packed(tmp_path / store, recipe, seed=3)
+        assert [drawn(packed[i]) for i in range(N)] == [drawn(files[i]) for i in range(N)]
+    same = [(tmp_path / store / "columns.arrays").read_bytes() for store in ("store", "merged")]
+    assert same[0] == same[1]
+
+
+def npy_folder(folder: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for k in range(6):
+        (folder / "ab"[k // 3]).mkdir(parents=True, exist_ok=True)
+        np.save(folder / "ab"[k // 3] / f"{k}.npy", rng.integers(0, 256, (40, 36, 3), np.uint8))
+    return folder
+
+
+def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("{version: 1, recipe: mine, steps: [Resize: {height: 12, width: 10}, HorizontalFlip], eval: []}")
+    arrays_ = npy_folder(tmp_path / "arrays")
+    np.save(tmp_path / "all.npy", np.zeros((3, 40, 36, 3), np.uint8))
+    several = sorted(map(str, Path(patterns["image"]).parent.glob("*.tar")))
+    given = [
+        ([patterns["image"]], 12), ([str(Path(patterns["image"]).parent)], 12), (several, 12), ([str(arrays_)], 6),
+        ([str(tmp_path / "all.npy")], 3),
+    ]  # fmt: skip
+    for k, (words, n) in enumerate(given):
+        data = [part for word in words for part in ("--data", word)]
+        for command in (
+            ["check-data", str(recipe), *words],
+            ["pack", str(recipe), *data, "--out", str(tmp_path / f"store-{k}"), "--workers", "0"],
+            ["preview", str(recipe), *words, "-o", str(tmp_path / f"grid-{k}.png")],
+            ["verify", str(recipe), *words, "--samples", "3"],
+        ):
+            done = CliRunner().invoke(app, command)
+            assert done.exit_code == 0, (command, done.output)
+        assert len(ar.Packed(tmp_path / f"store-{k}", recipe)) == n
+
+
+def test_the_studio_shows_archives(patterns: dict[str, str], tmp_path: Path) -> None:
+    from augrecipes.studio.shelf import Shelf
+
+    recipe = parse_text(PLAIN)
+    shelf = Shelf(patterns["image"])
+    sample = shelf.sample(recipe, recipe.compile(), 7)
+    assert sample.path.endswith("train-1.tar/x/0007")
+    assert sample.images["image"].shape == (*Samples(patterns["image"], recipe)[7]["image"].shape[1:], 3)
+
+
+def test_a_folder_with_pictures_is_one_of_pictures(roots: dict[str, Path], tmp_path: Path) -> None:
+    from augrecipes.data.reading.listing import is_source, words_of
+
+    assert is_source(str(npy_folder(tmp_path / "arrays")))
+    assert not is_source(str(roots["image"]))
+    (tmp_path / "arrays" / "b" / "one.png").write_bytes(b"")
+    assert not is_source(str(tmp_path / "arrays"))
+    assert not is_source(["a.jpg", "b.tar"])
+    assert words_of(["a.tar", "b.tar"], "--data ") == "--data a.tar --data b.tar"
+    assert is_source([np.zeros((3, 3, 3), np.uint8)])

@@ -1,0 +1,337 @@
+"""Batches of samples with masks, boxes and keypoints are their samples one by one, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from examples import DEAR, PLANTED
+from hypothesis import given
+from hypothesis import strategies as st
+from random_recipes import Pool, label, recipes
+from test_batches import ENDS, LEVELS, N, in_python, same
+from test_exact_equals_none import build
+from test_native_boxes import ABOUT_BOXES
+from test_native_plan import BENT, NATIVE, ON_MASKS, SETS, WARPED, WARPED_MASKS
+
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.pictures import InMemory
+from augrecipes.compiler.run.native_batches import NativeBatches
+from augrecipes.compiler.run.side_by_side import Together
+from augrecipes.data.batches.collate import Collate
+from augrecipes.data.batches.rows import BatchRows
+from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.native_batch import native_batch
+from augrecipes.data.packed import Packed
+from augrecipes.data.sample import as_torch, ragged_keys
+from augrecipes.errors import CollateError, DataError
+from augrecipes.kinds.image.dataset import ImageFolder
+from augrecipes.pack.run import pack
+from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.store.items import Items
+from augrecipes.sources.store.shards import MappedShards
+
+pytestmark = [
+    pytest.mark.skipif(not SETS, reason="no native kernels here"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+STEPS: Pool = (*NATIVE, *WARPED, *BENT, *ON_MASKS, *WARPED_MASKS, *ABOUT_BOXES, ("Spatter", {}))
+EPOCH = 3
+# How masks come; those that no plan takes are Python's.
+MASKS = (np.uint8, np.uint8, np.uint8, bool, np.uint16, np.int32, np.float32)
+Sample = dict[str, Any]
+
+
+@st.composite
+def of_one_size(draw: st.DrawFn, pool: Pool) -> Recipe:
+    """Recipes most of whose samples have one size, with or without points."""
+    recipe = draw(recipes(pool, boxes=False, max_steps=4).filter(lambda r: not any(s.is_group for s in r.steps)))
+    points = draw(st.sampled_from((Inputs(), Inputs(boxes=Boxes(min_area=9.0), keypoints=Keypoints()))))
+    name, args = draw(st.sampled_from(ENDS))
+    steps = label((*(replace(step, site="") for step in recipe.steps), Step(name, Arguments(args), p=1.0)))
+    return replace(recipe, steps=steps, inputs=points)
+
+
+def drawn(recipe: Recipe, rng: np.random.Generator, count: int) -> list[Sample]:
+    """Samples that a dataset might read: all with the same targets, some of them broken."""
+    masked, samples = rng.random() < 0.8, []
+    kinds = rng.choice(len(MASKS), 2)
+    for _ in range(count):
+        size = (37, 52) if rng.random() < 0.5 else tuple(rng.integers(40, 70, 2).tolist())
+        sample: Sample = {"image": rng.integers(0, 256, (*size, 3), np.uint8)}
+        if masked:
+            mask = rng.integers(0, 256, size).astype(MASKS[kinds[int(rng.random() < 0.1)]])
+            sample["mask"] = mask[:-1] if rng.random() < 0.02 else mask[..., None] if rng.random() < 0.2 else mask
+        if recipe.inputs.boxes:
+            boxes = rng.integers(0, 5)
+            corner = rng.uniform(0, 15, (boxes, 2))
+            sample["boxes"] = np.hstack([corner, corner + rng.uniform(2, 20, (boxes, 2))]).astype(np.float32)
+            sample["box_labels"] = rng.integers(0, 9, boxes)
+            sample["keypoints"] = rng.uniform(0, 36, (rng.integers(0, 4), 2)).astype(np.float32)
+        samples.append(sample)
+    return samples
+
+
+def in_memory(samples: list[Sample]) -> Together | None:
+    """The samples as they lie in a mapped store; None where they could not."""
+    if any(mask.dtype != np.uint8 or mask.shape[:2] != s["image"].shape[:2] for s in samples for mask in masks_of(s)):
+        return None
+    masks = [mask.reshape(*mask.shape[:2], 1) for s in samples for mask in masks_of(s)]
+    others = [{name: v for name, v in s.items() if name not in ("image", "mask")} for s in samples]
+    return Together(
+        InMemory.of([s["image"] for s in samples]),
+        InMemory.of(masks) if masks else None,
+        others if others[0] else None,
+    )
+
+
+def masks_of(sample: Sample) -> list[np.ndarray]:
+    return [sample["mask"]] if "mask" in sample else []
+
+
+def one_by_one(pipeline: Any, samples: list[Sample], indices: list[int], ragged: frozenset[str]) -> list[Any]:
+    """Each sample, or None where it is broken."""
+    found: list[Any] = []
+    for index, sample in zip(indices, samples, strict=True):
+        try:
+            found.append(as_torch(pipeline.at(index, EPOCH)(**sample), ragged))
+        except DataError:
+            found.append(None)
+    return found
+
+
+def read_by(given: list[Sample]) -> Any:
+    """As datasets read, each time anew."""
+    return lambda k: dict(given[k])
+
+
+def check(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], *, lying: bool) -> bool:
+    """Whether there was a batch."""
+    rng, ragged = np.random.default_rng(seed), ragged_keys(recipe.inputs)
+    samples = drawn(recipe, rng, int(rng.integers(1, 40)))
+    indices = rng.integers(0, 2**40, len(samples))
+    rows = BatchRows(len(samples))
+    columns = in_memory(samples) if lying else None
+    failed: list[int] = []
+    try:
+        made = native_batch(
+            build(recipe, levels[0], seed), columns or read_by(samples), EPOCH, indices,
+            rows.take(range(len(samples))), ragged,
+        )  # fmt: skip
+    except SomeFailedError as some:
+        made, failed = some.batch, [*some.failed]
+    with in_python():
+        wanted = one_by_one(build(recipe, levels[1], seed), samples, indices.tolist(), ragged)
+    whole = [one for one in wanted if one is not None]
+    try:
+        batch = Collate("default", ragged_keys=ragged)(whole) if whole else None
+    except CollateError:
+        batch = None
+    if made is None:
+        assert batch is None or any(mask.dtype != np.uint8 for s in samples for mask in masks_of(s))
+        return False
+    assert failed == [k for k, one in enumerate(wanted) if one is None]
+    fine = [k for k in range(len(samples)) if k not in failed]
+    found = {key: v[fine] if isinstance(v, np.ndarray) else [v[k] for k in fine] for key, v in made.items()}
+    assert batch is not None
+    assert found.keys() == batch.keys()
+    for key, value in found.items():
+        same(torch.from_numpy(value) if isinstance(value, np.ndarray) else value, batch[key])
+    return True
+
+
+def test_whatever_lies_on_pictures() -> None:
+    made: list[bool] = []
+
+    @DEAR
+    @given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.booleans())
+    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], lying: bool) -> None:
+        made.append(check(recipe, seed, levels, lying=lying))
+
+    law()
+    assert sum(made) > len(made) // 3
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    several, many, moved = NativeBatches.several, NativePlan.many, NativeBatches._with_points_moved
+    if fault == "another's mask":
+        masks_at_once = NativeBatches._masks_at_once
+        monkeypatch.setattr(
+            NativeBatches,
+            "_masks_at_once",
+            lambda self, epoch, keys, masks, places: masks_at_once(
+                self, epoch, [*keys[1:], keys[0]], masks, places
+            ),
+        )  # fmt: skip
+    elif fault == "another's boxes":
+        monkeypatch.setattr(
+            NativeBatches,
+            "_with_points_moved",
+            lambda self, epoch, index, tile, data: moved(self, epoch, index + 1, tile, data),
+        )
+    elif fault == "one that is left is forgotten":
+        monkeypatch.setattr(
+            NativeBatches, "several", lambda self, *args: (found := several(self, *args)) and ([], found[1])
+        )
+    else:
+        monkeypatch.setattr(
+            NativePlan, "many", lambda self, epoch, keys, *rest: many(self, epoch + self._limits[1], keys, *rest)
+        )
+
+
+@pytest.mark.parametrize("lying", [True, False])
+@pytest.mark.parametrize(
+    "fault", ["another's mask", "another's boxes", "one that is left is forgotten", "a mask of another epoch"]
+)
+def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch, fault: str, lying: bool) -> None:
+    spoil(monkeypatch, fault)
+
+    @PLANTED
+    @given(of_one_size((*NATIVE, *WARPED, ("Spatter", {"p": 0.4}))), st.integers(0, 2**32), st.sampled_from(LEVELS))
+    def law(recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize]) -> None:
+        check(recipe, seed, levels, lying=lying)
+
+    with pytest.raises((AssertionError, ExceptionGroup, KeyError)):
+        law()
+
+
+TEXT = """
+version: 1
+recipe: on-pictures
+inputs: {mask: optional, boxes: {format: pascal_voc, labels: names, min_area: 4}, keypoints: {format: xy}}
+steps:
+  - Resize: {height: 30, width: 40, p: 1.0}
+BEHIND
+output: OUTPUT
+"""
+BEHIND = {
+    "nothing": "",
+    "moves": "  - D4: {p: 1.0}\n  - RandomCrop: {height: 20, width: 20}\n",
+    "a warp": "  - Affine: {rotate: 20, p: 0.8}\n  - HorizontalFlip\n",
+    "now and then Python": "  - Spatter: {p: 0.3}\n  - HorizontalFlip\n",
+    "boxes": "  - RandomSizedBBoxSafeCrop: {height: 20, width: 22}\n",
+}
+OUTPUTS = ("{dtype: float32, normalize: imagenet}", "{dtype: uint8, layout: hwc}")
+ORDERS = ([3, 0, 5, 5, N + 1], [2], list(range(N)))
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CSV file of pictures with masks, boxes and keypoints; and one with masks alone."""
+    root: Path = tmp_path_factory.mktemp("listed")
+    rng = np.random.default_rng(3)
+    rows = ["image,mask,label,boxes,keypoints"]
+    for k in range(N):
+        size = tuple(rng.integers(30, 60, 2).tolist())
+        cv2.imwrite(str(root / f"{k}.{'jpg' if k % 2 else 'png'}"), rng.integers(0, 256, (*size, 3), np.uint8))
+        cv2.imwrite(str(root / f"m{k}.png"), rng.integers(0, 256, size, np.uint8))
+        corners = [[int(v) for v in rng.integers(0, 25, 2)] for _ in range(rng.integers(0, 4))]
+        boxes = [[x, y, x + 9, y + 7, f"kind-{at % 2}"] for at, (x, y) in enumerate(corners)]
+        cells = ['"' + json.dumps(value).replace('"', '""') + '"' for value in (boxes, corners)]
+        rows.append(f"{k}.{'jpg' if k % 2 else 'png'},m{k}.png,{'ab'[k % 2]},{','.join(cells)}")
+    (root / "all.csv").write_text("\n".join(rows))
+    (root / "masks.csv").write_text("\n".join(",".join(row.split(",")[:3]) for row in rows))
+    return root
+
+
+def recipe_of(behind: str, output: str, *, points: bool) -> Recipe:
+    text = TEXT.replace("BEHIND\n", BEHIND[behind]).replace("OUTPUT", output)
+    return parse_text(text if points else re.sub(r"(?m)^inputs: .*$", "inputs: {mask: optional}", text))
+
+
+def agrees(here: Any, there: Any) -> bool:
+    """Whether batches that are read at once, in whichever way, are the samples of another dataset."""
+    try:
+        for order in ORDERS:
+            wanted = [there[2, k] for k in order]
+            whole = here.read_batch(2, order)
+            assert whole is not None
+            assert whole.keys() == wanted[0].keys()
+            for found in (whole, Collate("default", ragged_keys=here.ragged_keys)([here[2, k] for k in order])):
+                for key, value in Collate("default", ragged_keys=here.ragged_keys)(wanted).items():
+                    same(found[key], value)
+            for found, one in zip(here.__getitems__([(2, k) for k in order]), wanted, strict=True):
+                same(found, {name: one[name] for name in found})
+    except AssertionError:
+        return False
+    return True
+
+
+STORES: tuple[dict[str, Any], ...] = ({}, {"shard_size": "4K"}, {"format": "hdf5"}, {"format": "jpeg", "quality": 95})
+
+
+@pytest.fixture(scope="module")
+def stores(listed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[bool, int], Path]:
+    root, made = tmp_path_factory.mktemp("stores"), {}
+    for points in (True, False):
+        for k, options in enumerate(STORES):
+            made[points, k] = root / f"{points}-{k}"
+            given = str(listed / ("all.csv" if points else "masks.csv"))
+            pack(recipe_of("nothing", OUTPUTS[0], points=points), given, made[points, k], workers=0, **options)
+    return made
+
+
+@pytest.mark.parametrize("points", [True, False], ids=["points", "masks"])
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("output", OUTPUTS, ids=["float", "bytes"])
+def test_stores_and_folders(
+    listed: Path, stores: dict[tuple[bool, int], Path], behind: str, output: str, points: bool
+) -> None:
+    recipe = recipe_of(behind, output, points=points)
+    if behind == "boxes" and not points:
+        return
+    given = str(listed / ("all.csv" if points else "masks.csv"))
+    plain = ImageFolder(files=given, recipe=recipe, optimize="none", seed=5)
+    at_once = behind != "boxes"
+    here = ImageFolder(files=given, recipe=recipe, optimize="exact", seed=5)
+    assert here.gathers == at_once
+    assert agrees(here, plain) == at_once
+    for k in range(len(STORES)):
+        with_steps = Packed(stores[points, k], recipe, optimize="exact", seed=5)
+        there = plain if k < 3 else Packed(stores[points, k], recipe, optimize="none", seed=5)
+        assert agrees(with_steps, there) == at_once, STORES[k]
+
+
+@pytest.mark.parametrize("shards", [True, False])
+def test_an_address_beside_the_right_one_is_noticed(
+    stores: dict[tuple[bool, int], Path], shards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planted fault: pictures are read one byte further on, or all from one shard."""
+    lie, addresses = Items.lie, MappedShards.addresses
+    if shards:
+        monkeypatch.setattr(
+            MappedShards, "addresses", lambda self, starts: addresses(self, np.full_like(starts, starts[0]))
+        )
+    else:
+        monkeypatch.setattr(
+            Items,
+            "lie",
+            lambda self, items: (found := lie(self, items)) and found._replace(lie=np.add(found.lie, (1, 0, 0, 0))),
+        )
+    for behind in ("moves", "nothing"):
+        ds = Packed(stores[False, int(shards)], recipe_of(behind, OUTPUTS[0], points=False), optimize="exact")
+        there = Packed(stores[False, int(shards)], ds.recipe, optimize="none")
+        assert agrees(ds, there) is (behind == "nothing" and not shards)  # what lies in one block is gathered
+
+
+def test_shards_are_gathered(stores: dict[tuple[bool, int], Path]) -> None:
+    """Work is counted: no picture is read by itself, and a batch keeps the shards that it reads from."""
+    ds = Packed(stores[False, 1], recipe_of("nothing", OUTPUTS[0], points=False))
+    assert len(ds.store.tables["image"].shards or ()) > 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("augrecipes.sources.store.shards._MAPPED", 1)
+        fresh = Packed(stores[False, 1], ds.recipe)
+        assert agrees(fresh, ds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Packed, "_sample", None)
+        array = Items.array
+        patch.setattr(Items, "array", lambda self, item: array(self, item) if not self.shapes[0, 2] else 1 / 0)
+        assert ds.read_batch(0, [*range(N)]) is not None

@@ -1,0 +1,83 @@
+"""Tests that hold kernels to the bits that OpenCV has on x86: where it has others, plans leave that work to Python.
+
+They rightly do, so on other processors these tests have nothing to look at, and are skipped where the kernels' own
+probes say so.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import pytest
+
+_X86 = frozenset({"x86_64", "amd64"})
+RESIZES, WARPS = "resizes", "warps"
+# Of each file of laws: how the names of such tests begin, and whose bits each needs: a class's, of resizes, of warps.
+NEEDS: Mapping[str, Mapping[str, str]] = {
+    "test_batches.py": dict.fromkeys(
+        (
+            "test_a_broken_file",
+            "test_a_fork_after_batches",
+            "test_every_backend",
+            "test_planted_faults_in_bags",
+            "test_sizes_that_differ",
+        ),
+        RESIZES,
+    ),
+    "test_hue.py": {"test_a_turned_hue_is_that_of_the_step[base]": "HueSaturationValue"},
+    "test_native_boxes.py": {"test_planted_faults_are_found": RESIZES},
+    "test_native_clahe.py": dict.fromkeys(("test_nothing_is_read", "test_the_probe_sees"), "CLAHE"),
+    "test_native_merges.py": {
+        "test_a_planted_fault": RESIZES,
+        "test_plans_make_them": RESIZES,
+        "test_what_decoding_costs": RESIZES,
+    },
+    "test_native_plan.py": {
+        "test_a_planted_fault_in_masks": RESIZES,
+        "test_many_are_those": RESIZES,
+        "test_other_draws": RESIZES,
+    },
+    "test_native_points.py": {
+        f"{test}[{name}]": name
+        for test in ("test_plans_make_them", "test_planted_faults_are_found")
+        for name in ("CLAHE", "ColorJitter", "Emboss", "HueSaturationValue", "Sharpen")
+    },
+    "test_native_warps.py": {"test_the_probe_sees": WARPS},
+    "test_twins.py": dict.fromkeys(("test_every_twin_shows", "test_twins_act_in_optimised"), "CLAHE"),
+}
+
+
+def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> None:
+    """Mark the tests that are to be skipped; on x86 none is, and nothing is probed.
+
+    Args:
+        items: the tests that were found.
+        machine: the processor; empty: this one.
+    """
+    if (machine or platform.machine()).lower() in _X86:
+        return
+    for item in items:
+        for begins, what in NEEDS.get(item.path.name, {}).items():
+            if item.name.startswith(begins) and not has_bits(what):
+                item.add_marker(
+                    pytest.mark.skip(reason=f"OpenCV has other bits here ({what}), and Python does the work")
+                )
+
+
+@cache
+def has_bits(what: str) -> bool:
+    """Whether kernels have the bits of the installed OpenCV, and do such work here."""
+    # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
+    import albumentations as A
+
+    from augrecipes.compiler.kernels import resize_native, twins, warp_native
+    from augrecipes.ops.warps import LINEAR
+
+    resizes, warps = resize_native.here(), warp_native.here()
+    if what == RESIZES:
+        return resizes is not None and resizes.has("resize")
+    if what == WARPS:
+        return warps is not None and warps.has("affine", LINEAR)
+    return twins.quicker(getattr(A, what)(p=1)) is not None

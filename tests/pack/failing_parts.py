@@ -1,0 +1,21 @@
+"""Tasks that fail on the way; workers import this, and nothing that takes long."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from augrecipes.pack import on_ray
+
+
+def dies(sent: Any, number: int, of: int) -> Any:
+    """The second part is killed the first time, and fails the second time."""
+    mark = Path(os.environ["AUGRECIPES_TEST_MARKS"], f"{number}")
+    tries = len(mark.read_text()) if mark.exists() else 0
+    mark.write_text("x" * (tries + 1))
+    if number == 2 and tries == 0:
+        os._exit(1)
+    if number == 2 and tries == 1:
+        raise OSError("the disk is away")
+    return on_ray._task(sent, number, of)

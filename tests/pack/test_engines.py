@@ -1,0 +1,210 @@
+"""Packing on Ray and on Slurm: the bytes of one process, whatever fails on the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing_parts import dies
+from pictures import draw
+from test_parts import content
+
+from augrecipes.errors import DataError, StoreError
+from augrecipes.pack import on_ray
+from augrecipes.pack.on_slurm import slurm_script
+from augrecipes.pack.run import pack, prepare
+from augrecipes.pack.workers import WorkerDied
+from augrecipes.recipe.parse import parse_text
+
+RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}]}")
+HOW: dict[str, Any] = {"epochs": 2, "through": "Rotate"}
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for k in range(9):
+        draw(tmp_path / "photos" / f"{k}.png", seed=k, size=(30, 28))
+    return tmp_path / "photos"
+
+
+# -- Ray --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    """Ray on this machine, with two workers; nothing of it is left behind."""
+    ray = pytest.importorskip("ray")
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False,
+        logging_level="error",
+    )  # fmt: skip
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it with one cluster, which takes seconds to begin."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("AUGRECIPES_TEST_MARKS", str(tmp_path / "marks"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    pack(RECIPE, str(photos), tmp_path / "one", workers=0, **HOW)
+    wanted = content(tmp_path / "one")
+
+    def on_cluster(name: str, parts: int | None = None, **options: Any) -> list[int]:
+        told: list[int] = []
+        packing = prepare(RECIPE, str(photos), tmp_path / name, **HOW)
+        on_ray.write_on_ray(packing, parts=parts, advance=lambda done, _: told.append(done), **options)
+        assert not (tmp_path / f"{name}.parts").exists()
+        return told
+
+    with two_workers():
+        assert on_cluster("two", 2)[-1] == 18
+        assert content(tmp_path / "two") == wanted
+        with pytest.raises(StoreError, match="exists already"):
+            on_cluster("two")
+        # A part whose worker is killed, and parts that fail, are tried again.
+        with monkeypatch.context() as patch:
+            patch.setattr(on_ray, "_task", dies)
+            assert sorted(on_cluster("killed", 3)) == [6, 12, 18]
+        assert content(tmp_path / "killed") == wanted
+        assert [len(path.read_text()) for path in sorted((tmp_path / "marks").iterdir())] == [1, 3, 1]
+        # Planted: nothing is tried again, and the law does not hold.
+        (tmp_path / "marks" / "2").write_text("x")  # it fails at once: a worker that is killed costs a new one
+        with monkeypatch.context() as patch, pytest.raises(WorkerDied, match="part 2/3 failed 1 times"):
+            patch.setattr(on_ray, "_task", dies)
+            patch.setattr(on_ray, "TRIES", 1)
+            on_cluster("given-up", 3)
+        # What was done is taken up: in as many parts as there were, whatever a cluster would have of itself.
+        with pytest.raises(StoreError, match="left parts of 3 here: --parts 3 goes on with them"):
+            on_cluster("given-up", 2)
+        on_cluster("given-up")
+        assert content(tmp_path / "given-up") == wanted
+        # What cannot be read is no failure.
+        (photos / "3.png").write_bytes(b"nonsense")
+        done = on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "lost", **HOW))
+        assert {one.path for one in done.unreadable} == {str(photos / "3.png")}
+        with pytest.raises(DataError, match=r"3\.png"):
+            on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "raised", **HOW), on_error="raise")
+
+
+def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(StoreError, match=r"pip install 'augrecipes\[ray\]'"):
+        on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "store"))
+
+
+# -- Slurm ------------------------------------------------------------------------------------------------------------
+
+SBATCH = """\
+#!/bin/bash
+# Runs what it is given at once: each part of an array, one after another, the last first.
+echo "$@" >> "$FAKE/calls"
+array=1-1
+for word in "$@"; do case $word in --array=*) array=${word#--array=};; esac; done
+cat > "$FAKE/job"
+case "$*" in *--dependency=afterok:*) if [ -e "$FAKE/failed" ]; then echo "18;cluster"; exit; fi;; esac
+for number in $(seq "${array#*-}" -1 1); do
+    SLURM_ARRAY_TASK_ID=$number SLURM_CPUS_PER_TASK=0 bash "$FAKE/job" >> "$FAKE/out" 2>&1 || touch "$FAKE/failed"
+done
+echo "17;cluster"
+"""
+
+
+def handed_in(script: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A script, run where `sbatch` runs what it is given."""
+    fake = folder / "fake"
+    fake.mkdir(exist_ok=True)
+    (fake / "sbatch").write_text(SBATCH)
+    (fake / "sbatch").chmod(0o755)
+    file = folder / "pack.sh"
+    file.write_text(script)
+    assert subprocess.run(["bash", "-n", file], check=False).returncode == 0
+    env = {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}", "FAKE": str(fake)}
+    return subprocess.run(["bash", file, *options], env=env, capture_output=True, text=True, check=False)
+
+
+def test_on_slurm(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    (photos / "8.png").write_bytes(b"nonsense")  # is listed, and stops nothing
+    recipe, data = tmp_path / "my recipe.yaml", tmp_path / "my $(touch owned) 'photos'"
+    recipe.write_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}], eval: []}")
+    photos.rename(data)
+    monkeypatch.chdir(tmp_path)
+    asked = ["pack", recipe.name, data.name, "--set", "Resize.height=14"]
+    done = CliRunner().invoke(app, [*asked, "--out", "the store", "--engine", "slurm", "--parts", "2"])
+    assert done.exit_code == 0, done.output
+    ran = handed_in(done.stdout, tmp_path, "--partition=cpu")
+    assert ran.returncode == 0, (ran.stderr, (tmp_path / "fake" / "out").read_text())
+    assert ran.stdout == "2 parts: job 17; merged behind them: job 17\n"
+    calls = (tmp_path / "fake" / "calls").read_text().splitlines()
+    assert calls == [
+        "--parsable --job-name=pack --array=1-2 --partition=cpu",
+        "--parsable --job-name=pack-merge --dependency=afterok:17 --partition=cpu",
+    ]
+    assert CliRunner().invoke(app, [*asked, "--out", "one", "--workers", "0"]).exit_code == 1
+    again = CliRunner().invoke(app, [*asked, "--out", "one", "--engine", "slurm"])
+    assert (again.exit_code, again.stdout) == (2, "")
+    assert "exists already" in again.stderr
+    assert content(tmp_path / "the store") == content(tmp_path / "one")
+    assert not (tmp_path / "owned").exists()
+
+
+NASTY = ["a b", "$(touch owned)", "`touch owned`", "it's", 'a"b', "-x", "a\nPACK\ntouch owned", "$HOME", "*", "\\", ""]
+
+
+def quoted(folder: Path, script: Any) -> None:
+    """The law: whatever words there are, they reach the program as they are, and nothing else runs."""
+    program = folder / "told"
+    program.write_text(f'#!/bin/bash\nprintf "%s\\0" "$@" >> "{folder}/words"\n')
+    program.chmod(0o755)
+    for word in NASTY:
+        (folder / "words").write_text("")
+        ran = handed_in(script("a\ntouch owned", str(folder), [str(program)], [word], f"out {word}", 1, None), folder)
+        assert ran.returncode == 0, ran.stderr
+        words = (folder / "words").read_text().split("\0")
+        merge = ["pack", "--merge", f"out {word}.parts", "--out", f"out {word}"]
+        assert words[:4] == ["pack", word, "--out", f"out {word}.parts"]
+        assert words[-6:-1] == merge
+        assert not list(folder.rglob("owned"))
+
+
+def test_words_reach_slurm_as_they_are(tmp_path: Path) -> None:
+    quoted(tmp_path, slurm_script)
+
+
+def test_words_that_a_shell_reads_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shlex.join", " ".join)
+    with pytest.raises(AssertionError):
+        quoted(tmp_path, slurm_script)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "ray", "--part", "1/2"], "leave --part out"),
+        (["--engine", "slurm", "--address", "auto"], "goes with --engine ray"),
+        (["--parts", "3"], "goes with --engine"),
+        (["--engine", "dask"], "ray, slurm"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], said: str, photos: Path) -> None:
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    done = CliRunner().invoke(app, ["pack", "folder-128", str(photos), "--out", "x", *words])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.replace("│", " ").split())

@@ -1,0 +1,31 @@
+"""What lies elsewhere in these tests: a shop for each, and a cache of its own."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "data")]
+
+import shop
+from packed_kinds import folders
+
+from augrecipes.caches import CACHE
+from augrecipes.sources.remote import requests
+
+
+@pytest.fixture(scope="session")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder of each kind's files."""
+    return folders(tmp_path_factory)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv("SHOP", "")
+    monkeypatch.setattr(requests, "PAUSE", 0.0)
+    yield shop.opened(tmp_path)
+    shop.Shop.fault = None

@@ -1,0 +1,286 @@
+"""The cache of fetched files: bounded, whole, each fetched once; the least used goes; what cannot be is said."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_stores_elsewhere import opened, placed
+
+from augrecipes.errors import StoreError
+from augrecipes.sources.remote.ahead import Needed, ReadAhead
+from augrecipes.sources.store import cache
+from augrecipes.sources.store.cache import FileCache
+
+HERE = Path(__file__).parent
+SIZES = [100, 250, 400, 700, 90, 333]
+
+
+def content(k: int) -> bytes:
+    return bytes([k]) * SIZES[k]
+
+
+def asked_by_chance(folder: Path, limit: int, seed: int, times: int = 60) -> None:
+    """The law: each file is what it should be, all together are never too much, and the least used go."""
+    kept, rng, used = FileCache(limit, folder), random.Random(seed), []
+    for step in range(times):
+        k = rng.randrange(len(SIZES))
+        fetched: list[Path] = []
+
+        def fetch(staged: Path, k: int = k, fetched: list[Path] = fetched) -> None:
+            fetched.append(staged)
+            staged.write_bytes(content(k))
+
+        there = {path.name for path in folder.glob("*.fetched")}
+        assert bytes(kept.mapped("s", str(k), SIZES[k], fetch)) == content(k)
+        assert bool(fetched) == (f"s~{k}.fetched" not in there), "fetched in vain, or not at all"
+        os.utime(kept.place("s", str(k)), (step, step))
+        used = [*(other for other in used if other != k), k]
+        here = [int(path.name.removeprefix("s~").removesuffix(".fetched")) for path in folder.glob("*.fetched")]
+        assert sum(SIZES[other] for other in here) <= limit, "too much"
+        assert sorted(here) == sorted(used[-len(here) :]), "others were used less lately"
+    assert not [path for path in folder.iterdir() if path.suffix != ".fetched"], "something is left"
+
+
+def test_the_least_used_goes(tmp_path: Path) -> None:
+    for seed in range(8):
+        asked_by_chance(tmp_path / str(seed), (700, 900, 1200, 5000)[seed % 4], seed)
+
+
+@pytest.mark.parametrize("planted", ["newest", "none", "half"])
+def test_a_planted_cache_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str) -> None:
+    if planted == "newest":
+        files = type(cache.REMOTE).files
+        backwards = lambda _, folder: [replace(f, used=-f.used) for f in files(cache.REMOTE, folder)]  # noqa: E731
+        monkeypatch.setattr(type(cache.REMOTE), "files", backwards)
+    elif planted == "none":
+        monkeypatch.setattr(FileCache, "_evict", lambda self, excess: True)
+    else:
+        evict = FileCache._evict
+        monkeypatch.setattr(FileCache, "_evict", lambda self, excess: evict(self, excess // 2) or True)
+    with pytest.raises(AssertionError, match=r"too much|less lately"):
+        for seed in range(8):
+            asked_by_chance(tmp_path / str(seed), 900, seed)
+
+
+def test_threads_fetch_each_file_once(tmp_path: Path) -> None:
+    kept, count, lock = FileCache(10_000, tmp_path), [0] * len(SIZES), threading.Lock()
+
+    def fetch(staged: Path, k: int) -> None:
+        with lock:
+            count[k] += 1
+        staged.write_bytes(content(k))
+
+    def work(seed: int) -> None:
+        for k in random.Random(seed).sample(range(len(SIZES)), len(SIZES)):
+            if bytes(kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: fetch(staged, k))) != content(k):
+                count[k] += 100
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count == [1] * len(SIZES)
+
+
+def test_a_small_cache_and_many_threads_end(tmp_path: Path) -> None:
+    """Whoever has to wait for room gets it, and nobody fetches without."""
+    kept, wrong = FileCache(1_000, tmp_path), []
+
+    def work(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(12):
+            k = rng.randrange(len(SIZES))
+            data = kept.mapped("s", str(k), SIZES[k], lambda staged, k=k: staged.write_bytes(content(k)))
+            if bytes(data) != content(k):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert wrong == []
+
+
+def in_time(work: Callable[[], Any]) -> Any:
+    """What it gives or raises; it must end."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except StoreError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert found, "it waits for ever"
+    return found[0]
+
+
+def test_what_a_killed_process_left_of_the_same_file_takes_no_room(tmp_path: Path) -> None:
+    for limit in (700, 1_000, 1_400):
+        (tmp_path / ".s~3.fetched.700.x_1.new").write_bytes(b"half")
+        data = in_time(lambda limit=limit: FileCache(limit, tmp_path).mapped("s", "3", 700, written(3)))
+        assert bytes(data) == content(3)
+        assert [path.name for path in tmp_path.iterdir()] == ["s~3.fetched"]
+        (tmp_path / "s~3.fetched").unlink()
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    names = {".x.new", ".a.b.c.new", ".new", ".s~3.fetched.many.x.new", "s~3.txt"}
+    for name in names:
+        (tmp_path / name).write_bytes(b"another's")
+    assert bytes(FileCache(1_000, tmp_path).mapped("s", "3", 700, written(3))) == content(3)
+    assert {path.name for path in tmp_path.iterdir()} == {*names, "s~3.fetched"}
+
+
+def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FileCache(1_000, tmp_path).mapped("s", "2", 400, written(2))
+    unlink = Path.unlink
+
+    def denied(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".fetched":
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", denied)
+    error = in_time(lambda: FileCache(1_000, tmp_path).mapped("s", "3", 700, written(3)))
+    assert "what is there cannot be removed" in str(error)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="nothing that is mapped goes there")
+def test_a_file_may_go_as_soon_as_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may need the room just then."""
+    replace = Path.replace
+
+    def and_gone(path: Path, target: Path) -> Path:
+        replace(path, target)
+        target.unlink()
+        return target
+
+    monkeypatch.setattr(Path, "replace", and_gone)
+    assert bytes(FileCache(1_000, tmp_path).mapped("s", "3", 700, written(3))) == content(3)
+
+
+def written(k: int) -> Callable[[Path], None]:
+    return lambda staged: (staged.write_bytes(content(k)), None)[1]
+
+
+def nothing(staged: Path) -> None:
+    staged.write_bytes(b"")
+
+
+def test_what_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreError, match=r"100 bytes.*may have 50: give it more with AUGRECIPES_CACHE_SIZE"):
+        FileCache(50, tmp_path / "a").mapped("s", "n", 100, nothing)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot be written: .*another folder with AUGRECIPES_CACHE"):
+        FileCache(500, tmp_path / "file").mapped("s", "n", 100, nothing)
+
+    def full(staged: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(StoreError, match="disk of the cache of remote files is full: 100 bytes are needed"):
+        FileCache(500, tmp_path / "b").mapped("s", "n", 100, full)
+    assert not [path for path in (tmp_path / "b").iterdir() if path.name != "room.lock"]
+
+    def denied(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(cache.tempfile, "mkstemp", denied)
+    with pytest.raises(StoreError, match="cannot be written: Permission denied"):
+        FileCache(500, tmp_path / "c").mapped("s", "n", 100, nothing)
+
+
+def test_a_full_disk_lets_go_of_what_was_kept(tmp_path: Path) -> None:
+    kept, times = FileCache(5_000, tmp_path), []
+    kept.mapped("s", "old", 400, lambda staged: staged.write_bytes(bytes(400)))
+
+    def once_full(staged: Path) -> None:
+        times.append(staged)
+        if len(times) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        staged.write_bytes(bytes(300))
+
+    assert len(kept.mapped("s", "new", 300, once_full)) == 300
+    assert [path.name for path in tmp_path.glob("*.fetched")] == ["s~new.fetched"]
+
+
+def test_a_store_larger_than_its_cache_is_read_in_order(elsewhere: Path, roots: dict[str, Path]) -> None:
+    import shop
+
+    import augrecipes as ar
+
+    here = placed(elsewhere, roots, shard_size=3_000)
+    largest = max(path.stat().st_size for path in here.glob("*"))
+    ds = opened("shop://store", cache_size=5 * largest)
+    assert len(list(ar.loader(ds, 2))) > 3
+    asked = {name: times for name, times in shop.asked().items() if ".bin" in name}
+    assert sum(asked.values()) <= len(asked) + 2  # a thread that is late may fetch what was read, and is gone
+    left = [path.stat().st_size for path in (elsewhere.parent / "cache" / "remote").glob("*.fetched")]
+    assert 0 < sum(left) <= 5 * largest
+
+
+def test_files_are_fetched_in_their_order_and_no_further_than_there_is_room() -> None:
+    fetched: list[int] = []
+    needed = [Needed(k, 10, lambda k=k: fetched.append(k)) for k in range(20)]
+    ahead = ReadAhead(needed, 30)
+    ahead.reached(0)
+    for place in range(20):
+        ahead.reached(place)
+        while len(fetched) < min(20, place + 4):
+            threading.Event().wait(0.001)
+        assert sorted(fetched) == list(range(len(fetched)))
+        assert len(fetched) <= place + 1 + 3
+    ahead.join()
+    ahead.end()
+
+
+@pytest.mark.parametrize(("kills", "planted"), [(5, ""), (12, "early")])
+def test_killed_in_the_middle(tmp_path: Path, kills: int, planted: str) -> None:
+    found = killed(kills, planted)
+    assert found["kills"] >= kills
+    assert bool(found["wrong"]) == bool(planted), found
+
+
+@pytest.mark.soak
+def test_killed_a_hundred_times() -> None:
+    for seed in range(2):
+        found = killed(100, seed=seed)
+        assert found["kills"] >= 100
+        assert found["wrong"] == []
+
+
+def killed(kills: int, planted: str = "", seed: int = 0) -> dict[str, Any]:
+    command = [sys.executable, str(HERE / "killing_cache.py"), str(kills), str(seed), *([planted] if planted else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def test_a_cache_that_is_read_only_is_read(elsewhere: Path, roots: dict[str, Path]) -> None:
+    placed(elsewhere, roots, shard_size=3_000)
+    wanted = len(list(opened("shop://store")))
+    folder = elsewhere.parent / "cache" / "remote"
+    folder.chmod(0o555)
+    try:
+        assert len(list(opened("shop://store"))) == wanted
+    finally:
+        folder.chmod(0o755)
+    shutil.rmtree(folder)

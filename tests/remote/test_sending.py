@@ -1,0 +1,261 @@
+"""Stores that are packed elsewhere: sent whole, the index last; and requests, so many times and so many at a time."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shop
+from packed_kinds import KINDS, packed, recipe_of
+from test_stores_elsewhere import IMAGE, alike, opened
+
+import augrecipes as ar
+from augrecipes.cli import main
+from augrecipes.errors import AugrecipesError, DataError, StoreError
+from augrecipes.pack.merge import merge_parts
+from augrecipes.pack.outbox import Outbox
+from augrecipes.pack.run import pack
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.remote import requests
+from augrecipes.sources.remote.place import RemotePath
+
+RECIPE = parse_text(recipe_of(IMAGE))
+
+
+def sent_under(elsewhere: Path, roots: dict[str, Path], fault: shop.Fault, wanted: Any) -> None:
+    """The law: whatever happens while a store is sent, what can be opened is whole; and the next run ends the work."""
+    shop.Shop.fault = fault
+    try:
+        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+    except AugrecipesError:
+        pass
+    finally:
+        shop.Shop.fault = None
+    assert not [path for path in elsewhere.rglob("*.new") if (elsewhere / "sent" / "index.json").exists()]
+    if (elsewhere / "sent" / "index.json").exists():
+        assert ar.verify_store("shop://sent") == [], "what is sent is not whole"
+    else:
+        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+    assert alike(wanted, list(opened("shop://sent"))), "what is sent is something else"
+
+
+def by_chance(seed: int) -> shop.Fault:
+    rng = random.Random(seed)
+    return lambda what, name, times: (
+        rng.choice(["error", "cut", "short"]) if what == "put" and rng.random() < 0.6 else None
+    )
+
+
+def test_sent_through_faults(elsewhere: Path, roots: dict[str, Path]) -> None:
+    wanted = list(opened(packed(IMAGE, roots["image"], shard_size=3_000)))
+    for seed in range(4):
+        sent_under(elsewhere, roots, by_chance(seed), wanted)
+        clear(elsewhere)
+
+
+def clear(elsewhere: Path) -> None:
+
+    for path in elsewhere.iterdir():
+        shutil.rmtree(path)
+
+
+def test_an_index_that_is_sent_first_is_caught(
+    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, send = list(opened(packed(IMAGE, roots["image"], shard_size=3_000))), Outbox.send
+
+    def early(self: Outbox) -> None:
+        (self.there / "index.json").send(self.here / "index.json")
+        send(self)
+
+    monkeypatch.setattr(Outbox, "send", early)
+    with pytest.raises(AssertionError, match="not whole"):
+        sent_under(elsewhere, roots, lambda what, name, times: "error" if name.startswith(".image") else None, wanted)
+
+
+def test_what_was_packed_is_not_packed_again(
+    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that failed while it sent goes on sending; files that changed meanwhile are packed anew."""
+    shop.Shop.fault = lambda what, name, times: "error" if "image-00002" in name else None
+    with pytest.raises(StoreError, match="500 Internal"):
+        pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+    shop.Shop.fault, before = None, shop.asked()
+    monkeypatch.setattr("augrecipes.pack.run.bake_rows", None)
+    pack(RECIPE, str(roots["image"]), "shop://sent", workers=0, shard_size=3_000)
+    again = [name for name in shop.asked() - before if ".image-00000" in name]
+    assert again == []
+    assert ar.verify_store("shop://sent") == []
+
+
+@pytest.mark.parametrize("left", ["index.json", "image-00000.bin"])
+def test_killed_while_the_outbox_is_cleared(
+    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """Whatever is left then, the same address can be packed to again, once the store is removed there."""
+    data = str(roots["image"])
+
+    def killed(self: Outbox) -> None:
+        (self.here / left).unlink()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "clear", killed)
+        pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    if left != "index.json":  # its index goes first, so that no run of today leaves this
+        (next((elsewhere.parent / "cache" / "packing").iterdir()) / ".stamps").write_text("")
+    shutil.rmtree(elsewhere / "sent")
+    pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    assert ar.verify_store("shop://sent") == []
+    assert list((elsewhere.parent / "cache" / "packing").iterdir()) == []
+
+
+def test_a_store_that_another_machine_published_meanwhile_stays(
+    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, send = str(roots["image"]), Outbox.send
+
+    def overtaken(self: Outbox) -> None:
+        with monkeypatch.context() as patch:
+            patch.setenv("AUGRECIPES_CACHE", str(elsewhere.parent / "another"))
+            patch.setattr(Outbox, "send", send)
+            pack(parse_text(recipe_of(IMAGE)), data, "shop://sent", workers=0, shard_size=9_000)
+        send(self)
+
+    monkeypatch.setattr(Outbox, "send", overtaken)
+    with pytest.raises(StoreError, match="another store was published there"):
+        pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    assert ar.verify_store("shop://sent") == []
+    monkeypatch.setattr(Outbox, "send", send)
+    shutil.rmtree(elsewhere / "sent")
+    monkeypatch.setattr("augrecipes.pack.run.bake_rows", None)  # it waits, whole
+    pack(RECIPE, data, "shop://sent", workers=0, shard_size=3_000)
+    assert ar.verify_store("shop://sent") == []
+
+
+def test_parts_elsewhere(elsewhere: Path, roots: dict[str, Path]) -> None:
+    wanted = list(opened(packed(IMAGE, roots["image"], shard_size=3_000)))
+    data = str(roots["image"])
+    for part in ("3/3", "1/3"):
+        pack(RECIPE, data, "shop://parts", part=part, workers=0)
+    with pytest.raises(StoreError, match="has no part 2 of 3"):
+        merge_parts("shop://parts")
+    pack(RECIPE, data, "shop://parts", part="2/3", workers=0)
+    before = shop.asked()
+    pack(RECIPE, data, "shop://parts", part="2/3", workers=0)  # it is there
+    assert not [name for name in shop.asked() - before if name.startswith("put")]
+    with pytest.raises(StoreError, match="another packing"):
+        pack(RECIPE, data, "shop://parts", part="2/3", workers=0, seed=9, epochs=2)
+    merge_parts("shop://parts", "shop://merged", shard_size=3_000)
+    merge_parts("shop://parts")
+    with pytest.raises(StoreError, match="exists already"):
+        pack(RECIPE, data, "shop://merged", workers=0)
+    for store in ("parts", "merged"):
+        assert alike(wanted, list(opened(f"shop://{store}")))
+        assert ar.verify_store(f"shop://{store}") == []
+
+
+def status(*arguments: str) -> Any:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return ended.value.code
+
+
+def test_commands(elsewhere: Path, roots: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(recipe_of(IMAGE))
+    assert status("pack", str(recipe), str(roots["image"]), "--out", "shop://c", "--workers", "0") == 0
+    assert status("pack", str(recipe), "shop://c", "--out", "shop://d", "--workers", "0") == 2
+    assert "is a packed store" in capsys.readouterr().err
+    assert status("verify-store", "shop://c") == 0
+    assert "every byte is as it was packed" in capsys.readouterr().out
+    assert status("verify-store", "shop://nothing") == 2
+    assert "shop://nothing" in capsys.readouterr().err
+
+
+# -- pictures, and requests --------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_read_there(elsewhere: Path, roots: dict[str, Path]) -> None:
+
+    shutil.copytree(roots["image"], elsewhere / "photos")
+    here = ar.ImageFolder(roots["image"], RECIPE, seed=3)
+    names = [here.path(k).removeprefix(f"{roots['image']}/") for k in range(len(here))]
+    bare = lambda ds: [{**ds[k], "path": None} for k in range(len(ds))]  # noqa: E731
+    for place in ("shop://photos", "shop://photos/*/*.png"):
+        there = ar.ImageFolder(place, RECIPE, seed=3)
+        assert there.classes == here.classes
+        assert [there.path(k) for k in range(len(there))] == [f"shop://photos/{name}" for name in names]
+        assert alike(bare(here), bare(there))
+    (elsewhere / "list.csv").write_text("image\n" + "".join(f"shop://photos/{name}\n" for name in names))
+    assert len(ar.ImageFolder(files="shop://list.csv", recipe=RECIPE)) == len(here)
+    shop.Shop.fault = lambda what, name, times: "error" if what == "cat" else None
+    with pytest.raises(DataError, match=r"shop://photos/.*the server failed 5 times, at last with OSError: 500"):
+        there[0]
+    shop.Shop.fault = None
+    (elsewhere / "photos" / names[0]).unlink()
+    with pytest.raises(DataError, match=r"shop://photos/.*: no such file"):
+        there[0]
+
+
+def asked_at_once(many: int) -> int:
+    """The most requests that were under way while so many threads asked."""
+    shop.Shop.most, shop.Shop.fault = 0, lambda what, name, times: "slow"
+    threads = [threading.Thread(target=RemotePath("shop://file").read_bytes) for _ in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return shop.Shop.most
+
+
+def test_requests_are_bounded(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (elsewhere / "file").write_bytes(b"x")
+    monkeypatch.setenv(requests.CONNECTIONS, "3")
+    requests._open.renew()
+    try:
+        assert asked_at_once(10) <= 3
+        monkeypatch.setattr(requests._open, "slots", threading.BoundedSemaphore(100))  # planted
+        assert asked_at_once(10) > 3
+    finally:
+        monkeypatch.delenv(requests.CONNECTIONS)
+        requests._open.renew()
+
+
+def test_requests_are_repeated_after_pauses(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (elsewhere / "file").write_bytes(b"x")
+    pauses: list[float] = []
+    monkeypatch.setattr(requests, "PAUSE", 0.2)
+    monkeypatch.setattr(requests.time, "sleep", pauses.append)
+    shop.Shop.fault = lambda what, name, times: "error" if times < requests.ATTEMPTS else None
+    assert RemotePath("shop://file").read_bytes() == b"x"
+    assert len(pauses) == requests.ATTEMPTS - 1
+    assert all(0.1 * 2**k <= pause <= 0.3 * 2**k for k, pause in enumerate(pauses))
+    pauses.clear()
+    shop.Shop.fault = None
+    with pytest.raises(FileNotFoundError):
+        RemotePath("shop://gone").read_bytes()
+    assert pauses == []
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_is_listed_and_read_there(elsewhere: Path, roots: dict[str, Path], kind: Any) -> None:
+    shutil.copytree(roots[kind.name], elsewhere / "all")
+    where = kind.where(roots[kind.name])
+    there = (
+        {name: moved(path, roots[kind.name]) for name, path in where.items()}
+        if isinstance(where, dict)
+        else moved(where, roots[kind.name])
+    )
+    here = packed(kind, roots[kind.name])
+    pack(parse_text(recipe_of(kind)), there, "memory://kinds/" + kind.name, workers=0)
+    a, b = opened(here, kind), opened("memory://kinds/" + kind.name, kind)
+    plain = lambda ds: [{k: v for k, v in ds[i].items() if "path" not in k} for i in range(len(ds))]  # noqa: E731
+    assert alike(plain(a), plain(b))
+
+
+def moved(path: Any, root: Path) -> str:
+    return f"shop://all/{Path(path).relative_to(root).as_posix()}".removesuffix("/.")

@@ -1,0 +1,228 @@
+"""Stores elsewhere: the samples are those of a store of this machine, whoever reads them, or there is an error."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import numpy as np
+import pytest
+import shop
+import torch
+from packed_kinds import KINDS, packed, recipe_of
+
+import augrecipes as ar
+from augrecipes.data.packed import Packed
+from augrecipes.errors import AugrecipesError, StoreError
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.remote.place import place_of
+from augrecipes.sources.store import folder
+
+FORMS: dict[str, dict[str, Any]] = {
+    "one": {},
+    "shards": {"shard_size": 3_000},
+    "jpegs": {"format": "jpeg", "shard_size": 2_000},
+    "hdf5": {"format": "hdf5"},
+}
+IMAGE = KINDS[0]
+
+
+def same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor | np.ndarray):
+        return a.shape == b.shape and bool((np.asarray(a) == np.asarray(b)).all())
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def alike(a: Any, b: Any) -> bool:
+    pairs = zip(a, b, strict=True)
+    return len(a) == len(b) and all(
+        one.keys() == other.keys() and all(same(one[key], other[key]) for key in one) for one, other in pairs
+    )
+
+
+def opened(place: Any, kind: Any = IMAGE, **more: Any) -> Any:
+    return Packed(place, parse_text(recipe_of(kind)), seed=3, **more)
+
+
+def placed(elsewhere: Path, roots: dict[str, Path], kind: Any = IMAGE, **options: Any) -> Path:
+    """A store in the shop, and the same here."""
+    here = packed(kind, roots[kind.name], **options)
+    if not (elsewhere / "store").exists():
+        shutil.copytree(here, elsewhere / "store")
+    return here
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_store_elsewhere_has_the_samples_of_here(
+    elsewhere: Path, roots: dict[str, Path], kind: Any, form: str
+) -> None:
+    here = placed(elsewhere, roots, kind, **FORMS[form])
+    a, b = opened(here, kind), opened("shop://store", kind)
+    assert alike(a, b)
+    assert alike(a, pickle.loads(pickle.dumps(b)))
+    assert a.fingerprint() == b.fingerprint()
+    assert set(shop.asked().values()) - {1} == {2}  # the index, and for the copy once more
+    assert ar.verify_store("shop://store") == []
+
+
+def test_memory_and_paths_of_pathlib(elsewhere: Path, roots: dict[str, Path]) -> None:
+    here = packed(IMAGE, roots["image"], shard_size=3_000)
+    fsspec.filesystem("memory").put(str(here), "/tests/store", recursive=True)
+    for place in ("memory://tests/store", "memory://tests/store/", Path("memory://tests/store"), f"file://{here}"):
+        assert alike(opened(place), opened(here))
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "threads", "here"])
+def test_workers_share_what_is_fetched(elsewhere: Path, roots: dict[str, Path], how: str) -> None:
+    here = placed(elsewhere, roots, shard_size=3_000)
+    options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": how} if how in ("fork", "spawn") else {}
+    if how == "threads":
+        options = {"num_workers": 2, "backend": "threads"}
+    plain = list(ar.loader(opened(here), 3, shuffle=True, seed=5))
+    dataset: Any = opened("shop://store")
+    if how == "spawn":  # such a worker knows the shop once it has imported it
+        dataset, options["num_workers"] = Shopping(dataset), 1
+    loader = ar.loader(dataset, 3, shuffle=True, seed=5, **options)
+    assert alike(plain, list(loader))
+    loader.close()
+    asked = {name: times for name, times in shop.asked().items() if ".bin" in name}
+    assert len(asked) > 3
+    assert set(asked.values()) == {1}
+
+
+class Shopping(torch.utils.data.Subset[Any]):
+    """All of a dataset; unpickling it imports the shop."""
+
+    def __init__(self, dataset: Packed) -> None:
+        super().__init__(dataset, range(len(dataset)))
+
+    def __reduce__(self) -> Any:
+        return Shopping._of, (shop.opened.__module__, pickle.dumps(self.dataset))
+
+    @staticmethod
+    def _of(module: str, pickled: bytes) -> Any:
+        __import__(module)
+        return Shopping(pickle.loads(pickled))
+
+
+# -- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def read_under(fault: shop.Fault, wanted: list[Any]) -> str:
+    """The law: whatever happens to requests, there are the right samples, or an error of ours."""
+    shop.Shop.fault = fault
+    try:
+        found = list(opened("shop://store"))
+    except AugrecipesError:
+        return "error"
+    finally:
+        shop.Shop.fault = None
+    assert alike(wanted, found), "wrong samples"
+    return "read"
+
+
+def by_chance(seed: int, share: float) -> shop.Fault:
+    rng = random.Random(seed)
+    return lambda what, name, times: rng.choice(["error", "cut", "short", "slow"]) if rng.random() < share else None
+
+
+def test_faults_by_chance(elsewhere: Path, roots: dict[str, Path], tmp_path: Path) -> None:
+    wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
+    told = set()
+    for seed in range(12):
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+        told.add(read_under(by_chance(seed, (0.2, 0.5, 0.95)[seed % 3]), wanted))
+    assert told == {"read", "error"}
+
+
+def test_halves_that_are_believed_are_caught(
+    elsewhere: Path, roots: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: what arrived is not compared, and what is missing is taken for zeros."""
+    wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
+
+    def believed(self: Any, name: str, size: int, check: Any, staged: Path) -> None:
+        (self.path / name).fetch(staged)
+        staged.write_bytes(staged.read_bytes().ljust(size, b"\0"))
+
+    monkeypatch.setattr(folder.FetchedFolder, "_fetch", believed)
+    with pytest.raises(AssertionError, match="wrong samples"):
+        read_under(lambda what, name, times: "short" if name.endswith("1.bin") else None, wanted)
+
+
+def test_a_file_that_is_cut_once_is_fetched_again(elsewhere: Path, roots: dict[str, Path]) -> None:
+    wanted = list(opened(placed(elsewhere, roots, shard_size=3_000)))
+    for fault in ("error", "cut", "short"):
+        assert read_under(lambda what, name, times, fault=fault: fault if times == 1 else None, wanted) == "read"
+
+
+@pytest.mark.parametrize("size", ["same", "other"])
+def test_an_object_that_was_changed(elsewhere: Path, roots: dict[str, Path], size: str) -> None:
+    placed(elsewhere, roots, shard_size=3_000)
+    ds = opened("shop://store")
+    ds[0]
+    last = sorted(elsewhere.glob("store/*.bin"))[-1]
+    data = bytearray(last.read_bytes())
+    data[len(data) // 2] ^= 1
+    last.chmod(0o644)
+    last.write_bytes(data if size == "same" else data + b"!")
+    with pytest.raises(StoreError, match=r"shop://store/image-\d+\.bin: is not the file that the store's index speaks"):
+        list(ds)
+    assert [fault.path for fault in ar.verify_store("shop://store")] == [f"shop://store/{last.name}"]
+
+
+def test_another_store_in_its_place(elsewhere: Path, roots: dict[str, Path]) -> None:
+    """Never samples of both: what was fetched of one is not read as the other's."""
+    first = placed(elsewhere, roots, shard_size=3_000)
+    ds = opened("shop://store")
+    whole = [ds[0]]
+    copy = pickle.dumps(ds)
+    shutil.rmtree(elsewhere / "store")
+    other = packed(IMAGE, roots["image"], shard_size=20_000)
+    shutil.copytree(other, elsewhere / "store")
+    with pytest.raises(StoreError):
+        list(ds)
+    with pytest.raises(StoreError, match="was replaced by another store"):
+        pickle.loads(copy)[0]
+    assert alike(whole, [opened(first)[0]])
+    assert alike(list(opened("shop://store")), list(opened(other)))
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("shop://nothing", "no such store: there is no index.json there"),
+        ("memory://nothing/here", "no such store"),
+        ("nobody://knows/this", "Protocol not known: nobody"),
+        ("gs://bucket/store", "pip install gcsfs"),
+    ],
+)
+def test_what_is_no_store(elsewhere: Path, place: str, says: str) -> None:
+    with pytest.raises(StoreError, match=says):
+        opened(place)
+
+
+def test_without_fsspec(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(StoreError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
+        opened("s3://bucket/store")
+    with pytest.raises(AugrecipesError, match=r"need fsspec: pip install 'augrecipes\[remote\]'"):
+        ar.ImageFolder("s3://bucket/photos", "folder-128")
+
+
+def test_addresses_of_this_machine(tmp_path: Path) -> None:
+    """As `Path.as_uri` writes them, and as they are: what is there goes first."""
+    for name in ("a b", "100%", "ä ö", "a%20b", "plain"):
+        place = tmp_path / name
+        assert place_of(place.as_uri()) == place
+        place.mkdir()
+        assert place_of(f"file://{place}") == place_of(f"local://{place}") == place

@@ -1,0 +1,470 @@
+"""Tar archives as WebDataset lays them out: what Python's reader finds in them, or a typed error that says where."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_tars as made
+import pytest
+
+from augrecipes.errors import DataError
+from augrecipes.sources.open_files import OpenFiles
+from augrecipes.sources.tar import headers, listing, members, opened, parts, shards
+from augrecipes.sources.tar.listing import list_archive
+from augrecipes.sources.tar.named import archives_named, braced
+from augrecipes.sources.tar.shards import TarShards
+
+
+def raw(found: TarShards) -> dict[str, dict[str, bytes]]:
+    """The bytes of each file by key and extension, as an archive's listing says where they are."""
+    known, result = found._listing, {}
+    for i in range(len(known)):
+        archive = opened.OPENED.at(known.archives[0], known.stamps[0])
+        result[known.keys.name(i)] = {
+            known.extensions[known.extension[k]]: archive.bytes_at(int(known.starts[k]), int(known.sizes[k]))
+            for k in range(known.firsts[i], known.firsts[i + 1])
+        }
+    return result
+
+
+def agrees_with_python(folder: Path, seeds: range) -> None:
+    """The law: files of all formats of archives, by key, are those that Python's own reader finds."""
+    for seed in seeds:
+        path = made.random_archive(folder / f"{seed}.tar", random.Random(seed))
+        assert raw(TarShards(path)) == made.grouped(path), seed
+
+
+def test_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
+    agrees_with_python(tmp_path, range(60))
+
+
+@pytest.mark.soak
+def test_many_archives_hold_what_python_finds_in_them(tmp_path: Path) -> None:
+    agrees_with_python(tmp_path, range(5000))
+
+
+def deaf(self: Any, kind: bytes, size: int) -> None:
+    self._follow(size)
+
+
+FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "long names are not heard": lambda patch: patch.setattr(members._HeaderPass, "_listen", deaf),
+    "prefixes are left out": lambda patch: patch.setattr(members, "name_of", lambda block: block[:100].rstrip(b"\0")),
+    "keys end at the last dot": lambda patch: patch.setattr(
+        listing, "split_name", lambda name: tuple(name.lower().rsplit(b".", 1)) if b"." in name else None
+    ),
+    "a window that is one header late": lambda patch: patch.setattr(members, "_WINDOW", 700),
+    "links to what is first": lambda patch: patch.setattr(
+        members._HeaderPass, "_linked", lambda self, name: (self.found.starts[0], self.found.sizes[0])
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", [name for name in FAULTS if "window" not in name])
+def test_a_planted_fault_is_caught(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    with pytest.raises((AssertionError, DataError)):
+        agrees_with_python(tmp_path, range(60))
+
+
+def test_a_small_window_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS["a window that is one header late"](monkeypatch)
+    agrees_with_python(tmp_path, range(20))
+
+
+# -- damage -----------------------------------------------------------------------------------------------------------
+
+
+def headers_of(path: Path) -> list[int]:
+    """Where the headers are, of long names and pax records, too."""
+    import tarfile
+
+    with tarfile.open(path) as archive:
+        return [info.offset for info in archive.getmembers()]
+
+
+def tells_of_damage(folder: Path, seeds: range) -> None:
+    """The law: a header that is damaged, and an archive that is cut off, is an error that names the archive."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        path = made.random_archive(folder / f"{seed}.tar", rng)
+        whole, before = path.read_bytes(), raw(TarShards(path))
+        end = len(whole.rstrip(b"\0"))
+        for case in range(6):
+            data = bytearray(whole)
+            if case < 4:
+                at = rng.choice(headers_of(path)) + rng.randrange(512)
+                data[at] ^= 1 << rng.randrange(8)
+            else:
+                del data[rng.randrange(end) :]
+            hurt = folder / f"hurt-{seed}-{case}.tar"
+            hurt.write_bytes(data)
+            try:
+                found = raw(TarShards(hurt))
+            except DataError as error:
+                assert error.path == str(hurt)
+            else:  # of a checksum's own blanks, say
+                assert found == before, (seed, case)
+                assert case < 4, (seed, case)
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    tells_of_damage(tmp_path, range(40))
+
+
+@pytest.mark.soak
+def test_much_damage_is_told(tmp_path: Path) -> None:
+    tells_of_damage(tmp_path, range(3000))
+
+
+@pytest.mark.parametrize("fault", ["checksums", "ends"])
+def test_a_scan_that_trusts_is_caught(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "checksums":
+        monkeypatch.setattr(headers, "_fits", lambda block, checksum: True)
+    else:
+        real = members._HeaderPass._block
+        monkeypatch.setattr(
+            members._HeaderPass, "_block", lambda self: real(self) if self.at + 512 <= self._size else None
+        )
+    with pytest.raises((AssertionError, AttributeError)):  # a block of None
+        tells_of_damage(tmp_path, range(40))
+
+
+def survives(folder: Path, seeds: range) -> None:
+    """The law: whatever a file holds, there are samples, or an error that names it; and nothing is read beyond it."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        data = bytearray(made.random_archive(folder / "whole.tar", rng).read_bytes())
+        for _ in range(rng.choice((1, 2, 9))):
+            at = rng.randrange(0, len(data) // 512) * 512
+            match rng.randrange(4):
+                case 0:
+                    kind = rng.choice((b"0", b"1", b"2", b"5", b"L", b"K", b"x", b"g", b"S", b"V", b"7", b"\xff"))
+                    size = rng.choice((b"%011o\0" % rng.randrange(9999), b"77777777777\0", b"\x80" + rng.randbytes(11)))
+                    data[at : at + 512] = made.header(rng.randbytes(9), kind=kind, size_field=size)
+                case 1:
+                    data[at : at + 512] = data[: rng.randrange(512)]
+                case 2:
+                    data[at:at] = rng.randbytes(rng.randrange(900))
+                case _:
+                    del data[at : at + rng.randrange(2000)]
+        path = folder / "hurt.tar"
+        path.write_bytes(data)
+        try:
+            found = TarShards(path)
+            values = [found[i] for i in range(len(found))]
+        except DataError as error:
+            assert str(error.path).startswith(str(path))
+        else:
+            assert len(values) == len(found) > 0
+            assert (found._listing.starts + found._listing.sizes <= len(data)).all()
+
+
+def test_whatever_comes(tmp_path: Path) -> None:
+    survives(tmp_path, range(150))
+
+
+@pytest.mark.soak
+def test_whatever_comes_often(tmp_path: Path) -> None:
+    survives(tmp_path, range(5_000))
+
+
+def test_sizes_that_are_believed_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members._HeaderPass, "_follow", lambda self, size: None)
+    with pytest.raises((AssertionError, OverflowError, MemoryError)):
+        survives(tmp_path, range(150))
+
+
+GOOD = made.member(b"0.jpg", b"first")
+WRONG: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", r"no tar archive: it ends here"),
+    "text": (b"nonsense " * 200, r"no tar archive: its checksum is no number"),
+    "gzip": (gzip.compress(GOOD + made.END), r"compressed by gzip.*`gunzip` undoes"),
+    "no sample": (made.member(b"README", b"x") + made.END, r"no sample in it: their files are called KEY\.jpg"),
+    "only an end": (made.END, r"no sample in it"),
+    "no end": (GOOD, r"at byte 1,024: it ends here without the mark of an end: it was cut off"),
+    "cut in a file": (made.member(b"0.jpg", b"x" * 600)[:-600], r"at byte 0: '0\.jpg' is cut off: 600 bytes.*424 do"),
+    "joined": (GOOD + made.END + GOOD + made.END, r"at byte 1,024: this is its end, and there is more behind"),
+    "huge": (GOOD + made.header(b"1.jpg", size_field=b"\x80" + b"\x7f" * 11) + made.END, r"1,024: '1\.jpg' is cut off"),
+    "negative": (GOOD + made.header(b"1.jpg", size_field=b"\xff" * 12) + made.END, r"its size is negative"),
+    "no octal": (GOOD + made.header(b"1.jpg", size_field=b"00000000089\0") + made.END, r"its size is no number"),
+    "upwards": (GOOD + made.member(b"a/../../1.jpg") + made.END, r"at byte 1,024: 'a/\.\./\.\./1\.jpg' its name"),
+    "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters are not taken"),
+    "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"`tar --dereference`"),
+    "a link to nothing": (
+        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"link to 'x\.jpg', which is not in",
+    ),
+    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"a device, and no file"),
+    "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"sparse file: make the archive without --sparse"),
+    "sparse by pax": (
+        GOOD + made.member(b"p", b"22 GNU.sparse.major=1\n", b"x") + made.member(b"1.jpg") + made.END, r"--sparse",
+    ),
+    "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"in one volume"),
+    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"of type b'Q', which is not read"),
+    "pax that is none": (GOOD + made.member(b"p", b"99 path=x\n", b"x") + GOOD + made.END, r"pax records are damaged"),
+    "pax of nothing": (GOOD + made.member(b"p", b"12 path=a.b\n", b"x") + made.END, r"the header before is about"),
+    "one name for all": (made.member(b"p", b"12 path=a.b\n", b"g") + GOOD + made.END, r"gives all files one name"),
+    "a size of pax": (
+        GOOD + made.member(b"p", b"20 size=99999999999\n", b"x") + made.member(b"1.jpg") + made.END, r"is cut off",
+    ),
+    "an endless name": (
+        made.header(b"p", 2**21, b"L") + bytes(2**21) + GOOD + made.END, r"names and the like are beyond all limits",
+    ),
+    "twice": (GOOD + GOOD + made.END, r"at byte 1,024: '0\.jpg' is in the archive twice"),
+    "dots in keys": (
+        b"".join(made.member(b"v1.%d.jpg" % k) for k in range(300)) + made.END, r"of sample 'v1': a key ends at",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_with_its_place(name: str, tmp_path: Path) -> None:
+    data, said = WRONG[name]
+    path = tmp_path / "a.tar"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=said) as told:
+        TarShards(path)
+    assert told.value.path == str(path)
+
+
+def test_what_old_programs_write(tmp_path: Path) -> None:
+    """No magic, blanks for zeros, signed checksums, folders by a slash, numbers in binary, a lone block of zeros."""
+    old = bytearray(made.header(b"d\xc3\xa9/", kind=b"\0", magic=b"\0" * 8))
+    signed = sum(b - 256 if b > 127 else b for b in (*old[:148], *b" " * 8, *old[156:]))
+    old[148:156] = b"%06o\0 " % signed
+    plain = made.member(b"d/0.jpg", b"x", b"\0", magic=b"\0" * 8, size_field=b"         1 \0")
+    binary = made.member(b"d/1.jpg", b"yy", size_field=b"\x80" + bytes(10) + b"\x02")
+    path = tmp_path / "old.tar"
+    path.write_bytes(bytes(old) + plain + binary + bytes(512))
+    assert raw(TarShards(path)) == {"d/0": {"jpg": b"x"}, "d/1": {"jpg": b"yy"}}
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+def test_listing_reads_headers_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an archive of large files a few kilobytes a file are read; twice as many files are twice as many reads."""
+    read: list[int] = []
+    real = opened.Archive.at_most
+
+    def counted(self: Any, place: int, many: int) -> bytes:
+        found = real(self, place, many)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(opened.Archive, "at_most", counted)
+    counts = []
+    for n in (20, 40):
+        path = made.write(tmp_path / f"{n}.tar", {f"{k}.jpg": bytes(50_000) for k in range(n)})
+        list_archive(str(path))
+        counts.append((len(read), sum(read)))
+        read.clear()
+    assert counts[0][0] <= 20 + 4
+    assert counts[1][0] <= 40 + 4
+    assert counts[1][1] <= 40 * 4096 + 2**16
+
+
+def test_parts_of_a_sample(tmp_path: Path) -> None:
+    files = {
+        "a/0.jpg": b"picture", "a/0.mask.png": b"mask", "a/0.cls": b"3\n", "a/0.caption.txt": b"a cat", "a/0.x": b"?",
+        "a/0.json": b'{"boxes": [[1, 2, 3, 4]], "label": 9, "image": "/etc/passwd"}', "a/0.image.txt": b"/etc/passwd",
+        "a/1.JPG": b"", "a/1.cls": b"4",
+    }  # fmt: skip
+    found = TarShards(made.write(tmp_path / "x.tar", files))
+    assert found[0] == {
+        "__key__": "a/0", "jpg": b"picture", "mask": b"mask", "cls": 3, "caption.txt": "a cat", "x": b"?",
+        "json": {"boxes": [[1, 2, 3, 4]], "label": 9, "image": "/etc/passwd"}, "image.txt": "/etc/passwd",
+        "boxes": [[1, 2, 3, 4]], "label": 9,
+    }  # fmt: skip
+    assert found[-1] == {"__key__": "a/1", "jpg": b"", "cls": 4}
+    assert found.targets.tolist() == [3, 4]
+    assert found.paths[1] == str(tmp_path / "x.tar" / "a/1")
+    with pytest.raises(IndexError):
+        found[2]
+
+
+def npy_header(shape: str) -> bytes:
+    said = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(said).to_bytes(2, "little") + said
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("cls", b"cat"),
+        ("json", b"{"),
+        ("json", b"[" * 100_000),
+        ("npy", b"x"),
+        ("txt", b"\xff"),
+        ("npy", b""),
+        ("npy", b"PK\x03\x04junk"),
+        ("npy", npy_header("((((((")),
+        ("npy", npy_header("(10**9,)")),
+        ("npy", npy_header(f"({10**13},)")),
+    ],
+)
+def test_files_that_do_not_hold_what_they_are_called(name: str, data: bytes, tmp_path: Path) -> None:
+    path = made.write(tmp_path / "x.tar", {f"0.{name}": data})
+    with pytest.raises(DataError, match=rf"\.{name} cannot be read") as told:
+        TarShards(path)[0]
+    assert told.value.path == str(path / "0")
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "owned"),)
+
+    import io
+
+    import numpy as np
+
+    npy = io.BytesIO()
+    np.save(npy, np.array([Evil()], object), allow_pickle=True)
+    found = TarShards(made.write(tmp_path / "x.tar", {"0.pkl": pickle.dumps(Evil()), "1.npy": npy.getvalue()}))
+    assert isinstance(found[0]["pkl"], bytes)
+    with pytest.raises(DataError, match=r"\.npy cannot be read"):
+        found[1]
+    assert not (tmp_path / "owned").exists()
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    found = TarShards(made.write(tmp_path / "x.tar", {"0.mask.png": b"", "0.mask.npy": b""}))
+    with pytest.raises(DataError, match=r"two of its files are called 'mask', one of them \.mask\.npy"):
+        found[0]
+
+
+# -- several archives --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> list[Path]:
+    return [
+        made.write(tmp_path / f"train-{a:03}.tar", {f"{k}.bin": b"%d %d" % (a, k) for k in range(5)}) for a in range(4)
+    ]
+
+
+def test_archives_by_patterns(several: list[Path], tmp_path: Path) -> None:
+    wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
+    patterns: list[Any] = [
+        tmp_path / "train-{000..003}.tar", tmp_path / "train-*.tar", tmp_path, several, f"{tmp_path}/train-00[0-3].tar",
+        [tmp_path / "train-{000,001}.tar", tmp_path / "train-00{2..3}.tar"],
+    ]  # fmt: skip
+    for pattern in patterns:
+        found = TarShards(pattern)
+        assert [found[k]["bin"] for k in range(20)] == wanted
+        assert found.paths[7] == str(several[1] / "2")
+    assert [TarShards(tmp_path / "train-{003..002}.tar")[k]["bin"] for k in (0, 9)] == [b"3 0", b"2 4"]
+    (tmp_path / "._train-000.tar").write_bytes(b"left by another system")
+    assert len(TarShards(tmp_path)) == 20
+    names = ",".join(f"{a:03}" for a in range(4)) + ",000" * 60  # more than a path may be long
+    with pytest.raises(DataError, match="is given twice"):
+        TarShards(tmp_path / f"train-{{{names}}}.tar")
+    assert len({TarShards(several).digest, TarShards(several[:3]).digest, TarShards(several[::-1]).digest}) == 2
+    (tmp_path / "a{1,2}.tar").write_bytes(several[0].read_bytes())
+    assert len(TarShards(tmp_path / "a{1,2}.tar")) == 5  # a file that is called so
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("train-{000..004}.tar", "train-004.tar: no such file"),
+        ("val-*.tar", "no archive is called so"),
+        ("{0..999999999}.tar", "more than 100,000 archives"),
+        ("{0..999}{0..999}.tar", "more than 100,000 archives"),
+        ("train-{000,000}.tar", "is given twice"),
+        ("empty", "has no tar archive in it"),
+        ("x.tar", "no such file"),
+    ],
+)
+def test_patterns_of_nothing(several: list[Path], tmp_path: Path, pattern: str, said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=said):
+        TarShards(tmp_path / pattern)
+
+
+def test_no_archives_at_all() -> None:
+    with pytest.raises(DataError, match="no archive is given"):
+        TarShards([])
+    with pytest.raises(DataError, match="from this machine alone"):
+        TarShards("s3://bucket/train-{0..3}.tar")
+
+
+def test_braces_are_those_of_a_shell() -> None:
+    assert braced("{a,b}{1..2}") == ["a1", "a2", "b1", "b2"]
+    assert braced("{x{1..2},y}z") == ["x1z", "x2z", "yz"]
+    assert braced("{08..11}") == ["08", "09", "10", "11"]
+    assert braced("{9..11}") == ["9", "10", "11"]
+    assert braced("{}{,a}{b") == ["{}{b", "{}a{b"]
+    assert braced("{{1..2}}") == ["{1}", "{2}"]
+
+
+def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time, and many threads that read from all."""
+    monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(opened.Archive, 1))
+    found = pickle.loads(pickle.dumps(TarShards(several)))
+    wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
+    wrong: list[Any] = []
+
+    def read(seed: int) -> None:
+        rng = random.Random(seed)
+        try:
+            wrong.extend(k for k in (rng.randrange(20) for _ in range(300)) if found[k]["bin"] != wanted[k])
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(kept) == 1
+
+
+def test_an_archive_that_changed_is_told(several: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "OPENED", OpenFiles(opened.Archive, 64))
+    found = TarShards(several)
+    monkeypatch.setattr(shards, "OPENED", OpenFiles(opened.Archive, 64))
+    os.utime(several[1], ns=(1, 1))
+    assert found[4]["bin"] == b"0 4"
+    with pytest.raises(DataError, match=r"train-001\.tar: was changed since it was listed"):
+        found[5]
+    with several[0].open("r+b") as file:  # while it is open
+        file.truncate(600)
+    with pytest.raises(DataError, match=r"train-000\.tar: was changed since it was listed"):
+        found[4]
+
+
+def overwritten(path: Path) -> None:
+    """The law: an archive that is written anew in its place, while it is open, gives no other sample's bytes."""
+    made.write(path, {"0.bin": b"old", "1.bin": b"more"})
+    found = TarShards(path)
+    assert found[0]["bin"] == b"old"
+    about = path.stat()
+    made.write(path, {"0.bin": b"new", "1.bin": b"more"})  # as large as it was
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
+    with pytest.raises(DataError, match="was changed since it was listed"):
+        found[0]
+
+
+def test_an_archive_that_is_written_anew_is_told(tmp_path: Path) -> None:
+    overwritten(tmp_path / "x.tar")
+
+
+def test_looking_only_when_it_is_opened_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened.Archive, "bytes_at", opened.Archive.at_most)
+    with pytest.raises(pytest.fail.Exception):
+        overwritten(tmp_path / "x.tar")
+
+
+def test_parts_that_names_have() -> None:
+    assert parts.part_of("mask.png") == "mask"
+    assert archives_named("x.tar") == ["x.tar"]
