@@ -1,6 +1,7 @@
 /* Fields of single floats made smooth by the weights of a normal distribution, bit for bit as OpenCV's GaussianBlur has
    them: along rows from the first number on, then along columns from the middle outwards, mirrored weights together. It
-   fuses products and sums but in the last columns, as many as its registers leave over.
+   fuses products and sums but in the last columns, as many as its registers leave over: there, along a row, it fuses only
+   what four weights at once leave over.
 
    Beside compiler/kernels/field_native.py, which finds out whether the installed OpenCV does so. */
 
@@ -12,8 +13,9 @@ enum { FUSES = 1 };
 enum { FUSES = 0 }; /* nothing that is quick gives these bits */
 #endif
 
-/* Sums at once, along and down; numbers that OpenCV's registers hold; weights at most, and those that are many. */
-enum { AT_ONCE = 8, TALL = 4, WIDE = 8, NARROW = 4, MOST = 8193, MANY = 64 };
+/* Sums at once, along and down; numbers that OpenCV's registers hold; weights at least (of fewer OpenCV adds the
+   mirrored ones first), at most, and those that are many. */
+enum { AT_ONCE = 8, TALL = 4, WIDE = 8, NARROW = 4, FEWEST = 7, MOST = 8193, MANY = 64 };
 
 static inline Floats some(const float *from) {
     Floats made;
@@ -26,9 +28,10 @@ static inline void put(Floats numbers, float *to) { memcpy(to, &numbers, sizeof 
 static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
 
 /* Sums along a row from places `x` to `end`, of `copies` of it, each from the next number on: of so many weights that one
-   is read from an address that registers like. What lies behind them is written to, too. */
+   is read from an address that registers like; products are fused with sums from weight `fused` on. What lies behind them
+   is written to, too. */
 static inline void along(const float *line, int64_t copies, int64_t length, int64_t x, int64_t end, const float *weights,
-                         int64_t size, int fused, float *to) {
+                         int64_t size, int64_t fused, float *to) {
     for (; x < end; x += AT_ONCE * LANES) {
         Floats sums[AT_ONCE];
         for (int n = 0; n < AT_ONCE; n++)
@@ -38,7 +41,7 @@ static inline void along(const float *line, int64_t copies, int64_t length, int6
             const float *from = line + copy * length + (k - copy) + x;
             Floats weight = weights[k] - (Floats){0};
             for (int n = 0; n < AT_ONCE; n++)
-                sums[n] = times_add(some(from + n * LANES), weight, sums[n], fused);
+                sums[n] = times_add(some(from + n * LANES), weight, sums[n], k >= fused);
         }
         for (int n = 0; n < AT_ONCE; n++)
             put(sums[n], to + x + n * LANES);
@@ -89,12 +92,12 @@ static inline void down_strip(const float *strip, int64_t rows, const float *wei
 }
 
 /* field:   rows x columns of float32, each row behind the other, at least two of each; is written to
-   weights: `size` of them, odd, the last half the first one mirrored
+   weights: `size` of them, odd, seven at least, the last half the first one mirrored
    times:   what becomes of each number at last
    room:    (rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * size + 300) floats to work in */
 KERNEL(smooth_field)(float *field, int64_t rows, int64_t columns, const float *weights, int64_t size, float times,
                      float *room) {
-    if (!FUSES || rows < 2 || columns < 2 || size < 3 || size > MOST || size % 2 == 0)
+    if (!FUSES || rows < 2 || columns < 2 || size < FEWEST || size > MOST || size % 2 == 0)
         return REFUSED;
     int64_t far = size / 2, wide = (columns + LANES - 1) / LANES * LANES, more = AT_ONCE * LANES;
     int64_t fours = columns / NARROW * NARROW, eights = columns / WIDE * WIDE, copies = size > MANY ? LANES : 1;
@@ -103,10 +106,10 @@ KERNEL(smooth_field)(float *field, int64_t rows, int64_t columns, const float *w
     float *sums = strip + (rows + 2 * far + TALL) * LANES;
     for (int64_t y = 0; y < rows; y++) { /* each row of sums is written over by what the one before it has too many */
         copy_line(field + y * columns, columns, far, copies, length, line);
-        along(line, copies, length, 0, fours, weights, size, 1, sums + y * wide);
+        along(line, copies, length, 0, fours, weights, size, 0, sums + y * wide);
         if (fours < columns) {
             float last[AT_ONCE * LANES];
-            along(line + fours, 1, length, 0, 1, weights, size, 0, last);
+            along(line + fours, 1, length, 0, 1, weights, size, size - (size - 1) % NARROW, last);
             memcpy(sums + y * wide + fours, last, (size_t)(columns - fours) * sizeof *last);
         }
     }

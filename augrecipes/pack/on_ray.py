@@ -24,6 +24,7 @@ from augrecipes.pack.write import refuse_published
 from augrecipes.progress import Progress
 
 TRIES = 3  # of a part
+_TO_END = 60  # seconds, of tasks that are cancelled
 _A_CORE = 4  # parts, so that no core waits long for the others
 _SMALLEST = 64  # rows of a part, where nobody says how many parts
 
@@ -110,9 +111,11 @@ def _write_parts(ray: Any, packing: Packing, of: int, on_error: str, advance: Pr
             done += len(replace(packing, part=PackPart(number, of)).mine)
             if advance is not None:
                 advance(done, packing.rows)
-    finally:
+    finally:  # nothing goes on writing once this is given up
         for left in running:
             ray.cancel(left)
+        if running:
+            ray.wait([*running], num_returns=len(running), timeout=_TO_END)
 
 
 def _reason_of(error: BaseException, number: int, of: int) -> AugrecipesError:

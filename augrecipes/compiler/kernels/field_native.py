@@ -12,7 +12,9 @@ from augrecipes.native.kernels import Library, library
 
 _DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has it
 # Fields and deviations at which the bits tell how many numbers OpenCV takes at once, and where it fuses.
-_PROBED = (((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0))
+_PROBED = (
+    ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
+)  # fmt: skip
 
 
 def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool:
