@@ -10,16 +10,16 @@ from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
 from augrecipes.sources.slides.level import Pyramid, needed
+from augrecipes.sources.slides.tiff_check import LONGEST, check_tiff
 from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
 from augrecipes.sources.slides.tiles import JpegTiles
 
 OPEN = 32
 """Slides that a process holds open; each takes a file handle and some megabytes of places of tiles."""
 
-_LONGEST = 1 << 21  # px of a side: several times what scanners make, and what can still be listed
-
 # What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
+_OTHER_TIFF = ("hamamatsu",)  # whose directories have places of 64 bits where TIFFs have 32, and no tiles
 _BEGIN_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _log = logging.getLogger("augrecipes")
 
@@ -47,7 +47,7 @@ def open_slide(path: str) -> Pyramid:
     """
     made = _reader(path)
     first = made.levels[0]
-    if max(first.width, first.height) > _LONGEST:
+    if max(first.width, first.height) > LONGEST:
         raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)
     return made
 
@@ -76,6 +76,8 @@ def _reader(path: str) -> Pyramid:
     openslide = needed("openslide")
     index = _index(path)
     vendor = openslide.OpenSlide.detect_format(path)
+    if vendor not in (None, *_OTHER_TIFF):
+        check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
     if index is not None and vendor in _PLAIN:
         if any(int((level.offsets + level.counts).max()) > Path(path).stat().st_size for level in index.levels):
