@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shop
 from test_stores_elsewhere import opened, placed
 
 from augrecipes.errors import StoreError
@@ -223,8 +224,6 @@ def test_a_full_disk_lets_go_of_what_was_kept(tmp_path: Path) -> None:
 
 
 def test_a_store_larger_than_its_cache_is_read_in_order(elsewhere: Path, roots: dict[str, Path]) -> None:
-    import shop
-
     import augrecipes as ar
 
     here = placed(elsewhere, roots, shard_size=3_000)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from augrecipes.errors import AugrecipesError
 
-_THREADS = 4
+_THREADS = 6  # more than files of a store come at a time: the others compare what has come
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,10 +33,21 @@ from augrecipes.sources.store.lock import HeldError, Lock
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
 _LOCK = ".lock"
-_LOOK = 0.02, 0.2  # seconds between two looks at a lock that another holds: at first, and at most
+_LOOK = 0.01, 0.05  # seconds between two looks at a lock that another process holds: at first, and at most
 # The file that is being fetched, and its bytes; others' files may lie in this folder, too.
 _STAGED = re.compile(rf"\.(.+{re.escape(REMOTE.suffix)})\.([0-9]+)\.\w+{re.escape(STAGED)}")
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_freed = threading.Condition()  # notified when a thread of this process lets go of a lock
+
+
+def _renew() -> None:
+    """In a fork: the condition that a thread which is not here may have held."""
+    global _freed  # noqa: PLW0603
+    _freed = threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 class FileCache:
@@ -216,15 +228,15 @@ class FileCache:
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
         """Waits until nobody else in any process has this lock."""
-        wait = _LOOK[0]
-        while True:
-            try:
-                with self._writing():
-                    lock = Lock(path)
-                break
-            except HeldError:
-                time.sleep(wait)
-                wait = min(2 * wait, _LOOK[1])
+        wait, lock = _LOOK[0], None
+        while lock is None:
+            with _freed:  # whoever lets go of it in this process does so before the look, or wakes who waits
+                try:
+                    with self._writing():
+                        lock = Lock(path)
+                except HeldError:
+                    _freed.wait(wait)
+                    wait = min(2 * wait, _LOOK[1])
         try:
             yield
         finally:
@@ -255,3 +267,5 @@ def _let_go(lock: Lock) -> None:
     with suppress(OSError):
         lock.path.unlink()
     lock.release()
+    with _freed:
+        _freed.notify_all()

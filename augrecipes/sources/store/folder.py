@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -23,6 +25,22 @@ def _fine(_: Path) -> None:
 
 
 _TIMES = 2  # that a file which arrived damaged is fetched
+_AT_ONCE = 4  # files that come at a time: more would share the line, and the first of them would be whole later
+
+
+class _Transfers:
+    """How many files of stores this process is fetching; a fork begins with none."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.slots = threading.BoundedSemaphore(_AT_ONCE)
+
+
+_coming = _Transfers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_coming.renew)
 
 
 class StoreFolder(Protocol):
@@ -116,7 +134,8 @@ class FetchedFolder:
         there, wrong = self.path / name, None
         for _ in range(_TIMES):  # what arrives may have been cut on its way
             with naming(there):
-                there.fetch(staged)
+                with _coming.slots:  # given back before it is compared: the next one comes meanwhile
+                    there.fetch(staged)
                 found = staged.stat().st_size
             wrong = f"{found:,} bytes where the index says {size:,}" if found != size else check(staged)
             if wrong is None:
