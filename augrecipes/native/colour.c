@@ -8,6 +8,8 @@
 #pragma GCC target("prefer-vector-width=512") /* hue takes a fifth less */
 #endif
 
+#include <string.h>
+
 #include "hue.h"
 
 static void turn_some(uint8_t (*restrict room)[ACROSS], int64_t count, Shift by, int rounds, int fused) {

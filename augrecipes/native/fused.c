@@ -207,9 +207,7 @@ KERNEL(fused)(const Job *job) {
             m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
         find_quad(m, job->height, job->width, &quad);
     } else if (!upright) {
-        Near all = begin_near(job->source, job->rows, job->columns, job->step, job->channels, &quad,
-                              job->height * job->width);
-        bring(job->near ? job->near : &all);
+        bring(job->source, job->rows, job->columns, job->step, job->channels, &quad, job->height * job->width);
     }
     Path path;
     Upright lines = {0};
@@ -219,8 +217,6 @@ KERNEL(fused)(const Job *job) {
         begin_upright(&lines, &source, &quad, &path, job->width, rest);
     Numbers numbers;
     begin_numbers(job, &numbers);
-    int64_t blocks = (job->width + BLOCK - 1) / BLOCK;
-    int64_t some = job->ahead ? lines_of(job->ahead) / (job->height * blocks) + 1 : 0;
     for (int64_t top = 0; top < job->height; top += rows) {
         Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
         int64_t wide = upright || rows == 1 ? job->width : STRIP;
@@ -230,12 +226,10 @@ KERNEL(fused)(const Job *job) {
                 uint8_t *to = levels + (y - top) * job->channels * stride;
                 begin_row(&path, y);
                 if (upright) {
-                    ask(job->ahead, blocks * some);
                     find_places(&path, 0, y, job->width, u, v);
                     make_upright(&lines, &source, v[0], job->width, to, stride);
                 } else
                     for (int64_t x = left; x < MIN(left + wide, job->width); x += BLOCK) {
-                        ask(job->ahead, some);
                         find_places(&path, x, y, job->width, u, v);
                         sample(&source, u, v, to + x, stride);
                     }

@@ -47,8 +47,6 @@ typedef struct {
     /* Memory to work in, that of nobody else meanwhile. */
     uint8_t *scratch;
     int64_t room;
-    /* What is not near yet of the picture, 0: all of it; and what will be read after it, to ask for meanwhile, or 0. */
-    struct Near *near, *ahead;
     /* Of the picture that the matrix leads to, the one above is the part from there on; all else of it is `fill`, and so
        is what lies beyond. Up to MOST_BEFORE, and only without a reduction. */
     int64_t left, top;

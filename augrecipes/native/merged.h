@@ -11,7 +11,6 @@
 
 #include "job.h"
 #include "layers.h"
-#include "near.h"
 
 enum { MOST_WARPS = 6 }; /* that follow one another */
 
@@ -53,8 +52,6 @@ typedef struct {
 typedef struct Merging {
     int warps, begun, left, reads; /* reads: of a picture that is not decoded yet, no more than it needs */
     Warped chain[MOST_WARPS];
-    Near near; /* of what the job reads, where that is `told` */
-    int told;
     Job job;
 } Merging;
 

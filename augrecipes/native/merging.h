@@ -46,26 +46,7 @@ static inline int64_t merge_warp(Run *run, const Warp *warp) {
     return DONE;
 }
 
-static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = m->told = 0, m->job.count = 0; }
-
-/* Find out what a run that is left will read. */
-static inline void tell(Run *run) {
-    Merging *m = run->merging;
-    const Warped *w = m->chain + m->warps;
-    int64_t down, across;
-    Matrix matrix;
-    Quad quad;
-    if (m->told || w->moved.kind != PIXELS || m->job.reduction > 1)
-        return;
-    View base = upright_base(w, &matrix);
-    if (m->reads)
-        cut_to_read(&base, &matrix, w);
-    if (!find_quad(matrix.of, w->height, w->width, &quad))
-        return;
-    m->near = begin_near(placed(&base, &down, &across), base.rows, base.columns, base.step, base.channels, &quad,
-                         w->height * w->width);
-    m->told = 1;
-}
+static inline void begin_merging(Merging *m) { m->warps = m->begun = m->left = m->reads = 0, m->job.count = 0; }
 
 /* Where a job writes, and in which numbers: its fields of the same names. */
 typedef struct {
@@ -99,8 +80,8 @@ static inline int64_t peeled(Run *run, int64_t *left, int64_t *top) {
     return upright(run);
 }
 
-/* Carry out the job that is left; meanwhile ask for what the next one reads, if there is one. */
-static inline int64_t carry_out_job(Run *run, Run *next, Place to) {
+/* Carry out the job that is left. */
+static inline int64_t carry_out_job(Run *run, Place to) {
     const Plan *p = run->plan;
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
@@ -116,10 +97,6 @@ static inline int64_t carry_out_job(Run *run, Run *next, Place to) {
     base = run->view;
     if (m->reads)
         cut_to_read(&base, &matrix, w);
-    if (next)
-        tell(next);
-    j->near = m->told ? &m->near : 0;
-    j->ahead = next && next->merging->told ? &next->merging->near : 0;
     j->rows = base.rows, j->columns = base.columns;
     j->source = placed(&base, &down, &across);
     j->step = base.step, j->channels = base.channels;
@@ -135,9 +112,9 @@ static inline int64_t carry_out_job(Run *run, Run *next, Place to) {
 }
 
 /* Write what is left as the output asks. */
-static inline int64_t write_job(Run *run, Run *next) {
+static inline int64_t write_job(Run *run) {
     const Plan *p = run->plan;
-    return carry_out_job(run, next, (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
+    return carry_out_job(run, (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
 }
 
 /* Make what is left: levels, for the steps behind. */
@@ -151,7 +128,7 @@ static inline int64_t make_job(Run *run) {
     uint8_t *to = run->sample->target ? taken(run, rows * row) : 0;
     if (run->sample->target && !to)
         return run->sample->answer;
-    int64_t answer = only_named(run) ? DONE : carry_out_job(run, 0, (Place){to, UINT8, row, channels, 1, ones, zeros});
+    int64_t answer = only_named(run) ? DONE : carry_out_job(run, (Place){to, UINT8, row, channels, 1, ones, zeros});
     run->view = whole_picture(to, rows, columns, row, channels);
     begin_merging(m);
     return answer;

@@ -56,62 +56,21 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
     return found;
 }
 
-/* Lines of a picture that are still to be brought near: of rows from `row` to `end`, and before these from byte `at` to
-   byte `to` of `line`. */
-typedef struct Near {
-    const uint8_t *pixels, *line;
-    int64_t columns, channels, step, row, end, at, to;
-    Quad quad;
-} Near;
+/* Read what a warp will read of a picture, line by line; nothing, where that is more than stays near, or much more than
+   pixels are made of it.
 
-/* Nothing, where that is more than stays near, or much more than pixels are made of it. */
-static Near begin_near(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels,
-                       const Quad *q, int64_t made) {
-    double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0);
+   Asking for the next picture while one is written costs more than it brings: processors have few places for lines on
+   their way, and those that are written past the cache need them, too. */
+static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
+                  int64_t made) {
+    double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;
     double down = MIN(q->bottom + 2, (double)rows) - MAX(q->top, 0), area = across * down;
-    Near n = {.pixels = pixels, .columns = columns, .channels = channels, .step = step, .quad = *q};
-    if (across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)made)
-        n.row = (int64_t)MAX(q->top, 0), n.end = (int64_t)MIN(q->bottom + 2, (double)rows);
-    return n;
-}
-
-/* How many lines these are, about. */
-static int64_t lines_of(const Near *n) {
-    const double *x = n->quad.x, *y = n->quad.y;
-    double area = fabs((x[2] - x[0]) * (y[3] - y[1]) - (x[3] - x[1]) * (y[2] - y[0])) / 2;
-    return n->row < n->end ? (int64_t)area * n->channels / LINE + 2 * (n->end - n->row) : 0;
-}
-
-/* The next of them; 0 where there is none left. */
-static inline const uint8_t *next_line(Near *n) {
-    while (n->at >= n->to) {
-        double left, right;
-        if (n->row >= n->end)
-            return 0;
-        int64_t y = n->row++;
-        if (!span(&n->quad, (double)(y - 1), (double)(y + 1), &left, &right))
-            continue;
-        n->line = n->pixels + y * n->step;
-        n->at = (int64_t)MIN(MAX(left, 0), (double)n->columns) * n->channels;
-        n->to = (int64_t)MIN(MAX(right + 2, 0), (double)n->columns) * n->channels;
-    }
-    const uint8_t *found = n->line + n->at;
-    n->at += LINE - (int64_t)((uintptr_t)found % LINE);
-    return found;
-}
-
-/* Read them all. */
-static inline void bring(Near *n) {
-    const volatile uint8_t *line; /* what is volatile is read indeed */
-    while ((line = next_line(n)))
-        (void)*line;
-}
-
-/* Ask for some of them: more at once would wait for each other. */
-static inline void ask(Near *n, int64_t lines) {
-    const uint8_t *line;
-    for (; lines && (line = next_line(n)); lines--)
-        __builtin_prefetch(line, 0, 2);
+    if (!(across > 0 && down > 0 && area * (double)channels <= NEAR && area <= 16 * (double)made))
+        return;
+    for (int64_t y = (int64_t)MAX(q->top, 0); y < (int64_t)MIN(q->bottom + 2, (double)rows); y++)
+        if (span(q, (double)(y - 1), (double)(y + 1), &left, &right))
+            bring_row(pixels + y * step, (int64_t)MAX(left, 0) * channels,
+                      (int64_t)MIN(right + 2, (double)columns) * channels);
 }
 
 #endif

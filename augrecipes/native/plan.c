@@ -168,7 +168,7 @@ static int64_t finish(Run *run) {
         return DONE;
     }
     if (run->merging->left)
-        return write_job(run, 0);
+        return write_job(run);
     int64_t place[3], answer = settle(run);
     if (answer == DONE)
         answer = run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
@@ -262,33 +262,22 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to) {
     return answer;
 }
 
-/* Samples one after another; each says for itself how it went. A picture that is warped waits for the next sample's
-   steps: they tell which memory is read after it, and that is asked for meanwhile. */
+/* Samples one after another; each says for itself how it went. */
 KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
-    Merging merging[2];
-    Run runs[2], *waits = 0;
+    Merging merging;
     for (int64_t k = 0; k < count; k++) {
         Sample *s = samples + k;
-        Run *run = runs + k % 2;
-        *run = (Run){.plan = plan, .sample = s, .merging = merging + k % 2};
-        begin_merging(run->merging);
-        run->view = whole_picture(s->at, s->rows, s->columns, s->step, plan->channels);
-        run->view.top = s->top, run->view.left = s->left;
-        s->answer = run_steps(run, 0, plan->count);
-        int left = s->answer == DONE && s->target && run->merging->left && !run->used;
-        if (waits) {
-            waits->used = MAX(waits->used, run->used); /* what lies there is still read */
-            waits->sample->answer = write_job(waits, left ? run : 0);
-        }
-        waits = left ? run : 0;
-        if (s->answer == DONE && !left) {
-            if (k + 1 < count)
-                ask_for_next(plan, s + 1);
-            s->answer = finish(run);
-        }
+        Run run = {.plan = plan, .sample = s, .merging = &merging};
+        begin_merging(&merging);
+        run.view = whole_picture(s->at, s->rows, s->columns, s->step, plan->channels);
+        run.view.top = s->top, run.view.left = s->left;
+        s->answer = run_steps(&run, 0, plan->count);
+        if (s->answer != DONE)
+            continue;
+        if (k + 1 < count && !merging.left)
+            ask_for_next(plan, s + 1);
+        s->answer = finish(&run);
     }
-    if (waits)
-        waits->sample->answer = write_job(waits, 0);
     return DONE;
 }
 

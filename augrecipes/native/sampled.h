@@ -26,7 +26,7 @@ static inline int32_t fold(int32_t at, int32_t n, int32_t border) {
 /* Read some bytes of a row line by line: gathering from memory that is far away takes twice as long. */
 static inline void bring_row(const uint8_t *row, int64_t from, int64_t to) {
     const volatile uint8_t *read = row; /* what is volatile is read indeed */
-    for (int64_t x = from; x < to; x += LINE)
+    for (int64_t x = from; x < to; x += LINE - (int64_t)((uintptr_t)(row + x) % LINE))
         (void)read[x];
 }
 

@@ -39,7 +39,7 @@ def carried_out(kernels: Any, job: Job, out: np.ndarray, begins: tuple[int, int]
     result is not read soon.
     """
     works = Tight(kernels.kernel("fused", "p"))
-    works.alone = (0, 0, *begins)
+    works.begins = begins
     source, size = job.source, out.itemsize
     fill = sum(v << 8 * c for c, v in enumerate(job.fill[: source.shape[2]]))
     head = (

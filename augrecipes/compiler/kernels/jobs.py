@@ -30,7 +30,7 @@ from augrecipes.ops.colour_ops import Contrast, Hue, HueSaturationValue, Linear,
 from augrecipes.ops.warps import LINEAR, multiply
 
 # The fields of `Job` in order: picture; matrix; border, fill, reduction; size; target; scales and shifts; the rest.
-_HEAD = struct.Struct("=5q9d3q2q5q6d7q")
+_HEAD = struct.Struct("=5q9d3q2q5q6d5q")
 _OPERATION = struct.Struct("=q12dq")
 _MOST_OPERATIONS = 24
 _LINEAR, _CONTRAST, _HUE, _HSV = range(4)  # as job.h numbers them
@@ -50,11 +50,10 @@ class Kernel:
         carry_out: the kernel.
 
     Attributes:
-        alone: what is near, what is brought near meanwhile, and where the picture begins in one with a border: nothing,
-            nothing, and nowhere else.
+        begins: column and row of a larger picture, else of the fill alone, at which the one that is warped begins.
     """
 
-    alone: tuple[int, int, int, int] = (0, 0, 0, 0)
+    begins: tuple[int, int] = (0, 0)
 
     def __init__(self, carry_out: Callable[[int], int]) -> None:
         self._carry_out = carry_out
@@ -80,11 +79,11 @@ class Kernel:
         for one in operations:
             _OPERATION.pack_into(self.job, at, *one)
             at += _OPERATION.size
-        _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.alone, len(operations))
+        _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.begins, len(operations))
         answer = self._carry_out(self._at)
         if answer > 0:  # so much room
             self.room(answer)
-            _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.alone, len(operations))
+            _HEAD.pack_into(self.job, 0, *head, *self.scratch, *self.begins, len(operations))
             answer = self._carry_out(self._at)
         return answer == 0
 
