@@ -15,7 +15,7 @@ Errors carry data; `str()` is one line per problem. All of them survive pickling
 message alone, because a DataLoader worker's error is rebuilt that way in the parent process.
 
 Files may be named by anyone, and recipes may say anything: what is shown of them holds no control characters, neither
-in errors nor in the log nor in what the command line prints. All of these spell them out with `harmless`.
+in errors nor in the log nor in what the command line prints; and addresses no passwords. All of these go by `harmless`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from augrecipes.masked import masked
+
 Severity = Literal["error", "warning"]
 
 
 def harmless(text: str, keep: str = "") -> str:
-    """`text` with line ends and control characters spelt out, but for those in `keep`.
+    """`text` with line ends and control characters spelt out, but for those in `keep`, and without secrets.
 
     Bytes of file names that are no text travel as surrogates; these stay, as streams write them in a harmless way.
 
     >>> print(harmless("red\\033[31m\\nnext.png"))
     red\\x1b[31m\\nnext.png
     """
+    text = masked(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)
@@ -94,6 +97,9 @@ def counted(number: int, what: str) -> str:
 class AugrecipesError(Exception):
     """Base of every error that augrecipes raises on purpose."""
 
+    def __init__(self, *about: object) -> None:
+        super().__init__(*(masked(text) if type(text) is str else text for text in about))
+
     def __str__(self) -> str:
         return harmless(super().__str__(), keep="\n")
 
@@ -128,7 +134,7 @@ class DataError(AugrecipesError):
     """
 
     def __init__(self, message: str = "", path: str | None = None, step: str | None = None) -> None:
-        self.reason, self.path, self.step = message, path, step
+        self.reason, self.path, self.step = masked(message), path, step
         named = harmless(path) if path else None
         parts = [part for part in (named, f"step {step}" if step else None, message) if part]
         super().__init__(": ".join(parts))
@@ -163,7 +169,7 @@ class StoreError(AugrecipesError):
     """
 
     def __init__(self, message: str = "", path: str | None = None) -> None:
-        self.reason, self.path = message, path
+        self.reason, self.path = masked(message), path
         super().__init__(f"{harmless(path)}: {message}" if path else message)
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str | None]]:

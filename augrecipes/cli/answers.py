@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from augrecipes.cli.terminal import note, say_line
+from augrecipes.masked import all_masked
 
 STDOUT = "-"
 _JSON = "--json"
@@ -133,7 +134,7 @@ def as_json(found: Any) -> str:
       "file": "é\u009b.png"
     }
     """
-    text = json.dumps(found, indent=2, ensure_ascii=False)
+    text = json.dumps(all_masked(found), indent=2, ensure_ascii=False)
     return _UNSHOWN.sub(lambda c: f"\\u{ord(c[0]):04x}", text)
 
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from augrecipes.errors import DataError
+from augrecipes.masked import masked
+
 if TYPE_CHECKING:
     from augrecipes.pack.packing import Packing
 
@@ -39,10 +42,14 @@ def script_of(packing: Packing, recipe: str, data: Sequence[str], options: Mappi
 
     Raises:
         StoreError: there is a store already.
+        DataError: an address has a password in it.
     """
     from augrecipes.pack.on_slurm import slurm_script
     from augrecipes.pack.write import refuse_published
 
+    for word in (*data, str(packing.out)):
+        if masked(word) != word:
+            raise DataError("would stand in a script: say who you are where its driver looks for it", word)
     refuse_published(packing.out)
     said = [f"--data={word}" for word in data]
     for name, value in options.items():

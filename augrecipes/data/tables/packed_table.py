@@ -20,6 +20,7 @@ import numpy.typing as npt
 from augrecipes.data.tables.ragged import Ragged
 from augrecipes.data.tables.table import Columns
 from augrecipes.errors import DataError
+from augrecipes.masked import all_masked
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.store import Store
@@ -66,7 +67,9 @@ def columns_of(table: Columns) -> dict[str, Column]:
     if table.groups is not None:
         found["group"] = [str(group) for group in table.groups]
     found |= table.columns()
-    return found | {f"source/{name}": list(paths) for name, paths in table.sources().items()}
+    found |= {f"source/{name}": list(paths) for name, paths in table.sources().items()}
+    # A store is given away: whoever reads it may not log in as who packed it.
+    return {name: all_masked(column) if isinstance(column, list) else column for name, column in found.items()}
 
 
 def table_of(store: Store, stored: Callable[..., T]) -> T:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.request import url2pathname
 
 from augrecipes.atomic import STAGED
+from augrecipes.masked import masked
 from augrecipes.sources.remote.requests import RemoteError, asked, stamp_in
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
@@ -19,7 +20,8 @@ _LOCAL = ("file://", "local://")
 _PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
 # Where an object is there whole, or not at all, and folders are but names.
 _OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = re.compile(r"[*\[]|\?(?![\w.%~-]+=)")  # `?versionId=` begins a query
+_WEB = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.IGNORECASE | re.DOTALL)  # where a `?` always does
 
 
 def is_remote(path: Any) -> bool:
@@ -72,13 +74,26 @@ def place_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Place
 def is_pattern(path: Any) -> bool:
     """Whether an address names several files: `s3://bucket/photos/*.jpg`.
 
-    >>> is_pattern("s3://bucket/*.jpg"), is_pattern("photos/*.jpg")
-    (True, False)
+    >>> is_pattern("s3://bucket/*.jpg"), is_pattern("photos/*.jpg"), is_pattern("https://host/a.jpg?sig=x*")
+    (True, False, False)
     """
-    return is_remote(path) and _MAGIC.search(os.fsdecode(path)) is not None
+    return is_remote(path) and _magic_at(os.fsdecode(path)) is not None
 
 
-@dataclass(frozen=True, slots=True, order=True)
+def _magic_at(url: str) -> int | None:
+    """Where the first wildcard of an address stands; None where it is no pattern."""
+    web = _WEB.fullmatch(url)
+    match = _MAGIC.search(url) if web is None else re.compile(r"[*\[]").search(url, web.start(2), web.end(2))
+    return None if match is None else match.start()
+
+
+def _split(url: str) -> tuple[str, str]:
+    """An address, and the query behind it, which goes along with every file below: a signature, say."""
+    web = _WEB.fullmatch(url)
+    return (url, "") if web is None else (web[1] + web[2], web[3])
+
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
 class RemotePath:
     """An address, with what a `pathlib.Path` can do and is needed here. Everything is asked of the server anew.
 
@@ -96,21 +111,26 @@ class RemotePath:
     def __str__(self) -> str:
         return self.url
 
+    def __repr__(self) -> str:
+        return f"RemotePath({masked(self.url)!r})"
+
     def __fspath__(self) -> str:
         return self.url
 
     def __truediv__(self, name: str) -> RemotePath:
-        return RemotePath(f"{self.url.rstrip('/')}/{name}" if not self.url.endswith("://") else self.url + name)
+        url, query = _split(self.url)
+        return RemotePath((url if url.endswith("://") else f"{url.rstrip('/')}/") + name + query)
 
     @property
     def name(self) -> str:
         """What stands behind the last slash."""
-        return self.url.rpartition("/")[2]
+        return _split(self.url)[0].rpartition("/")[2]
 
     @property
     def parent(self) -> RemotePath:
         """The folder that it is in."""
-        return RemotePath(self.url.rpartition("/")[0])
+        url, query = _split(self.url)
+        return RemotePath(url.rpartition("/")[0] + query)
 
     def about(self) -> dict[str, Any]:
         """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
@@ -158,8 +178,8 @@ class RemotePath:
     @property
     def fixed(self) -> RemotePath:
         """The folder that all files of a pattern are in; of other addresses they themselves."""
-        match = _MAGIC.search(self.url)
-        return self if match is None else RemotePath(self.url[: match.start()].rpartition("/")[0])
+        at = _magic_at(self.url)
+        return self if at is None else RemotePath(self.url[:at].rpartition("/")[0] + _split(self.url)[1])
 
     def read_bytes(self) -> bytes:
         """All of it. RemoteError where it changes meanwhile."""

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from augrecipes.masked import masked_of
+
 Found = TypeVar("Found")
 
 CONNECTIONS = "AUGRECIPES_CONNECTIONS"
@@ -101,17 +103,31 @@ def asked(url: str, request: Callable[[Any, str], Found]) -> Found:
             with _open.slots:
                 return request(*file_system(url))
         except (RemoteError, *_FINAL) as error:
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and _shown(url, error):
                 raise
-            raise RemoteError(f"cannot be done there: {error}") from error
+            if isinstance(error, OSError):
+                raise _of_its_kind(error)(masked_of(url, str(error))) from None
+            raise RemoteError(masked_of(url, f"cannot be done there: {error}")) from _shown(url, error)
         except Exception as error:  # drivers have errors of their own
             if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
                 raise
             if "Credentials" in type(error).__name__:  # of botocore, google.auth
-                raise RemoteError(f"{error}: say who you are where the driver of this protocol looks for it") from error
+                said = masked_of(url, str(error))
+                raise RemoteError(f"{said}: say who you are where its driver looks for it") from _shown(url, error)
             last = error
-    said = f"{type(last).__name__}: {last}"[:_LAST_WORDS]
-    raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {said}; try again later") from last
+    said = masked_of(url, f"{type(last).__name__}: {last}")[:_LAST_WORDS]
+    said = f"the server failed {ATTEMPTS} times, at last with {said}; try again later"
+    raise RemoteError(said) from _shown(url, last)
+
+
+def _shown(url: str, error: Exception) -> Exception | None:
+    """An error as the cause of another, in whose traceback it is shown; None where it says what must not be."""
+    return error if masked_of(url, str(error)) == str(error) else None
+
+
+def _of_its_kind(error: OSError) -> type[OSError]:
+    """What an error of a driver's own is to us."""
+    return next((kind for kind in (FileNotFoundError, PermissionError) if isinstance(error, kind)), RemoteError)
 
 
 def _pause(url: str, number: int) -> float:

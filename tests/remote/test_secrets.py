@@ -1,0 +1,178 @@
+"""What an address says of who asks is shown nowhere: in no message, log, traceback, store, cache or JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import re
+import shutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import fsspec
+import pytest
+import shop
+from hypothesis import given
+from hypothesis import strategies as st
+from test_stores_elsewhere import alike
+
+import augrecipes as ar
+from augrecipes import errors
+from augrecipes.cli.answers import as_json
+from augrecipes.cli.pack_engine import script_of
+from augrecipes.errors import AugrecipesError, DataError, StoreError
+from augrecipes.masked import masked, masked_of
+from augrecipes.sources.remote import requests
+from augrecipes.sources.remote.place import RemotePath, is_pattern, place_of
+
+SECRET = "HUSHhush"
+WORD = st.text("abcXYZ019-_.~", min_size=1, max_size=8)
+CODED = st.text(st.characters(), max_size=6).map(lambda text: quote(SECRET + text, safe="/+="))
+USERS = st.builds("{}:{}@".format, WORD, CODED.map(lambda text: text.replace("/", "")))
+# How servers sign addresses: of AWS (both ways), Google, Azure, CloudFront, and with tokens.
+SIGNED = (
+    "X-Amz-Algorithm=AWS4&X-Amz-Credential={0}&X-Amz-Date=2026&X-Amz-Security-Token={0}&X-Amz-Signature={0}",
+    "AWSAccessKeyId={0}&Signature={0}&Expires=7", "X-Goog-Credential={0}&X-Goog-Signature={0}", "sv=1&se=2&sig={0}",
+    "Policy={0}&Signature={0}&Key-Pair-Id={0}", "access_token={0}", "api_key={0}&n=1", "user=me&password={0}",
+    "jwt={0}",
+)  # fmt: skip
+QUERIES = st.builds(lambda form, secret: "?" + form.format(secret), st.sampled_from(SIGNED), CODED)
+ADDRESSES = st.one_of(
+    st.builds("{}://{}host/{}/a.jpg".format, st.sampled_from(["https", "sftp", "ftp", "smb", "webdav"]), USERS, WORD),
+    st.builds("s3://{}:{}@bucket/{}".format, WORD, CODED, WORD),
+    st.builds("https://{}@host/{}".format, CODED.map(lambda text: text.replace("/", "")), WORD),
+    st.builds("https://host/{}.jpg{}".format, WORD, QUERIES),
+    st.builds("zip://{}::https://{}host/a.zip".format, WORD, USERS),
+)
+AROUND = ("{}", "cannot read {}: no such file", "url='{}', 404", "({}).", "a {}, b", "[{}]\nnext", "<{}>")
+ROUND = st.sampled_from(AROUND)
+
+
+@given(ADDRESSES, ROUND)
+def test_nothing_shown_has_a_secret(address: str, around: str) -> None:
+    text = around.format(address)
+    shown = [masked(text), str(DataError(text, address)), repr(StoreError(text, address)), as_json({"a": [text]})]
+    shown += [str(errors.LoaderError(text)), repr(RemotePath(address)), errors.harmless(text)]
+    assert not [one for one in shown if SECRET in one]
+    assert masked(masked(text)) == masked(text)
+    back = pickle.loads(pickle.dumps(DataError(text, address)))
+    assert back.path == address, "who asks again has to know"
+    assert around.partition("{}")[2].strip("'") in masked(text) or "\n" in around
+
+
+NO_SECRETS = (
+    "https://host:80/a@2.jpg", "abfs://box@account/a", "sftp://me@host/a", "s3://b/a@2?versionId=7", "a: b@c",
+    "https://h/get?id=7&page=2", "C:/photos/a@2.jpg", "hf://datasets/me/set@main/a",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("address", NO_SECRETS)
+@pytest.mark.parametrize("around", AROUND)
+def test_what_names_a_file_stays(address: str, around: str) -> None:
+    assert masked(around.format(address)) == around.format(address)
+
+
+def test_a_planted_mask_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: only what stands in front of the path is looked at."""
+    monkeypatch.setattr(errors, "masked", lambda text: re.sub(r"://[^/]*@", "://***@", text))
+    with pytest.raises(AssertionError):
+        test_nothing_shown_has_a_secret()
+
+
+class Vault(shop.Shop):
+    """The shop, behind a password: `vault://me:PASSWORD@shop/store`."""
+
+    protocol = "vault"
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> str:
+        text = str(path)
+        if text.startswith("vault://"):
+            text = "shop://" + text.removeprefix("vault://").rpartition("@")[2]
+        return shop.Shop._strip_protocol(text)
+
+
+fsspec.register_implementation("vault", Vault, clobber=True)
+OURS = f"vault://me:{SECRET}@"
+
+
+def test_stores_caches_states_and_logs_have_none(
+    elsewhere: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = ar.draw_dataset(tmp_path / "data", tiles=12, photo_count=3).photos
+    shutil.copytree(photos, elsewhere / "photos")
+    (elsewhere / "photos" / "broken.jpg").write_bytes(b"no picture")
+    caplog.set_level(logging.DEBUG)
+    ar.pack("folder-128", f"{OURS}photos", f"{OURS}store", shard_size="100K", workers=0, on_error="skip")
+    ar.pack("folder-128", f"{OURS}photos", tmp_path / "here", workers=0, on_error="skip")
+    packed = ar.Packed(f"{OURS}store", "folder-128", seed=0, on_error="skip")
+    here = ar.Packed(tmp_path / "here", "folder-128", seed=0)
+    assert alike([packed[i] for i in (1, 2, 3)], [here[i] for i in (1, 2, 3)])
+    loader = ar.loader(packed, 2)
+    next(iter(loader))
+    assert ar.verify_store(f"{OURS}store") == []
+    shown = [repr(packed), repr(packed.store), json.dumps(loader.state_dict(), default=str), caplog.text]
+    shown += [*capsys.readouterr(), *(str(path) for path in tmp_path.rglob("*"))]
+    assert not [one for one in shown if SECRET in one]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+class NoCredentialsError(Exception):
+    """As botocore's."""
+
+
+KINDS = OSError, PermissionError, FileNotFoundError, ValueError, TypeError, NoCredentialsError
+
+
+@pytest.mark.parametrize("said", [f"{OURS}shop/a", f"me:{SECRET}@shop/a", f"401 for {SECRET}", f"{SECRET}: unknown"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, said: str) -> None:
+    """Drivers say the address, or a part of it."""
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise kind(said)
+
+    for name in ("info", "exists", "isdir", "cat_file", "find", "get_file"):
+        monkeypatch.setattr(Vault, name, failing)
+    works: list[Callable[[], Any]] = [
+        lambda: ar.Packed(f"{OURS}shop/a", "folder-128"), lambda: ar.ImageFolder(f"{OURS}shop/a", "folder-128"),
+        lambda: RemotePath(f"{OURS}shop/a").fetch(elsewhere / "a"),
+    ]  # fmt: skip
+    for work in works:
+        with pytest.raises((AugrecipesError, requests.RemoteError, FileNotFoundError, PermissionError)) as found:
+            work()
+        assert SECRET not in "".join(traceback.format_exception(found.value))
+    assert masked_of(f"{OURS}shop/a", said).count("***") == 1
+
+
+def test_a_script_has_none() -> None:
+    class Packing:
+        out = Path("no-such-store")
+
+    with pytest.raises(AugrecipesError, match="would stand in a script") as found:
+        script_of(Packing(), "folder-128", [f"{OURS}photos"], {}, None)
+    assert SECRET not in str(found.value)
+
+
+# -- queries ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("url", "pattern"), [
+    ("https://host/a.jpg?sig=x", False), ("https://host/a.jpg?token", False), ("https://host/*.jpg", True),
+    ("http://[::1]:80/a.jpg?b=[*]", False), ("s3://bucket/a.jpg?versionId=7", False), ("s3://bucket/a-?.jpg", True),
+    ("s3://bucket/a[12].jpg", True), ("https://host/a-?.jpg", False), ("abfs://box/a.jpg?sig=a%2F", False),
+])  # fmt: skip
+def test_what_is_a_pattern(url: str, pattern: bool) -> None:
+    assert is_pattern(url) == pattern
+
+
+def test_a_query_goes_along() -> None:
+    place = place_of("https://host/store?sig=a/b")
+    assert isinstance(place, RemotePath)
+    assert (place / "index.json").url == "https://host/store/index.json?sig=a/b"
+    assert (place / "index.json").parent == place
+    assert (place.name, (place / "a.bin").name) == ("store", "a.bin")
