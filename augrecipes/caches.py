@@ -201,8 +201,9 @@ class Cache:
 
 
 FOLDERS = Cache("folders", "the pictures in folders", ".memo")
+SLIDES = Cache("slides", "which tiles of slides show tissue", ".windows")
 VERDICTS = Cache("verdicts", "arguments of steps, tried before", ".verdicts", most_bytes=16 << 20)
 STUDIOS = Cache("studio", "studios that were killed", ".studio", most_bytes=1 << 20, most_seconds=7 * DAY)
 # How large it may grow is said by whoever fetches: see augrecipes.sources.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
-CACHES = (FOLDERS, VERDICTS, STUDIOS, REMOTE)
+CACHES = (FOLDERS, SLIDES, VERDICTS, STUDIOS, REMOTE)

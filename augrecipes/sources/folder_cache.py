@@ -26,7 +26,8 @@ _log = logging.getLogger("augrecipes")
 # Where earlier versions wrote, beside the data.
 OLD_FOLDER = ".augrecipes-index"
 _MAGIC = b"augrecipes folders 1\n"
-_SETTLED_NS = 3_000_000_000  # FAT counts in steps of two seconds
+SETTLED_NS = 3_000_000_000
+"""What was changed less than this ago may change again within the same tick; FAT counts in steps of two seconds."""
 _HEADER = struct.Struct("<IQqqQQ")  # lengths of the path, inode, mtime, ctime, lengths of the two name blobs
 _named: set[str] = set()
 
@@ -55,7 +56,7 @@ class Scan:
 
     def settled(self, now_ns: int) -> bool:
         """Whether the folder was at rest when scanned at `now_ns`, so that its times can be trusted."""
-        return max(self.mtime_ns, self.ctime_ns) < now_ns - _SETTLED_NS
+        return max(self.mtime_ns, self.ctime_ns) < now_ns - SETTLED_NS
 
 
 def now_ns() -> int:

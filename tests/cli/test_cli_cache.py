@@ -31,7 +31,7 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
 def test_a_cache_that_is_none(run):
     result = run("cache", "--clear", "photos")
     assert result.exit_code == 2
-    assert "there is no cache 'photos'; there are folders, verdicts" in " ".join(result.stderr.split())
+    assert "there is no cache 'photos'; there are folders, slides, verdicts" in " ".join(result.stderr.split())
 
 
 def test_nobody_at_home(run, monkeypatch):

@@ -393,8 +393,9 @@ def test_a_mask_file_chooses_tiles(folder: Path, tmp_path: Path) -> None:
     ids=["threshold", "white", "shares", "place"],
 )
 def test_planted_faults_of_choosing_are_caught(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, fault: Any
 ) -> None:
+    monkeypatch.setenv("AUGRECIPES_CACHE", str(tmp_path))
     monkeypatch.setattr(module, name, fault)
     with pytest.raises((AssertionError, DataError)):
         test_tiles_show_tissue(folder, 0, "otsu")

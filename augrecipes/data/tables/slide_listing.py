@@ -17,6 +17,7 @@ import numpy.typing as npt
 from augrecipes.data.tables.bag_labels import label_files, labels_of_bags
 from augrecipes.data.tables.labels import number
 from augrecipes.data.tables.problems import listed
+from augrecipes.data.tables.slide_cache import FoundWindows, SlideCache, state_of
 from augrecipes.data.tables.slide_table import SlideTable, WindowPaths, joined
 from augrecipes.errors import DataError
 from augrecipes.machine import cores
@@ -114,12 +115,14 @@ def table_of_slides(
         DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
     """
     paths = slides_in(slides)
+    cache = SlideCache(windows, paths)
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
         twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
         raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
     with ThreadPoolExecutor(cores()) as pool:
-        found = list(pool.map(lambda path: _found_in(path, windows), paths))
+        found = list(pool.map(lambda path: _found_in(path, windows, cache), paths))
+    cache.save()
     lost = [one for one in found if isinstance(one, DataError)]
     if lost and (check or len(lost) == len(found)):
         what = f"{len(lost)} of {len(paths)} slides cannot be listed"
@@ -186,25 +189,34 @@ def _files(text: str) -> list[str]:
     return files
 
 
-def _found_in(path: str, windows: Windows) -> _ListedSlide | DataError:
+def _found_in(path: str, windows: Windows, cache: SlideCache) -> _ListedSlide | DataError:
     try:
         stamp = stamp_of_slide(path)
-        slide = OPENED.at(path, stamp)
-        downsample = windows.resolution.downsample(slide, path, windows.slide_mpp)
-        grid, first = Grid(windows.tile * downsample, windows.stride * downsample), slide.levels[0]
+        state = state_of(path, _mask_of(path, windows))
+        kept = cache.get(path, state)
+        if kept is None:
+            slide = OPENED.at(path, stamp)
+            first = slide.levels[0]
+            downsample = windows.resolution.downsample(slide, path, windows.slide_mpp)
+        else:
+            first, downsample = Level(kept.width, kept.height, 1.0), kept.downsample
+        grid = Grid(windows.tile * downsample, windows.stride * downsample)
         places = grid.places(first)
-        if len(places):
-            places = places[_taken(path, windows, grid, first, lambda at: thumbnail(slide, at), places)]
+        if kept is not None and len(kept.taken) == len(places):
+            return _ListedSlide(stamp, downsample, places[kept.taken])
+        slide = OPENED.at(path, stamp)
+        taken = _taken(path, windows, grid, first, lambda at: thumbnail(slide, at), places)
     except DataError as error:
         return error
-    return _ListedSlide(stamp, downsample, places)
+    cache.put(path, state, FoundWindows(first.width, first.height, downsample, taken))
+    return _ListedSlide(stamp, downsample, places[taken])
 
 
 def _taken(
     path: str, windows: Windows, grid: Grid, slide: Level, small: Callable[[float], Pixels], places: Places
 ) -> npt.NDArray[np.bool_]:
     """Which windows are kept."""
-    if windows.tissue is None and windows.max_white == 1:
+    if not len(places) or (windows.tissue is None and windows.max_white == 1):
         return np.ones(len(places), bool)
     picture = small(max(grid.side / _CELLS, max(slide.width, slide.height) / _LONGEST, 1.0))
     taken = grid.shares(white_in(picture), places, slide) <= windows.max_white
@@ -219,11 +231,16 @@ def _tissue(path: str, windows: Windows, slide: Level, picture: Pixels) -> Mask:
         return tissue_by_saturation(picture, windows.tissue)
     if not _is_path(windows.tissue):
         return tissue_by_saturation(picture)
-    file = mask_file(path, os.fsdecode(windows.tissue or ""))
+    file = _mask_of(path, windows) or ""
     if Path(file).suffix.lower() in _REGIONS:
         found: Mask = mask_of_regions(file, slide, picture.shape[:2], windows.regions)
         return found
     return mask_over(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
+
+
+def _mask_of(path: str, windows: Windows) -> str | None:
+    """The file that says where the tissue of a slide is; None where its pixels do."""
+    return mask_file(path, os.fsdecode(str(windows.tissue))) if _is_path(windows.tissue) else None
 
 
 def _is_path(tissue: Any) -> bool:
