@@ -13,7 +13,7 @@ import typer
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, Words, sources
 from augrecipes.cli.options import Masks, Seed, Set, Without, one_of, overrides
-from augrecipes.cli.pack_engine import ENGINES, check_engine, script_of
+from augrecipes.cli.pack_engine import ENGINES, check_engine, clash_of_merge, given, script_of
 from augrecipes.cli.pack_merge import in_bytes, merge_command, taken, tell_lost
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say, say_line
@@ -25,6 +25,7 @@ _LISTED = 6  # inputs left out that are named
 
 
 def pack(
+    ctx: typer.Context,
     recipe: Annotated[
         str | None, typer.Argument(metavar="RECIPE", help="A recipe file, or a name of the gallery.")
     ] = None,
@@ -112,32 +113,29 @@ def pack(
     section = one_of(mode, ("train", "eval"), "--mode")
     policy = one_of(on_error, ("skip", "raise"), "--on-error")
     one_of(engine, ENGINES, "--engine")
-    check_engine(engine, part, address, parts)
+    names = given(ctx)
     if merge is not None:
-        others = {
-            "--part": part, "--dry-run": dry_run, "--format": form != "raw", "--quality": quality, "--mode": mode,
-            "--epochs": epochs, "--through": through, "--masks": masks, "--split": split, "--data": data,
-            "--set": set_, "--without": without, "--engine": engine,
-        }  # fmt: skip
-        clash = recipe or next((name for name, value in others.items() if value), None)
-        merge_command(merge, out, shard_size, json_, clash)
+        merge_command(merge, out, shard_size, json_, clash_of_merge(names))
         return
+    check_engine(engine, names)
     if recipe is None:
         raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
     if out is None:
         raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
-    given = sources(recipe, words, data)
+    found = sources(recipe, words, data)
     from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()
     albumentations()  # before anything else imports it
-    from augrecipes.pack.on_ray import write_on_ray
+    from augrecipes.pack.on_ray import connected, write_on_ray
     from augrecipes.pack.run import prepare, write
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
+    if engine == "ray" and address is not None and not dry_run:
+        ctx.with_resource(connected(address))  # its processes import what they need while the data are listed
     packing = prepare(
-        loaded, given, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
+        loaded, found, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
         masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,
     )  # fmt: skip
     if engine == "slurm" and not dry_run:
@@ -146,7 +144,10 @@ def pack(
             "--seed": seed, "--masks": masks, "--split": split, "--on-error": policy, "--shard-size": shard_size,
             "--set": set_, "--without": without,
         }  # fmt: skip
-        say(script_of(packing, recipe, [*(words or ()), *(data or ())], options, parts).rstrip("\n"), wrap=False)
+        say(
+            script_of(packing, recipe, [*(words or ()), *(data or ())], options, parts, workers).rstrip("\n"),
+            wrap=False,
+        )
         return
     if json_ != STDOUT:
         _describe(packing)

@@ -20,17 +20,51 @@ _MOST = 64  # parts of an array of jobs, where nobody says how many
 _SOME = 1_000  # rows that are worth a job
 
 
-def check_engine(engine: str | None, part: str | None, address: str | None, parts: int | None) -> None:
-    """BadParameter for options that do not go together."""
-    if engine is not None and part is not None:
-        raise typer.BadParameter("an engine packs all parts: leave --part out", param_hint="--engine")
-    if engine != "ray" and address is not None:
-        raise typer.BadParameter("goes with --engine ray", param_hint="--address")
-    if engine is None and parts is not None:
-        raise typer.BadParameter("goes with --engine; --part 1/8 packs one of eight", param_hint="--parts")
+# What an engine cannot take along, by the options' names; all else it takes, or it has no meaning there.
+_ALL_PARTS = "an engine packs all parts: leave --part out"
+_REFUSED: dict[str | None, dict[str, str]] = {
+    None: {"address": "goes with --engine ray", "parts": "goes with --engine; --part 1/8 packs one of eight"},
+    "ray": {"part": _ALL_PARTS, "workers": "parts are tasks of one core each: --parts says how many"},
+    "slurm": {
+        "part": _ALL_PARTS,
+        "address": "goes with --engine ray",
+        "json_": "what is printed is a script; with --dry-run it is what would be packed",
+    },
+}
+_OF_MERGE = ("merge", "out", "shard_size", "json_")
 
 
-def script_of(packing: Packing, recipe: str, data: Sequence[str], options: Mapping[str, Any], parts: int | None) -> str:
+def given(ctx: typer.Context) -> dict[str, str]:
+    """What was given to a command, by parameter: an option as it is called, an argument as it was written."""
+    names = {}
+    for one in ctx.command.params:
+        source = ctx.get_parameter_source(one.name or "")
+        if one.name is not None and source is not None and source.name == "COMMANDLINE":
+            is_option = one.opts[0].startswith("-")
+            names[one.name] = max(one.opts, key=len) if is_option else str(ctx.params[one.name])
+    return names
+
+
+def check_engine(engine: str | None, names: Mapping[str, str]) -> None:
+    """BadParameter for options that an engine cannot take along; `names` are those of `given`."""
+    for name, why in _REFUSED[engine].items():
+        if name in names and not (name == "json_" and "dry_run" in names):
+            raise typer.BadParameter(why, param_hint=names[name])
+
+
+def clash_of_merge(names: Mapping[str, str]) -> str | None:
+    """The first of what was given that belongs to packing and not to merging."""
+    return next((called for name, called in names.items() if name not in _OF_MERGE), None)
+
+
+def script_of(
+    packing: Packing,
+    recipe: str,
+    data: Sequence[str],
+    options: Mapping[str, Any],
+    parts: int | None,
+    workers: int | None = None,
+) -> str:
     """The script for Slurm.
 
     Args:
@@ -39,6 +73,7 @@ def script_of(packing: Packing, recipe: str, data: Sequence[str], options: Mappi
         data: the same.
         options: by their names; None, and an empty list, are those that were not given.
         parts: how many; None: one for every thousand pictures, at most 64.
+        workers: processes of each; None: as many as its job has cores.
 
     Raises:
         StoreError: there is a store already.
@@ -58,4 +93,4 @@ def script_of(packing: Packing, recipe: str, data: Sequence[str], options: Mappi
     of = max(1, min(units, parts or min(_MOST, -(-packing.rows // _SOME))))
     about = f"{packing.plan.recipe.name}: {units:,} {packing.plan.recipe.facts.unit}s, in {of} parts"
     program, shard_size = [sys.executable, "-m", "augrecipes"], options.get("--shard-size")
-    return slurm_script(about, os.getcwd(), program, [recipe, *said], str(packing.out), of, shard_size)  # noqa: PTH109
+    return slurm_script(about, os.getcwd(), program, [recipe, *said], str(packing.out), of, shard_size, workers)  # noqa: PTH109

@@ -7,26 +7,27 @@ folder that all machines see. What failed is tried again; what is there is left 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augrecipes.data.tables.packed_table import Unreadable
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.pack.merge import merge_parts
+from augrecipes.pack.merge import find_parts, merge_parts
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart, part_named
+from augrecipes.pack.ray_task import Sent, get_ready, write_one
 from augrecipes.pack.workers import WorkerDied
 from augrecipes.pack.write import refuse_published
 from augrecipes.progress import Progress
+from augrecipes.sources.store.index import COLUMNS, NAME, load
 
 TRIES = 3  # of a part
 _TO_END = 60  # seconds, of tasks that are cancelled
 _A_CORE = 4  # parts, so that no core waits long for the others
 _SMALLEST = 64  # rows of a part, where nobody says how many parts
+_READY = 16  # processes that begin before it is known what there is to do
 
 
 def write_on_ray(
@@ -63,14 +64,25 @@ def write_on_ray(
     out = packing.out.absolute()
     folder = out.with_name(f"{out.name}.parts")
     parts = _begun(folder, parts)
-    with _connected(address) as ray:
+    with connected(address) as ray:
         units = packing.rows // packing.plan.times
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        of = max(1, min(units, parts or min(_A_CORE * cores, packing.rows // _SMALLEST)))
+        of = max(1, min(units, parts or min(_A_CORE * _cores(ray), packing.rows // _SMALLEST)))
         _write_parts(ray, replace(packing, out=folder), of, on_error, advance)
     merged = merge_parts(folder, out, shard_size=packing.shard_bytes)
-    shutil.rmtree(folder)
+    _remove_parts(folder)
     return replace(packing, unreadable=merged.unreadable)
+
+
+def _remove_parts(folder: Path) -> None:
+    """Removes parts by the files that they name, and their folder; whatever else lies in there stays."""
+    for part in (folder / found.name for found in find_parts(folder)):
+        files = [one["file"] for said in load(part)["targets"].values() for one in said["shards"]]
+        for name in (NAME, COLUMNS, *files):
+            (part / name).unlink()
+        with suppress(OSError):
+            part.rmdir()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _begun(folder: Path, parts: int | None) -> int | None:
@@ -92,8 +104,8 @@ def _begun(folder: Path, parts: int | None) -> int | None:
 
 def _write_parts(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
     """Writes all parts, each as a task, again where one fails."""
-    sent = ray.put((packing, os.getcwd(), on_error))  # noqa: PTH109
-    task = ray.remote(num_cpus=1, max_retries=0)(_task)
+    sent = ray.put(Sent(ray.cloudpickle.dumps(packing), os.getcwd(), on_error))  # noqa: PTH109
+    task = ray.remote(num_cpus=1, max_retries=0)(write_one)
     running = {task.remote(sent, number, of): (number, 1) for number in range(1, of + 1)}
     done = 0
     try:
@@ -124,26 +136,18 @@ def _reason_of(error: BaseException, number: int, of: int) -> AugrecipesError:
     return WorkerDied(f"part {number}/{of} failed {TRIES} times, and what is done is kept: {error}")
 
 
-def _task(sent: tuple[Packing, str, str], number: int, of: int) -> tuple[Unreadable, ...]:
-    """Runs on the cluster: writes one part. torch is left out: nothing here needs it."""
-    from augrecipes.compat.guard import albumentations, without_torch
-
-    without_torch()
-    albumentations()
-    import cv2
-
-    from augrecipes.pack.run import write
-
-    cv2.setNumThreads(0)
-    packing, here, on_error = sent
-    if os.path.isdir(here):  # noqa: PTH112
-        os.chdir(here)  # paths of data may be relative
-    return write(replace(packing, part=PackPart(number, of)), 0, on_error).unreadable
-
-
 @contextmanager
-def _connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster; what is started here ends here."""
+def connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected to a cluster, whose processes begin to import what they need; what is started here ends here.
+
+    Whoever has something to look at first, as the data, does it inside.
+
+    Args:
+        address: as `write_on_ray` takes it.
+
+    Raises:
+        StoreError: Ray is not installed, or there is no such cluster.
+    """
     try:
         import ray
     except ImportError as error:
@@ -161,6 +165,13 @@ def _connected(address: str | None) -> Iterator[Any]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
     try:
+        warm = ray.remote(num_cpus=1, max_retries=0)(get_ready)
+        for _ in range(min(_READY, _cores(ray))):
+            warm.remote()  # nobody waits for it: a process that cannot do it says so with its first part
         yield ray
     finally:
         ray.shutdown()
+
+
+def _cores(ray: Any) -> int:
+    return int(ray.cluster_resources().get("CPU", 1))

@@ -16,7 +16,7 @@ cd -- {here}
 parts=$(sbatch --parsable --job-name=pack --array=1-{of} "$@" <<'{mark}'
 #!/bin/bash
 # 1: packed, but for inputs that are unreadable.
-{pack} --part "$SLURM_ARRAY_TASK_ID/{of}" --workers "${{SLURM_CPUS_PER_TASK:-1}}" || test $? -eq 1
+{pack} --part "$SLURM_ARRAY_TASK_ID/{of}" --workers {workers} || test $? -eq 1
 {mark}
 )
 merge=$(sbatch --parsable --job-name=pack-merge --dependency="afterok:${{parts%%;*}}" "$@" <<'{mark}'
@@ -29,7 +29,14 @@ echo "{of} parts: job ${{parts%%;*}}; merged behind them: job ${{merge%%;*}}"
 
 
 def slurm_script(
-    about: str, here: str, program: Sequence[str], packing: Sequence[str], out: str, parts: int, shard_size: str | None
+    about: str,
+    here: str,
+    program: Sequence[str],
+    packing: Sequence[str],
+    out: str,
+    parts: int,
+    shard_size: str | None,
+    workers: int | None = None,
 ) -> str:
     """The script: whoever runs it hands in all parts, and the merge that waits for them.
 
@@ -41,6 +48,7 @@ def slurm_script(
         out: the store.
         parts: how many.
         shard_size: of the store's files.
+        workers: processes of a part; None: as many as its job has cores.
 
     >>> print(slurm_script("3 pictures", "/data", ["augrecipes"], ["folder-128", "my photos"], "store", 2, None))
     #!/bin/bash
@@ -72,6 +80,6 @@ def slurm_script(
     mark = "PACK"
     while mark in pack + merge:
         mark += "_"
-    return _SCRIPT.format(
-        about=" ".join(about.split()), here=shlex.quote(here), of=parts, mark=mark, pack=pack, merge=merge
-    )
+    processes = '"${SLURM_CPUS_PER_TASK:-1}"' if workers is None else str(workers)
+    words = {"about": " ".join(about.split()), "here": shlex.quote(here), "workers": processes}
+    return _SCRIPT.format(**words, of=parts, mark=mark, pack=pack, merge=merge)

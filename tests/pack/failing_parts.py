@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from pathlib import Path
 from typing import Any
 
-from augrecipes.pack import on_ray
 from augrecipes.pack.part import part_named
+from augrecipes.pack.ray_task import Sent, write_one
 
 
-def dies(sent: Any, number: int, of: int) -> Any:
+def dies(sent: Sent, number: int, of: int) -> Any:
     """The second part is killed the first time, and the second time it fails, once another is done."""
     mark = Path(os.environ["AUGRECIPES_TEST_MARKS"], f"{number}")
     tries = len(mark.read_text()) if mark.exists() else 0
@@ -19,7 +20,7 @@ def dies(sent: Any, number: int, of: int) -> Any:
     if number == 2 and tries == 0:
         os._exit(1)
     if number == 2 and tries == 1:
-        while not any(part_named(path.name) for path in sent[0].out.glob("*")):
+        while not any(part_named(path.name) for path in pickle.loads(sent.pickled).out.glob("*")):
             time.sleep(0.02)
         raise OSError("the disk is away")
-    return on_ray._task(sent, number, of)
+    return write_one(sent, number, of)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,12 @@ from failing_parts import dies
 from pictures import draw
 from test_parts import content
 
+from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError
-from augrecipes.pack import on_ray
+from augrecipes.pack import merge, on_ray, run
+from augrecipes.pack.merge import Merged
 from augrecipes.pack.on_slurm import slurm_script
+from augrecipes.pack.ray_task import get_ready
 from augrecipes.pack.run import pack, prepare
 from augrecipes.pack.workers import WorkerDied
 from augrecipes.recipe.parse import parse_text
@@ -74,14 +79,14 @@ def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             on_cluster("two")
         # A part whose worker is killed, and parts that fail, are tried again.
         with monkeypatch.context() as patch:
-            patch.setattr(on_ray, "_task", dies)
+            patch.setattr(on_ray, "write_one", dies)
             assert sorted(on_cluster("killed", 3)) == [6, 12, 18]
         assert content(tmp_path / "killed") == wanted
         assert [len(path.read_text()) for path in sorted((tmp_path / "marks").iterdir())] == [1, 3, 1]
         # Planted: nothing is tried again, and the law does not hold.
         (tmp_path / "marks" / "2").write_text("x")  # it fails at once: a worker that is killed costs a new one
         with monkeypatch.context() as patch, pytest.raises(WorkerDied, match="part 2/3 failed 1 times"):
-            patch.setattr(on_ray, "_task", dies)
+            patch.setattr(on_ray, "write_one", dies)
             patch.setattr(on_ray, "TRIES", 1)
             on_cluster("given-up", 3)
         # What was done is taken up: in as many parts as there were, whatever a cluster would have of itself.
@@ -95,6 +100,52 @@ def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert {one.path for one in done.unreadable} == {str(photos / "3.png")}
         with pytest.raises(DataError, match=r"3\.png"):
             on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "raised", **HOW), on_error="raise")
+
+
+LIGHT = "import pickle, sys; pickle.loads(bytes.fromhex({!r}))({}); sys.exit(sys.modules.get('torch') is not None)"
+
+
+def brings_torch(task: Any, arguments: str = "") -> bool:
+    """Whether a process that is handed a task, as Ray hands it over, imports torch, which takes longer than a part."""
+    program = LIGHT.format(pickle.dumps(task).hex(), arguments)
+    return subprocess.run([sys.executable, "-c", program], check=False).returncode != 0
+
+
+def test_tasks_come_without_torch() -> None:
+    assert not brings_torch(get_ready)
+    assert brings_torch(on_ray.connected, "None")  # planted: of the module that asks for them
+
+
+def removed(parts: Path) -> None:
+    """The law: whatever the parts do not name is somebody's, and stays."""
+    mine = [parts / "notes.txt", parts / "part-1-of-2" / "notes.txt", parts / "part-9-of-9.old" / "index.json"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    on_ray._remove_parts(parts)
+    assert sorted(path for path in parts.rglob("*") if path.is_file()) == sorted(mine)
+
+
+@pytest.fixture
+def parts(photos: Path, tmp_path: Path) -> Path:
+    for number in (1, 2):
+        pack(RECIPE, str(photos), tmp_path / "parts", workers=0, part=f"{number}/2", **HOW)
+    return tmp_path / "parts"
+
+
+def test_only_what_was_written_is_removed(parts: Path) -> None:
+    removed(parts)
+
+
+def test_nothing_else_leaves_no_folder(parts: Path) -> None:
+    on_ray._remove_parts(parts)
+    assert not parts.exists()
+
+
+def test_a_folder_that_is_removed_whole_is_caught(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "_remove_parts", shutil.rmtree)
+    with pytest.raises(AssertionError):
+        removed(parts)
 
 
 def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +240,103 @@ def test_words_that_a_shell_reads_are_caught(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("shlex.join", " ".join)
     with pytest.raises(AssertionError):
         quoted(tmp_path, slurm_script)
+
+
+# -- the options of `augrecipes pack`, all of them --------------------------------------------------------------------
+
+OPTIONS: dict[str, list[str]] = {
+    "data": ["--data", "others"], "format_": ["--format", "jpeg"], "quality": ["--quality", "90"],
+    "mode": ["--mode", "train"], "epochs": ["--epochs", "2"], "through": ["--through", "Rotate"],
+    "seed": ["--seed", "3"], "masks": ["--masks", "masks"], "split": ["--split", "val"], "workers": ["--workers", "3"],
+    "on_error": ["--on-error", "raise"], "out": ["--out", "store"], "part": ["--part", "1/2"],
+    "merge": ["--merge", "parts"], "shard_size": ["--shard-size", "2G"], "engine": ["--engine", "ray"],
+    "address": ["--address", "auto"], "parts": ["--parts", "3"], "dry_run": ["--dry-run"], "json_": ["--json=-"],
+    "set_": ["--set", "Resize.height=14"], "without": ["--without", "Rotate"],
+}  # fmt: skip
+# What each way of packing does not take along. All else it takes, and so it takes whatever is not in the table.
+REFUSED: dict[str, set[str]] = {
+    "none": {"address", "parts"},
+    "ray": {"part", "workers"},
+    "slurm": {"part", "address", "json_"},
+    "merge": set(OPTIONS) - {"merge", "out", "shard_size", "json_"},
+}
+
+
+def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law: every option of the command reaches what packs, or is refused by its name."""
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from augrecipes.cli.app import app
+
+    command: Any = get_command(app)
+    assert set(OPTIONS) == {one.name for one in command.commands["pack"].params} - {"recipe", "words"}
+    told: dict[str, Any] = {}
+
+    class Reached(Exception):  # noqa: N818
+        pass
+
+    def prepared(recipe: Any, data: Any, out: Any, **options: Any) -> Any:
+        told.update(options, recipe=recipe, data=data, out=out)
+        return real(RECIPE, "photos", out, **HOW)
+
+    def reached(name: str) -> Any:
+        def stop(*given: Any, **options: Any) -> Any:
+            told.update(options, given=given)
+            raise Reached(name)
+
+        return stop
+
+    real = run.prepare
+    monkeypatch.setattr(run, "prepare", prepared)
+    monkeypatch.setattr(run, "write", reached("write"))
+    monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
+    monkeypatch.setattr(on_ray, "connected", lambda address: told.update(connected=address) or nullcontext())
+    merged = Merged(Path("here"), 1, 1, ())
+    monkeypatch.setattr(merge, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
+
+    packing = ["r.yaml", *([] if way == "none" else ["--engine", way])]
+
+    def outcome(name: str, words: list[str]) -> tuple[Any, ...]:
+        told.clear()
+        out = [] if name == "out" else ["--out", "here"]
+        data = [] if name == "data" or way == "merge" else ["--data", "photos"]
+        done = CliRunner().invoke(
+            app, ["pack", *(["--merge", "p"] if way == "merge" else packing), *data, *out, *words]
+        )
+        if name in REFUSED[way]:
+            assert done.exit_code == 2, words
+            assert words[0].split("=")[0] in done.output, (words, done.output)
+        else:
+            assert done.exit_code == 0 or isinstance(done.exception, Reached), (words, done.output)
+        return done.stdout, *([] if way == "slurm" else [dict(told)])  # of a script its text is all that there is
+
+    plain = outcome("", [])
+    for name, words in OPTIONS.items():
+        if name not in ("engine", "merge"):  # the ways themselves
+            assert outcome(name, words) != plain, words
+
+
+@pytest.fixture
+def beside(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "r.yaml").write_text(
+        "{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}], eval: []}"
+    )
+    monkeypatch.chdir(photos.parent)
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("way", REFUSED)
+def test_no_option_is_dropped(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options_reach(way, monkeypatch)
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("way", ["ray", "slurm"])
+def test_an_option_that_is_dropped_is_caught(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(pack_engine._REFUSED, way, {})
+    with pytest.raises(AssertionError):
+        options_reach(way, monkeypatch)
 
 
 @pytest.mark.parametrize(
