@@ -36,7 +36,7 @@ def pack(
         typer.Option(
             "--format",
             metavar="raw|lossless|jpeg|hdf5",
-            help="raw: mapped; lossless: half of it; jpeg: small; hdf5: for others.",
+            help="raw: mapped; lossless: as small as PNG; jpeg: small; hdf5: for others.",
         ),
     ] = "raw",
     quality: Annotated[

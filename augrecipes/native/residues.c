@@ -4,60 +4,92 @@
 
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "kernels.h"
 
-enum { WIDE = 512, COLOURS = 3 };
+enum { WIDE = 512, TOGETHER = 4, LANE = 16, ACROSS = 1, GREEN = 2 };
 
-/* A row of a plane: of the first one what follows on what is left of it, of others on the row above. */
-static inline void row_of(const uint8_t *restrict residues, int64_t columns, int first, uint8_t *restrict row) {
-    if (first) {
-        uint8_t before = 0;
+/* A row of a plane, from the row above it: each sample more by its residue. */
+static inline void down(const uint8_t *restrict residues, int64_t columns, uint8_t *restrict row) {
+    for (int64_t x = 0; x < columns; x++)
+        row[x] = (uint8_t)(row[x] + residues[x]);
+}
+
+/* The same, each sample more by the sum of the residues up to its column. */
+static inline void across_and_down(const uint8_t *restrict residues, int64_t columns, uint8_t *restrict row) {
+    int64_t x = 0;
+    uint8_t left = 0;
+#if defined(__SSE2__)
+    /* Sums of two neighbours, of four, of eight, of sixteen. What is on their left waits for no shift: the sum of all
+       sixteen is had of the residues as they are. */
+    uint32_t before = 0;
+    for (; x + LANE <= columns; x += LANE) {
+        __m128i sums = _mm_loadu_si128((const __m128i *)(residues + x));
+        __m128i all = _mm_sad_epu8(sums, _mm_setzero_si128());
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 1));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 2));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 4));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 8));
+        sums = _mm_add_epi8(sums, _mm_set1_epi8((char)before));
+        before += (uint32_t)_mm_cvtsi128_si32(all) + (uint32_t)_mm_extract_epi16(all, 4);
+        sums = _mm_add_epi8(sums, _mm_loadu_si128((const __m128i *)(row + x)));
+        _mm_storeu_si128((__m128i *)(row + x), sums);
+    }
+    left = (uint8_t)before;
+#endif
+    for (; x < columns; x++) {
+        left = (uint8_t)(left + residues[x]);
+        row[x] = (uint8_t)(row[x] + left);
+    }
+}
+
+/* Rows of up to four planes to samples beside each other, `planes` bytes from pixel to pixel. */
+static inline void beside(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *restrict to) {
+    const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
+    if (planes == 1)
+        memcpy(to, a, (size_t)columns);
+    else if (planes == 2)
         for (int64_t x = 0; x < columns; x++)
-            row[x] = before = (uint8_t)(before + residues[x]);
-    } else
+            to[2 * x] = a[x], to[2 * x + 1] = b[x];
+    else if (planes == 3)
         for (int64_t x = 0; x < columns; x++)
-            row[x] = (uint8_t)(row[x] + residues[x]);
+            to[3 * x] = a[x], to[3 * x + 1] = b[x], to[3 * x + 2] = c[x];
+    else if (planes == 4)
+        for (int64_t x = 0; x < columns; x++)
+            to[4 * x] = a[x], to[4 * x + 1] = b[x], to[4 * x + 2] = c[x], to[4 * x + 3] = d[x];
+    else
+        for (int64_t p = 0; p < together; p++)
+            for (int64_t x = 0; x < columns; x++)
+                to[planes * x + p] = rows[p][x];
 }
 
 /* residues: planes x rows x columns
    target:   rows x columns x planes; step: bytes from row to row
-   coloured: the first three planes are red less green, green, and blue less green */
+   way:      ACROSS, residues are sums along the row; GREEN, the first planes are red and blue less green, about it */
 KERNEL(residues)(const uint8_t *residues, int64_t planes, int64_t rows, int64_t columns, uint8_t *target, int64_t step,
-                 int32_t coloured) {
-    uint8_t held[COLOURS][WIDE];
-    if (columns < 1 || columns > WIDE || rows < 1 || planes < (coloured ? COLOURS : 1))
+                 int32_t way) {
+    uint8_t held[TOGETHER][WIDE], red[WIDE], blue[WIDE];
+    if (columns < 1 || columns > WIDE || rows < 1 || planes < (way & GREEN ? 3 : 1))
         return REFUSED;
-    int64_t of_plane = rows * columns;
-    if (coloured) {
+    for (int64_t first = 0; first < planes; first += TOGETHER) {
+        int64_t together = MIN(planes - first, TOGETHER);
+        uint8_t *const plain[TOGETHER] = {held[0], held[1], held[2], held[3]};
+        uint8_t *const colours[TOGETHER] = {red, held[1], blue, held[3]};
+        memset(held, 0, sizeof held);
         for (int64_t y = 0; y < rows; y++) {
-            for (int p = 0; p < COLOURS; p++)
-                row_of(residues + p * of_plane + y * columns, columns, y == 0, held[p]);
-            uint8_t *restrict to = target + y * step;
-            if (planes == COLOURS)
+            for (int64_t p = 0; p < together; p++)
+                (way & ACROSS ? across_and_down : down)(residues + ((first + p) * rows + y) * columns, columns, held[p]);
+            int of_green = way & GREEN && first == 0;
+            if (of_green)
                 for (int64_t x = 0; x < columns; x++) {
-                    uint8_t green = held[1][x];
-                    to[3 * x] = (uint8_t)(held[0][x] + green);
-                    to[3 * x + 1] = green;
-                    to[3 * x + 2] = (uint8_t)(held[2][x] + green);
+                    red[x] = (uint8_t)(held[0][x] + held[1][x]);
+                    blue[x] = (uint8_t)(held[2][x] + held[1][x]);
                 }
-            else
-                for (int64_t x = 0; x < columns; x++) {
-                    uint8_t green = held[1][x];
-                    to[planes * x] = (uint8_t)(held[0][x] + green);
-                    to[planes * x + 1] = green;
-                    to[planes * x + 2] = (uint8_t)(held[2][x] + green);
-                }
+            beside(of_green ? colours : plain, together, planes, columns, target + y * step + first);
         }
     }
-    for (int64_t p = coloured ? COLOURS : 0; p < planes; p++)
-        for (int64_t y = 0; y < rows; y++) {
-            row_of(residues + p * of_plane + y * columns, columns, y == 0, held[0]);
-            uint8_t *restrict to = target + y * step + p;
-            if (planes == 1)
-                memcpy(to, held[0], (size_t)columns);
-            else
-                for (int64_t x = 0; x < columns; x++)
-                    to[planes * x] = held[0][x];
-        }
     return DONE;
 }

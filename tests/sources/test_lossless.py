@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from guarded import guarded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS, Spoilt, spoil_first
 
 from augrecipes.errors import DataError
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import using
 from augrecipes.sources import lossless
 from augrecipes.sources.formats.header import UnreadableError
 from augrecipes.sources.lossless import LosslessPicture, encode
@@ -83,22 +88,23 @@ def test_large_ones_come_back_and_windows_read_their_tiles_alone(monkeypatch: py
         picture.view(0, 0, 301, 5)
 
 
-def wrong(tile: np.ndarray, coloured: bool) -> np.ndarray:
-    return np.ascontiguousarray(tile.transpose(2, 0, 1))
+def otherwise(tile: np.ndarray, way: int) -> np.ndarray:
+    return residues_of(tile, way ^ lossless.ACROSS)
 
 
-def without_colours(residues: np.ndarray, coloured: bool, out: np.ndarray) -> None:
-    put(residues, False, out)
+def without_colours(residues: bytes, way: int, out: np.ndarray) -> None:
+    put(residues, way & lossless.ACROSS, out)
 
 
-put = lossless._put_together
+put, residues_of = lossless._put_together, lossless._residues
 
 
-@pytest.mark.parametrize(("name", "fault"), [("_residues", wrong), ("_put_together", without_colours)])
+@pytest.mark.parametrize(("name", "fault"), [("_residues", otherwise), ("_put_together", without_colours)])
 def test_a_planted_fault_is_caught(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lossless, name, fault)
     with pytest.raises(AssertionError):
-        comes_back(drawn(0, "u1", 9, 8, 3, "noise"), (0, 0, 9, 8))
+        for seed in range(20):
+            comes_back(drawn(seed, "u1", 40, 30, 3, "ramp"), (0, 0, 9, 8))
 
 
 Harm = Callable[[bytes, int, int], bytes]
@@ -142,33 +148,74 @@ def test_unchecked_damage_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
             noticed(HARMS[0](held, at, 1), SMALL)
 
 
-def test_a_forged_head_takes_no_memory() -> None:
-    """More channels than a picture has, under the right checksum."""
-    data, start = encode(SMALL), lossless._HEAD.size
-    table = data[start : start + 8]
-    head = [*lossless._HEAD.unpack_from(data)[:3], 1 << 31, 0]
-    stated = lossless.zlib.crc32(table, lossless.zlib.crc32(lossless._HEAD.pack(*head, 0)))
-    with pytest.raises(UnreadableError, match="head is damaged"):
-        LosslessPicture(lossless._HEAD.pack(*head, stated) + data[start:])
+def forged(height: int, width: int, channels: int, sample: int, tiles: list[bytes]) -> bytes:
+    """A picture whose head says what it likes, under the right checksums."""
+    table = np.array([(len(tile), zlib.crc32(tile)) for tile in tiles], "<u4").tobytes()
+    head = (lossless._MAGIC, height, width, channels, sample)
+    stated = zlib.crc32(table, zlib.crc32(lossless._HEAD.pack(*head, 0)))
+    return b"".join([lossless._HEAD.pack(*head, stated), table, *tiles])
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from([1, 20, 128, 5_000, 1 << 20, (1 << 32) - 1]), st.sampled_from([1, 11, 512, 9_999, (1 << 32) - 1]),
+    st.sampled_from([0, 1, 3, 512, 513, (1 << 32) - 1]), st.integers(0, 3),
+)  # fmt: skip
+def test_a_forged_head_takes_no_memory(height: int, width: int, channels: int, sample: int) -> None:
+    """No more than as many bytes can say at the best, whatever is said, and so many tiles as it takes."""
+    count = -(-height // lossless.TALL) * -(-width // lossless.WIDE)
+    data = forged(height, width, channels, sample, [b"frame"] * min(count, 5_000))
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        empty = np.empty
+        patch.setattr(lossless.np, "empty", lambda shape, *a: (asked.append(math.prod(shape)), empty(shape, *a))[1])
+        with pytest.raises((UnreadableError, DataError), match="damaged"):
+            LosslessPicture(data).array()
+    assert sum(asked) <= lossless._MOST * len(data)
+
+
+def test_an_unbounded_head_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: heads that are not compared with what there is of tiles."""
+    law = test_a_forged_head_takes_no_memory.hypothesis.inner_test  # type: ignore[attr-defined]
+    law(5_000, 512, 64, 0)
+    monkeypatch.setattr(lossless, "_possible", lambda *_: True)
+    with pytest.raises(AssertionError):
+        law(5_000, 512, 64, 0)
+
+
+def test_what_is_as_small_as_can_be_is_read() -> None:
+    """The bound is that of the format: samples that are all alike, of as many planes as there may be."""
+    for shape, dtype in (((128, 512, 512), "<i4"), ((300, 1100, 3), "u1"), ((1, 1), "u1")):
+        array = np.zeros(shape, dtype)
+        assert np.array_equal(LosslessPicture(encode(array)).array(), array)
 
 
 def test_any_bytes_are_no_picture() -> None:
     rng = np.random.default_rng(0)
     for size in range(120):
-        for start in (b"", b"ARL1"):
+        for start in (b"", b"ARL2"):
             with pytest.raises(UnreadableError):
                 LosslessPicture(start + rng.bytes(size))
 
 
-def test_kernels_and_their_twin_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    if library() is None:
-        pytest.skip("there are no kernels")
+def test_kernels_and_their_twin_agree() -> None:
+    """To the bit, in every instruction set, and no byte is touched that is of neither array."""
     rng = np.random.default_rng(1)
-    for planes, coloured in ((1, False), (2, False), (3, False), (3, True), (4, True), (8, False)):
-        residues = rng.integers(0, 256, (planes, 9, 31), np.uint8)
-        native, plain = np.zeros((9, 31, planes), np.uint8), np.zeros((9, 40, planes), np.uint8)[:, 5:36]
-        put(residues, coloured, native)
-        with monkeypatch.context() as patch:
-            patch.setattr(lossless, "library", lambda: None)
-            put(residues, coloured, plain)
-        assert np.array_equal(native, plain)
+    for planes, way in [*product((1, 2, 3, 4, 5, 9), (0, 1)), *product((3, 4, 5), (2, 3))]:
+        for rows, columns in ((1, 1), (9, 31), (2, 16), (3, 48), (128, 512), (5, 511)):
+            residues = rng.integers(0, 256, (planes, rows, columns), np.uint8)
+            plain = np.zeros((rows, columns + 9, planes), np.uint8)[:, 5 : columns + 5]
+            with using(None):
+                put(residues.tobytes(), way, plain)
+            for kernels, at_end in product(KERNEL_SETS[1:], (False, True)):
+                given, out = guarded(residues, at_end), guarded(np.zeros_like(plain), at_end)
+                kernel = kernels.kernel("residues", "plllpli")
+                assert kernel(given.ctypes.data, planes, rows, columns, out.ctypes.data, out.strides[0], way) == 0
+                assert np.array_equal(out, plain)
+                assert np.array_equal(given, residues)
+
+
+def test_a_kernel_that_spoils_a_byte_is_caught() -> None:
+    if KERNEL_SETS[1:]:
+        with using(Spoilt(KERNEL_SETS[-1], 4, spoil_first)), pytest.raises(AssertionError):  # type: ignore[arg-type]
+            comes_back(drawn(0, "u1", 9, 8, 3, "noise"), (0, 0, 9, 8))

@@ -1,4 +1,4 @@
-"""Pictures and masks as they are, about half as large: tiles that are compressed without loss, and read one by one."""
+"""Pictures and masks without loss, about as large as PNGs: tiles that are compressed, and read one by one."""
 
 from __future__ import annotations
 
