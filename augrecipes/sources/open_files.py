@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 Opened = TypeVar("Opened")
+_POSITION = threading.Lock()
 
 
 class OpenFiles(Generic[Opened]):
@@ -56,3 +57,22 @@ class OpenFiles(Generic[Opened]):
 
     def __len__(self) -> int:
         return len(self._open)
+
+
+def bytes_at(handle: int, place: int, many: int) -> bytes:
+    """So many bytes of an open file from a place on, or as many as there are; OSError where they cannot be read.
+
+    Reading moves no position that threads, or processes after a fork, would share.
+    """
+    found = _some_at(handle, place, many)
+    while 0 < len(found) < many and (more := _some_at(handle, place + len(found), many - len(found))):
+        found += more
+    return found
+
+
+def _some_at(handle: int, place: int, many: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(handle, many, place)
+    with _POSITION:  # Windows, which has no forks
+        os.lseek(handle, place, os.SEEK_SET)
+        return os.read(handle, many)

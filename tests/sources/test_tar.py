@@ -406,8 +406,14 @@ def test_braces_are_those_of_a_shell() -> None:
     assert braced("{{1..2}}") == ["{1}", "{2}"]
 
 
-def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["as here", "as on Windows", "in small pieces"])
+def test_few_archives_are_open_at_a_time(several: list[Path], monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """One at a time, and many threads that read from all."""
+    pread: Any = getattr(os, "pread", None)
+    if how == "as on Windows":
+        monkeypatch.delattr(os, "pread", raising=False)
+    elif pread is not None and how == "in small pieces":  # as file systems over a network may give them
+        monkeypatch.setattr(os, "pread", lambda handle, many, place: pread(handle, min(many, 100), place))
     monkeypatch.setattr(shards, "OPENED", kept := OpenFiles(opened.Archive, 1))
     found = pickle.loads(pickle.dumps(TarShards(several)))
     wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]

@@ -6,18 +6,16 @@ Of a tile that a part touches in a corner no more is decoded than is needed, as 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.sources.encoded import MAX_PIXELS, Encoded, encoded
+from augrecipes.sources.open_files import bytes_at
 from augrecipes.sources.slides.level import WHITE, Part, Pixels, levels_of
 from augrecipes.sources.slides.tiff_index import TileIndex
 from augrecipes.sources.watch import stage
-
-_POSITION = threading.Lock()
 
 
 class JpegTiles:
@@ -82,7 +80,7 @@ class JpegTiles:
             raise self._damaged(level, column, row, "truncated: it would lie behind the end of the file")
         try:
             with stage("read"):
-                data = _bytes_at(self._file, start, count)
+                data = bytes_at(self._file, start, count)
             found = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
         except DataError as error:
             raise self._damaged(level, column, row, error.reason) from None
@@ -119,12 +117,3 @@ def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
             left = max(part.x, column * index.tile_width)
             right = min(part.x + part.width, (column + 1) * index.tile_width)
             yield column, row, Part(left, top, right - left, bottom - top)
-
-
-def _bytes_at(file: int, start: int, count: int) -> bytes:
-    """Bytes of a file; reading moves no position that threads, or processes after a fork, would share."""
-    if hasattr(os, "pread"):
-        return os.pread(file, count, start)
-    with _POSITION:  # Windows, which has no forks
-        os.lseek(file, start, os.SEEK_SET)
-        return os.read(file, count)

@@ -7,7 +7,7 @@ import stat
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.open_files import OpenFiles
+from augrecipes.sources.open_files import OpenFiles, bytes_at
 
 OPEN = 64
 """Archives that a process holds open."""
@@ -43,12 +43,9 @@ class Archive:
     def at_most(self, place: int, many: int) -> bytes:
         """So many bytes from a place on, or as many as there are."""
         try:
-            found = os.pread(self._handle, many, place)
-            while 0 < len(found) < many and (more := os.pread(self._handle, many - len(found), place + len(found))):
-                found += more
+            return bytes_at(self._handle, place, many)
         except OSError as error:
             raise DataError(f"cannot be read at byte {place:,}: {error.strerror or error}", self.path) from None
-        return found
 
     def bytes_at(self, place: int, many: int) -> bytes:
         """So many bytes from a place on, as they were listed; DataError where the archive was changed since."""
