@@ -23,6 +23,7 @@ from augrecipes.errors import DataError
 from augrecipes.machine import cores
 from augrecipes.sources.files import read_mask
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.slides.dicom import one_of_each_series
 from augrecipes.sources.slides.level import Level, Pixels
 from augrecipes.sources.slides.opened import OPENED, stamp_of_slide
 from augrecipes.sources.slides.regions import mask_of_regions
@@ -156,6 +157,8 @@ def table_of_slides(
 def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
     """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
 
+    Of the DICOM files in a folder that are one series, and so one slide, it is the first.
+
     Raises:
         DataError: one of them names none.
     """
@@ -169,7 +172,7 @@ def slides_in(given: PathLike | Sequence[PathLike]) -> list[str]:
         found.update(dict.fromkeys(files))
     if not found:
         raise ValueError("an empty list of slides")
-    return list(found)
+    return one_of_each_series(found)
 
 
 def _files(text: str) -> list[str]:
