@@ -3,7 +3,7 @@
 python benchmarks/slides.py            prints
 python benchmarks/slides.py --write    prints, and writes the section `slides` of benchmarks/RESULTS.md
 
-Needs the extra `slides`; wsistream's reader has a row where it is installed.
+Needs the extra `slides`; the readers of tiatoolbox and wsistream have rows where they are installed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _READS = 60  # windows a turn, each another one
 _ALIGNED, _OTHER = 3.0, 1.6  # times as fast as OpenSlide
 _TWO_THREADS = 1.8
 _MIB = 2**20
+Read = Callable[[int, int], Any]
 _METHOD = f"""\
 A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
 a sixteenth. Windows at random places, the same for both sides, which take turns in one process and one thread
@@ -75,9 +76,13 @@ def _windows(path: Path, turns: int) -> Iterator[Row]:
             ours = _each(places, lambda x, y, s=size: reader.read(0, level.Part(x, y, s, s)))
             what = f"a window of {size}², {'on the grid of tiles' if aligned else 'anywhere'}"
             yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if aligned else _OTHER)
-            if importlib.util.find_spec("wsistream") is not None:
-                other = _each(places, _wsistream(path, size))
-                yield _row(what, in_turns(ours, other, turns, 1), "wsistream")
+            for name, reads in _OTHERS.items():
+                if _installed(name):
+                    other = reads(path, size)
+                    _same(other, reader, places[0].tolist(), size, name)
+                    yield _row(what, in_turns(ours, _each(places, other), turns, 1), name)
+    if missing := [f"- {name}: {_WITHOUT[name]}" for name in _OTHERS if not _installed(name)]:
+        yield "\n".join(["Not measured:", "", *missing])
 
 
 def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:
@@ -87,12 +92,38 @@ def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:
     return Row(what, ours, f"{peer} {theirs}", times(pair.ratio, goal))
 
 
-def _wsistream(path: Path, size: int) -> Callable[[int, int], Any]:
+def _wsistream(path: Path, size: int) -> Read:
     from wsistream.backends.openslide import OpenSlideBackend
 
     backend = OpenSlideBackend()
     backend.open(str(path))
     return lambda x, y: backend.read_region(x, y, 0, size, size)
+
+
+def _tiatoolbox(path: Path, size: int) -> Read:
+    from tiatoolbox.wsicore.wsireader import WSIReader
+
+    reader = WSIReader.open(path)
+    return lambda x, y: reader.read_rect((x, y), (size, size), resolution=0, units="level")
+
+
+# Readers that stand on OpenSlide, and what installing each brings.
+_OTHERS: dict[str, Callable[[Path, int], Read]] = {"wsistream": _wsistream, "tiatoolbox": _tiatoolbox}
+_WITHOUT = {
+    "wsistream": "not installed (`pip install wsistream`, which brings scikit-image)",
+    "tiatoolbox": "not installed (`pip install tiatoolbox` brings another torch with CUDA's libraries, some gigabytes)",
+}
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def _same(other: Read, reader: level.Pyramid, place: list[int], size: int, name: str) -> None:
+    """Whoever reads other pixels is not measured."""
+    x, y = place
+    if not np.array_equal(np.asarray(other(x, y)), reader.read(0, level.Part(x, y, size, size))):
+        raise SystemExit(f"{name} reads other pixels at x={x}, y={y}")
 
 
 def _each(places: np.ndarray, read: Callable[[int, int], Any]) -> Callable[[], None]:
