@@ -5,6 +5,8 @@ are 40 MB for the pipe, and 40 MB more in every worker. Here the arrays of an ob
 where the system has no such, a file) that has no name: it goes with the last process that maps it, also when all are
 killed. The pickle has the rest, and says where the arrays lie; workers see them read-only.
 
+Of more than `MOST` objects the others travel in the pickle: a descriptor each would not go with a process.
+
 Only while a process is being started: pickles for files, queues and other machines hold everything, as ever.
 """
 
@@ -24,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 LEAST = 1 << 16  # bytes of an array that is worth it
+MOST = 128  # objects at a time, of a descriptor each: 250 may go with a process that `forkserver` starts
 _ALIGNED = 64
 
 
@@ -40,9 +43,8 @@ class Spawned:
         if spawning():
             state: dict[str, Any] = self.__getstate__() or {}  # type: ignore[assignment]
             large = {name: value for name, value in state.items() if _is_large(value)}
-            if large:
+            if large and (shared := _shared_of(self, large)) is not None:
                 rest = {name: value for name, value in state.items() if name not in large}
-                shared = _shared_of(self, large)
                 there = rest, reduction.DupFd(shared.file), shared.places
                 return _blank, (type(self),), there, None, None, _fill
         return super().__reduce_ex__(protocol)
@@ -96,12 +98,15 @@ _shared: dict[tuple[int, int], _Nameless] = {}
 _lock = threading.RLock()
 
 
-def _shared_of(given: Spawned, values: dict[str, Any]) -> _Nameless:
+def _shared_of(given: Spawned, values: dict[str, Any]) -> _Nameless | None:
+    """Where the values of an object lie; None where as many objects as may be have such a place."""
     key = os.getpid(), id(given)
     with _lock:
         if key in _shared and not _shared[key].holds(values):  # a user's own class may change what is its own
             _forget(key)
         if key not in _shared:
+            if len(_shared) >= MOST:
+                return None
             _shared[key] = _Nameless(values)
             weakref.finalize(given, _forget, key)
         return _shared[key]

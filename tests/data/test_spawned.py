@@ -189,6 +189,50 @@ def test_memory_goes_with_the_data() -> None:
     assert again.digest() == third.digest() == digest
 
 
+MANY = """
+import multiprocessing
+import numpy as np
+from augrecipes.spawned import Spawned
+
+class Held(Spawned):
+    def __init__(self, values): self.values = values
+
+def work(held, pipe):
+    pipe.send([int(one.values[0]) for one in held])
+
+if __name__ == "__main__":
+    mine, its = multiprocessing.Pipe()
+    held = [Held(np.full(10_000, k)) for k in range(300)]
+    multiprocessing.get_context("forkserver").Process(target=work, args=(held, its)).start()
+    its.close()
+    assert mine.recv() == list(range(300))
+"""
+
+
+def test_more_than_may_go_with_a_process(tmp_path: Path) -> None:
+    script = tmp_path / "many.py"
+    script.write_text(MANY)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert subprocess.run([sys.executable, str(script)], env=env, check=False).returncode == 0
+
+
+def bounded(most: int) -> None:
+    """The law: however many objects there are, as many have a descriptor, and all read alike."""
+    before = len(spawned._shared)
+    given = [Anything(a=np.full(9, k)) for k in range(2 * most)]
+    assert [int(one.a[0]) for one in sent(given)[1]] == list(range(2 * most))
+    assert len(spawned._shared) == before + most
+
+
+def test_descriptors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawned, "LEAST", 1)
+    monkeypatch.setattr(spawned, "MOST", len(spawned._shared) + 5)
+    bounded(5)
+    monkeypatch.setattr(spawned, "MOST", 1000)  # planted
+    with pytest.raises(AssertionError):
+        bounded(5)
+
+
 OWNER = """
 import multiprocessing, sys, time
 import numpy as np
@@ -198,8 +242,11 @@ class Held(Spawned):
     def __init__(self, values): self.values = values
 
 def work(held, pipe):
-    while pipe.poll(5):
-        pipe.send((pipe.recv(), int(held.values.sum()), held.values.flags.writeable))
+    try:
+        while True:
+            pipe.send((pipe.recv(), int(held.values.sum()), held.values.flags.writeable))
+    except EOFError:
+        pass  # its owner is gone
 
 if __name__ == "__main__":
     import os
