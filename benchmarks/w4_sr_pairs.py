@@ -31,7 +31,7 @@ _RECIPE = (
     "{version: 1, recipe: crops, kind: pair, scales: {lr: 1, hr: 2}, "
     f"steps: [RandomCrop: {{height: {_PATCH}, width: {_PATCH}, at: lr}}], eval: []}}"
 )
-_GOALS = {"augrecipes, packed": {"article, PNGs decoded whole": 2000, "article, patches in .npy": 5}}
+_GOALS = {"augrecipes, packed": {"article, PNGs decoded whole": 1000, "article, patches in .npy": 4}}
 _METHOD = f"""\
 {METHOD} Batches of {_BATCH} pairs, all in one process without workers; files and stores in the page cache. augrecipes:
 a packed store of whole pictures, `backend="batches"`. The article's patches were cut beforehand, float32, 64 of a pair.

@@ -125,6 +125,9 @@ class SampleDataset(LookedAt, Spawned, Dataset[dict[str, Any]]):
     def _path(self, row: int) -> str:
         """What stands for row `row` in samples, messages and records: a file, or a folder."""
 
+    def _paths(self, rows: Indices) -> list[str]:
+        return [self._path(row) for row in rows.tolist()]
+
     def _marks(self) -> dict[str, Any]:
         """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
         return {}
@@ -204,9 +207,7 @@ class SampleDataset(LookedAt, Spawned, Dataset[dict[str, Any]]):
         return np.arange(len(self)) if self._order is None else self._order % len(self._table)
 
     def _column(self, values: Any) -> Any:
-        if values is None:
-            return None
-        return values[self.rows()]
+        return None if values is None else values[self.rows()]
 
     def fingerprint(self) -> dict[str, Any]:
         """What must be the same for a saved loader state to make sense."""
@@ -293,16 +294,14 @@ class SampleDataset(LookedAt, Spawned, Dataset[dict[str, Any]]):
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         virtual = (positions if self._order is None else self._order[positions]) + repeats * self._span
         rows = virtual % len(self._table)
-        take = take or BatchRows(len(rows)).take(range(len(rows)))
         try:
-            found = named(self)._batch(rows, epoch, virtual, take)
+            found = named(self)._batch(rows, epoch, virtual, take or BatchRows(len(rows)).take(range(len(rows))))
         except SomeFailedError as some:
-            raise some.of(completed(some.batch, self._table, self._path, virtual)) from some.__cause__
-        return None if found is None else completed(found, self._table, self._path, virtual)
+            raise some.of(completed(some.batch, self._table, self._paths, virtual)) from some.__cause__
+        return None if found is None else completed(found, self._table, self._paths, virtual)
 
     def _read(self, epoch: int, virtual: int) -> dict[str, Any]:
-        row = virtual % len(self._table)
-        path = self._path(row)
+        path = self._path(row := virtual % len(self._table))
         try:
             sample = named(self)._sample(row, epoch, virtual)
         except DataError as error:

@@ -47,20 +47,22 @@ class ReadsBatches(Protocol):
         """A batch, or None where they have to be read one after another."""
 
 
-def completed(found: Mapping[str, Any], table: Columns, path: Callable[[int], str], virtual: Indices) -> dict[str, Any]:
+def completed(
+    found: Mapping[str, Any], table: Columns, paths: Callable[[Indices], list[str]], virtual: Indices
+) -> dict[str, Any]:
     """A batch of pictures with their labels, indices and paths.
 
     Args:
         found: by key an array of rows, or a list.
         table: of the dataset.
-        path: gives the file of a row of it.
+        paths: gives the files of rows of it.
         virtual: the indices that key the draws.
     """
     rows = virtual % len(table)
     batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
     if table.labels is not None:
         batch["label"] = torch.from_numpy(table.labels[rows].astype(np.int64, copy=False))
-    batch["index"], batch["path"] = torch.from_numpy(virtual), [path(row) for row in rows.tolist()]
+    batch["index"], batch["path"] = torch.from_numpy(virtual), paths(rows)
     return batch
 
 

@@ -201,6 +201,12 @@ class Packed(SampleDataset):
             return str(self.store.columns["bag/path"][row])
         return self._source(next(iter(self.store.targets)), row)
 
+    def _paths(self, rows: Indices) -> list[str]:
+        if self.recipe.facts.tiles:
+            return super()._paths(rows)
+        blob, offsets = self._sources_of[next(iter(self.store.targets))]  # batches ask for hundreds
+        return [str(blob[offsets[row] : offsets[row + 1]], "utf-8", "surrogateescape") for row in rows.tolist()]
+
     def _source(self, target: str, unit: int) -> str:
         blob, offsets = self._sources_of[target]
         return str(blob[offsets[unit] : offsets[unit + 1]], "utf-8", "surrogateescape")

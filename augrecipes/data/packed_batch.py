@@ -27,6 +27,8 @@ _LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
 
 def items_of(store: Store, target: str, stored: RowNumbers) -> RowNumbers | None:
     """The item of each stored row, or None where one has none."""
+    if store.tables[target].one_a_row:
+        return stored
     rows = store.tables[target].rows
     first = rows[stored]
     return cast("RowNumbers", first) if (rows[stored + 1] > first).all() else None
@@ -98,7 +100,7 @@ def pairs(
         if items is None or (found := _in_memory(store, name, items)) is None:
             return None
         pictures[name] = found
-    return pipeline.many(epoch, virtual.tolist(), pictures, take)
+    return pipeline.many(epoch, virtual, pictures, take)
 
 
 def _in_memory(store: Store, target: str, items: RowNumbers) -> InMemory | None:

@@ -32,8 +32,8 @@ enum {
                       /* from 48 on: see bent.h; from 64 on: tables.h, points.h and neighbours.h */
 };
 
-EXPORT int32_t JOIN(sink, ISA)(const int64_t *, int64_t, int64_t, int64_t, int32_t, const float *, const float *, void *,
-                               int32_t, int64_t, int64_t, int64_t, int64_t);
+EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int32_t, const float *,
+                                   const float *, void *, int32_t, int64_t, int64_t, int64_t, const Ahead *);
 
 /* Whether a window lies in a picture. */
 static int is_inside(const double *window, int64_t rows, int64_t columns) {
@@ -157,8 +157,8 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
         to[x] = from[x * across];
 }
 
-/* The result, into its place. */
-static int64_t finish(Run *run) {
+/* The result, into its place; what is read after it is asked for meanwhile. */
+static int64_t finish(Run *run, Ahead *ahead) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
     seen_size(run, &s->height, &s->width);
@@ -169,6 +169,10 @@ static int64_t finish(Run *run) {
     }
     if (run->merging->left)
         return write_job(run);
+    if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
+        ask_beside(ahead, 0, 1);
+        ahead->rows = 0;
+    }
     int64_t place[3], answer = settle(run);
     if (answer == DONE)
         answer = run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
@@ -190,13 +194,16 @@ static int64_t finish(Run *run) {
     for (int64_t c = 0; c < p->channels; c++)
         as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
     if (as_it_is) {
-        for (int64_t y = 0; y < s->height; y++)
+        for (int64_t y = 0; y < s->height; y++) {
+            ask_beside(ahead, y, s->height);
             memcpy((uint8_t *)s->target + y * p->down, (const uint8_t *)(intptr_t)place[0] + y * place[1],
                    (size_t)(s->width * p->channels));
+        }
         return DONE;
     }
-    return JOIN(sink, ISA)(place, 1, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
-                           (int32_t)p->type, 0, p->down, p->across, p->apart);
+    return JOIN(sink_one, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width,
+                               (int32_t)p->channels, p->scale, p->shift, s->target, (int32_t)p->type, p->down,
+                               p->across, p->apart, ahead);
 }
 
 enum { ALL = 0, ONE, SOME, MOST_PLACES = 16 };
@@ -216,14 +223,13 @@ static void count_pixels(const Step *step, double *drawn) {
         drawn[k] *= (double)step->cell;
 }
 
-/* Ask for the pixels that a sample reads, which lie in another place than what was read last: rows of a large picture
-   are pages apart, and it takes long to find where these are. Meanwhile the sample before it is written. */
-static inline __attribute__((always_inline)) void ask_for_next(const Plan *p, const Sample *s) {
+/* The pixels that a sample reads, which lie in another place than what was read last: rows of a large picture are pages
+   apart, and it takes long to find where these are. Nothing where they are too many to stay at hand. */
+static Ahead ahead_of(const Plan *p, const Sample *s) {
     const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
     if (!s->target || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
-        return;
-    for (int64_t y = w[0]; y < w[2]; y++)
-        ask_for(s->at + (y - s->top) * s->step, from, to + LINE - 1);
+        return (Ahead){0};
+    return (Ahead){s->at + (w[0] - s->top) * s->step + from, s->step, w[2] - w[0], to - from};
 }
 
 /* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. */
@@ -262,7 +268,7 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to) {
     return answer;
 }
 
-/* Samples one after another; each says for itself how it went. */
+/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size. */
 KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
     Merging merging;
     for (int64_t k = 0; k < count; k++) {
@@ -274,10 +280,14 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
         s->answer = run_steps(&run, 0, plan->count);
         if (s->answer != DONE)
             continue;
+        Ahead ahead = {0};
         if (k + 1 < count && !merging.left)
-            ask_for_next(plan, s + 1);
-        s->answer = finish(&run);
+            ahead = ahead_of(plan, s + 1);
+        s->answer = finish(&run, &ahead);
     }
+    for (int64_t k = 0; k < count; k++)
+        if (samples[k].answer != DONE || samples[k].height != samples->height || samples[k].width != samples->width)
+            return UNLIKE;
     return DONE;
 }
 

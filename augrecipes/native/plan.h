@@ -49,6 +49,6 @@ typedef struct {
     int64_t answer;        /* DONE, REFUSED, or how much room is needed */
 } Sample;
 
-enum { IDLE = 1 }; /* of plan_draws: the step does not act */
+enum { IDLE = 1, UNLIKE = 1 }; /* of plan_draws: the step does not act; of plan: see there */
 
 #endif

@@ -37,4 +37,18 @@ static inline __attribute__((always_inline)) void ask_for(const uint8_t *row, in
         __builtin_prefetch(row + x, 0, 2);
 }
 
+/* Rows of memory that will be read after what is written now: so many bytes of each, `step` bytes apart. */
+typedef struct {
+    const uint8_t *at;
+    int64_t step, rows, bytes;
+} Ahead;
+
+/* Ask for one of them with each row that is written, so that the one waits for memory while the other works: asked for
+   all at once they would wait for each other. */
+static inline __attribute__((always_inline)) void ask_beside(const Ahead *ahead, int64_t y, int64_t height) {
+    int64_t end = y + 1 < height ? MIN(y + 1, ahead->rows) : ahead->rows; /* with the last row all that are left */
+    for (int64_t row = y; row < end; row++)
+        ask_for(ahead->at + row * ahead->step, 0, ahead->bytes + LINE - 1);
+}
+
 #endif

@@ -75,9 +75,10 @@ static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t t
 /* One picture, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
 static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
                      const float *scale, const float *shift, float *floats, uint8_t *bytes, int64_t down,
-                     int64_t across, int64_t apart, int streams) {
+                     int64_t across, int64_t apart, int streams, const Ahead *ahead) {
     uint8_t room[CHANNELS][ACROSS];
-    for (int64_t y = 0; y < height; y++)
+    for (int64_t y = 0; y < height; y++) {
+        ask_beside(ahead, y, height);
         for (int64_t left = 0; left < width; left += ACROSS) {
             int64_t some = MIN(ACROSS, width - left);
             if (pixel == channels && y + 1 < height)
@@ -94,6 +95,32 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
                     copy_plane(room[c], some, across, bytes + to);
             }
         }
+    }
+}
+
+/* One uint8 picture, H x W x C with C of 1 to 4, as the kernel below; what is read after it is asked for meanwhile. */
+EXPORT int32_t JOIN(sink_one, ISA)(const uint8_t *picture, int64_t row, int64_t pixel, int64_t height, int64_t width,
+                                   int32_t channels, const float *scale, const float *shift, void *target, int32_t type,
+                                   int64_t down, int64_t across, int64_t apart, const Ahead *ahead) {
+    int streams = type == FLOAT32_FAR;
+    if (channels < 1 || channels > CHANNELS || (type != UINT8 && type != FLOAT32 && type != FLOAT32_FAR))
+        return REFUSED;
+    if (type != UINT8 && pixel == channels && across == channels && apart == 1) {
+        float scales[TURN * CHANNELS], shifts[TURN * CHANNELS], *floats = (float *)target;
+        for (int32_t i = 0; i < TURN; i++)
+            for (int32_t c = 0; c < channels; c++)
+                scales[i * channels + c] = scale[c], shifts[i * channels + c] = shift[c];
+        streams &= !(((int64_t)(uintptr_t)target | 4 * (down | width)) & (LINE - 1));
+        for (int64_t y = 0; y < height; y++) {
+            ask_beside(ahead, y, height);
+            scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down, streams);
+        }
+    } else
+        by_plane(picture, height, width, channels, row, pixel, scale, shift, type != UINT8 ? (float *)target : NULL,
+                 (uint8_t *)target, down, across, apart, streams, ahead);
+    if (type == FLOAT32_FAR)
+        streamed();
+    return DONE;
 }
 
 /* Many uint8 pictures of one shape, H x W x C with C of 1 to 4, wherever each of them lies.
@@ -107,29 +134,16 @@ static void by_plane(const uint8_t *picture, int64_t height, int64_t width, int3
 KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width, int32_t channels, const float *scale,
              const float *shift, void *target, int32_t type, int64_t each, int64_t down, int64_t across,
              int64_t apart) {
-    if (channels < 1 || channels > CHANNELS || count < 0 || height < 0 || width < 0 ||
-        (type != UINT8 && type != FLOAT32 && type != FLOAT32_FAR))
-        return REFUSED;
-    float scales[TURN * CHANNELS], shifts[TURN * CHANNELS];
-    for (int32_t i = 0; i < TURN * channels; i++) {
-        scales[i] = scale[i % channels];
-        shifts[i] = shift[i % channels];
+    int32_t answer = count < 0 || height < 0 || width < 0 ? REFUSED : DONE;
+    for (int64_t k = 0; k < count && answer == DONE; k++) {
+        Ahead ahead = {0};
+        if (k + 1 < count && places[2 * count + k + 1] > 0)
+            ahead = (Ahead){(const uint8_t *)(uintptr_t)places[k + 1], places[count + k + 1], height,
+                            width * places[2 * count + k + 1]};
+        answer = JOIN(sink_one, ISA)((const uint8_t *)(uintptr_t)places[k], places[count + k], places[2 * count + k],
+                                     height, width, channels, scale, shift,
+                                     (uint8_t *)target + k * each * (type == UINT8 ? 1 : (int64_t)sizeof(float)), type,
+                                     down, across, apart, &ahead);
     }
-    int64_t lines = (int64_t)(uintptr_t)target | 4 * (each | down | width);
-    int streams = type == FLOAT32_FAR;
-    for (int64_t k = 0; k < count; k++) {
-        const uint8_t *picture = (const uint8_t *)(uintptr_t)places[k];
-        int64_t row = places[count + k], pixel = places[2 * count + k];
-        float *floats = (float *)target + k * each;
-        uint8_t *bytes = (uint8_t *)target + k * each;
-        if (type != UINT8 && pixel == channels && across == channels && apart == 1)
-            for (int64_t y = 0; y < height; y++)
-                scale_turns(picture + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down,
-                            streams && !(lines & 63));
-        else
-            by_plane(picture, height, width, channels, row, pixel, scale, shift, type != UINT8 ? floats : NULL, bytes,
-                     down, across, apart, streams);
-    }
-    streamed();
-    return DONE;
+    return answer;
 }

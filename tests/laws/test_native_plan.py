@@ -239,6 +239,41 @@ def test_many_are_those_one_by_one(seed: int) -> None:
         np.testing.assert_array_equal(one, pipeline.at(index, 5, tile)(image=image)["image"])
 
 
+def several_sizes(seed: int) -> None:
+    """Samples of several sizes are no batch; those of one size are, whichever of them Python has to make."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(5, 9, (int(rng.integers(1, 3)), 2))
+    images = [rng.integers(0, 256, (*sizes[k % len(sizes)], 3), np.uint8) for k in range(4)]
+    pipeline = build(recipe_of(("HorizontalFlip", {}), ("Spatter", {"p": 0.3})), "exact", seed)
+    assert isinstance(pipeline.native, NativePlan)
+    made = np.empty((4, 3, *images[0].shape[:2]), np.float32)
+    alone = [pipeline.native.sample(5, k, 0, image, np.empty) for k, image in enumerate(images)]
+    left = pipeline.native.many(5, [(k, 0) for k in range(4)], images, lambda *_: (made, range(4)))
+    native = [one for one in alone if one is not None]
+    if left is None:
+        assert len({one.shape for one in native}) > 1
+        return
+    assert left == [k for k, one in enumerate(alone) if one is None]
+    assert len({one.shape for one in native}) <= 1
+    for k, one in enumerate(alone):
+        if one is not None and one.shape == made.shape[1:]:
+            np.testing.assert_array_equal(made[k], one)
+
+
+@DEAR
+@given(st.integers(0, 2**32))
+def test_samples_of_several_sizes_are_no_batch(seed: int) -> None:
+    several_sizes(seed)
+
+
+def test_sizes_that_nobody_compares_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = NativePlan._run
+    monkeypatch.setattr(NativePlan, "_run", lambda self, numbers: run(self, numbers) or True)
+    with pytest.raises(AssertionError):
+        for seed in range(20):
+            several_sizes(seed)
+
+
 def recipe_of(*steps: tuple[str, dict[str, Any]]) -> Recipe:
     made = (Step(name, Arguments({k: v for k, v in args.items() if k != "p"}), p=args.get("p")) for name, args in steps)
     return Recipe("law", steps=label(tuple(made)))

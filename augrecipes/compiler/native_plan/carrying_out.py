@@ -28,12 +28,11 @@ _NO_PICTURE = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
 Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
-# The numbers of a sample, in order.
-_FIELDS = (
-    "index", "tile", "rows", "columns", "at", "step", "top", "left", "target", "height", "width", "window", "answer",
+# Among the numbers of a sample: index and tile, rows and columns, where it lies, ...
+_KEY, _SIZE, _LIES, _TARGET, _MADE, _WINDOW, _ANSWER = (
+    slice(2), slice(2, 4), slice(4, 8), 8, slice(9, 11), slice(11, 15), 15,
 )  # fmt: skip
-SAMPLES = np.dtype([(name, np.int64, (4,) if name == "window" else ()) for name in _FIELDS])
-_KEY, _SIZE, _LIES, _TARGET, _MADE, _ANSWER = slice(2), slice(2, 4), slice(4, 8), 8, slice(9, 11), 15  # among them
+_NUMBERS = 16
 IDLE, REFUSED = 1, -1
 _AT_ONCE = 1 << 20  # bytes of decoded pixels
 
@@ -169,20 +168,17 @@ class NativePlan:
         channels = int(shapes[0, 2])
         if self.given or not self._takes(channels) or (shapes[:, 2] != channels).any():
             return [*range(count)]
-        samples = np.zeros(count, SAMPLES)
-        numbers = samples.view(np.int64).reshape(count, -1)
+        numbers = np.zeros((count, _NUMBERS), np.int64)
         numbers[:, _KEY] = np.asarray(keys, np.uint64).view(np.int64)
         numbers[:, _SIZE] = shapes[:, :2]
         self._begin(epoch, channels)
-        self._run(samples)
-        failed = numbers[:, _ANSWER].any()
-        known = np.flatnonzero(numbers[:, _ANSWER] == 0) if failed else np.arange(count)
-        if not len(known):
-            return [*range(count)]
-        sizes = numbers[known, _MADE] if failed else numbers[:, _MADE]
-        if (sizes != sizes[0]).any():
-            return None
-        height, width = sizes[0].tolist()
+        known = None if self._run(numbers) else np.flatnonzero(numbers[:, _ANSWER] == 0)
+        if known is not None:
+            if not len(known):
+                return [*range(count)]
+            if (numbers[known, _MADE] != numbers[known[0], _MADE]).any():
+                return None
+        height, width = numbers[0 if known is None else known[0], _MADE].tolist()
         found = places(self._sink.shape(height, width, channels), self._sink.dtype)
         if found is None:
             return None
@@ -190,26 +186,27 @@ class NativePlan:
         if (strides := self._strides(out, channels)) is None:
             return [*range(count)]
         self._begin(epoch, channels, strides[1], written_as(out))
-        numbers[:, _TARGET] = np.asarray(rows) * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
+        at = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.asarray(rows)
+        numbers[:, _TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(pictures, InMemory):
             numbers[:, _LIES] = pictures.lie
-            if failed:
-                self._some(samples, known)
-            else:
-                self._run(samples)
+            if known is not None:
+                self._some(numbers, known)
+            elif self._run(numbers):
+                return []
         else:
+            windows = numbers[:, _WINDOW].tolist()
             numbers[:, _ANSWER] = REFUSED
-            windows = samples["window"].tolist()
-            for part, lie in _read(known.tolist(), windows, pictures):
+            for part, lie in _read(range(count) if known is None else known.tolist(), windows, pictures):
                 numbers[part, _LIES] = lie
-                self._some(samples, part)
+                self._some(numbers, part)
         return np.flatnonzero(numbers[:, _ANSWER]).tolist()
 
-    def _some(self, samples: np.ndarray, places: Sequence[int] | np.ndarray) -> None:
+    def _some(self, numbers: np.ndarray, places: Sequence[int] | np.ndarray) -> None:
         """Carry out some of several samples."""
-        some = samples[places]
+        some = numbers[places]
         self._run(some)
-        samples[places] = some
+        numbers[places] = some
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
@@ -218,12 +215,11 @@ class NativePlan:
 
         Numbers that it does not know how to draw are not finite.
         """
-        samples, numbers = np.zeros(len(keys), SAMPLES), np.full((len(keys), DRAWN), np.nan)
-        samples["index"], samples["tile"] = np.array(keys, np.int64).T
-        samples["rows"], samples["columns"] = rows, columns
+        numbers, drawn = np.zeros((len(keys), _NUMBERS), np.int64), np.full((len(keys), DRAWN), np.nan)
+        numbers[:, _KEY], numbers[:, _SIZE] = keys, (rows, columns)
         self._begin(epoch, 3)
-        self._draws(self._at, samples.ctypes.data, len(samples), numbers.ctypes.data)
-        for answer, made in zip(samples["answer"].tolist(), numbers.tolist(), strict=True):
+        self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
+        for answer, made in zip(numbers[:, _ANSWER].tolist(), drawn.tolist(), strict=True):
             yield None if answer == IDLE else [np.nan] * DRAWN if answer == REFUSED else made
 
     def all_are_left(self, epoch: int, count: int, side: int) -> bool:
@@ -235,11 +231,11 @@ class NativePlan:
         for window in (side, 1) if self.given else (side,):
             for place in self.given:
                 self._take(place, (0.0, 0.0, float(window), float(window)))
-            samples = np.zeros(count, SAMPLES)
-            samples["index"], samples["rows"], samples["columns"] = range(count), side, side
+            numbers = np.zeros((count, _NUMBERS), np.int64)
+            numbers[:, 0], numbers[:, _SIZE] = range(count), side
             self._begin(epoch, _RGB)
-            self._run(samples)
-            if (samples["answer"] == 0).any():
+            self._run(numbers)
+            if (numbers[:, _ANSWER] == 0).any():
                 return False
         return True
 
@@ -254,14 +250,20 @@ class NativePlan:
             *native.four[0], *native.four[1], *self._scratch, self._at + _HEAD.size, self._count,
         )  # fmt: skip
 
-    def _run(self, samples: np.ndarray) -> None:
-        """Carry out samples; those that lack memory to work in once more, with enough."""
-        self._kernel(self._at, samples.ctypes.data, len(samples))
-        while (most := int(samples["answer"].max(initial=0))) > 0:
+    def _run(self, numbers: np.ndarray) -> bool:
+        """Carry out samples; those that lack memory to work in once more, with enough.
+
+        Whether it is known at once that all are done, and of one size.
+        """
+        if not self._kernel(self._at, numbers.ctypes.data, len(numbers)):
+            return True
+        while (most := int(numbers[:, _ANSWER].max(initial=0))) > 0:
             self._make_room(most)
-            left = samples[samples["answer"] > 0]
+            lack = numbers[:, _ANSWER] > 0
+            left = numbers[lack]
             self._kernel(self._at, left.ctypes.data, len(left))
-            samples[samples["answer"] > 0] = left
+            numbers[lack] = left
+        return False
 
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""

@@ -83,7 +83,7 @@ class ScenePlans:
     def many(
         self,
         epoch: int,
-        indices: Sequence[int],
+        indices: Sequence[int] | np.ndarray,
         pictures: Mapping[str, InMemory],
         places: Callable[[str], Places],
     ) -> list[int] | None:
@@ -97,13 +97,17 @@ class ScenePlans:
         """
         keys = np.zeros((len(indices), 2), np.uint64)
         keys[:, 0] = indices
-        cells = {name: pictures[name].shapes[:, :2] // self.units[name] for name in self.by_target}
-        first = next(iter(cells.values()))
-        if not all((found == first).all() for found in cells.values()) or not first.all():
-            return [*range(len(keys))]
+        whole, cells = {}, None
+        for name in self.by_target:
+            lying, unit = pictures[name], self.units[name]
+            here = lying.shapes[:, :2] // unit
+            cells = here if cells is None else cells
+            if not ((here == cells) & (here > 0)).all():
+                return [*range(len(keys))]
+            whole[name] = lying if unit == 1 else lying.first(here * unit)
         left: set[int] = set()
         for name, plan in self.by_target.items():
-            found = plan.many(epoch, keys, pictures[name].first(first * self.units[name]), places(name))
+            found = plan.many(epoch, keys, whole[name], places(name))
             if found is None:
                 return None
             left.update(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from math import prod
 from typing import Any, cast
 
@@ -111,6 +112,7 @@ class Result:
         return self._made[: len(array)]
 
 
+@cache
 def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
     """torch's name of a dtype of numpy."""
     return torch.from_numpy(np.empty(0, dtype)).dtype

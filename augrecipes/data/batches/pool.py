@@ -43,7 +43,7 @@ class Pool:
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A tensor that is not filled yet."""
-        size = prod(shape) * torch.empty(0, dtype=dtype).element_size()
+        size = prod(shape) * dtype.itemsize
         if size < LEAST_BYTES:
             return torch.empty(shape, dtype=dtype)
         lease = _Lease(self, self._take(size), size)

@@ -69,6 +69,10 @@ class BatchRows:
         if key not in self._made:
             return None
         made = self._made[key][0]
+        if len(values) == 1 and values[0].shape == made.shape:  # of all rows at once
+            (value,) = values
+            here = value.data_ptr() == made.data_ptr() and value.dtype == made.dtype and value.is_contiguous()
+            return made if here else None
         at, step = made.data_ptr(), made.stride(0) * made.element_size()
         for value in values:
             one = value.shape == made.shape[1:]

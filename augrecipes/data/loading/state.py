@@ -41,12 +41,12 @@ class EpochProgress:
     def with_batch(self, number: int, step: int) -> EpochProgress:
         """The progress after handing out batch `number`, where each moves the place on by `step`."""
         if number != self.read:
-            return replace(self, ahead=self.ahead | {number})
+            return EpochProgress(self.epoch, self.read, self.ahead | {number})
         read, ahead = self.read + step, self.ahead
         while read in ahead:
             ahead -= {read}
             read += step
-        return replace(self, read=read, ahead=ahead)
+        return EpochProgress(self.epoch, read, ahead)
 
 
 @dataclass(frozen=True, slots=True)

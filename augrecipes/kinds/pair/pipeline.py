@@ -113,7 +113,7 @@ class PairPipeline(Pipeline):
         return rest
 
     def many(
-        self, epoch: int, indices: Sequence[int], pictures: Mapping[str, InMemory], take: Take
+        self, epoch: int, indices: Sequence[int] | np.ndarray, pictures: Mapping[str, InMemory], take: Take
     ) -> dict[str, np.ndarray] | None:
         """Several samples side by side, each as `at` gives it; None where they come out with different sizes.
 
@@ -125,7 +125,7 @@ class PairPipeline(Pipeline):
         """
         mine = self.for_this_thread()
         if (plans := mine.plans) is None:
-            return mine._many(epoch, indices, pictures, range(len(indices)), take)
+            return mine._many(epoch, [*map(int, indices)], pictures, range(len(indices)), take)
         out: dict[str, np.ndarray] = {}
 
         def places(name: str) -> Places:
@@ -139,9 +139,9 @@ class PairPipeline(Pipeline):
         if left is None or not left:
             return None if left is None else out
         if len(left) == len(indices):
-            return mine._many(epoch, indices, pictures, left, take)
+            return mine._many(epoch, [*map(int, indices)], pictures, left, take)
         own: Take = lambda _, shape, dtype: np.empty((len(left), *shape), dtype)  # noqa: E731
-        one_by_one = mine._many(epoch, [indices[k] for k in left], pictures, left, own)
+        one_by_one = mine._many(epoch, [int(indices[k]) for k in left], pictures, left, own)
         if one_by_one is None or any(found.shape[1:] != out[name].shape[1:] for name, found in one_by_one.items()):
             return None
         for name, found in one_by_one.items():

@@ -111,6 +111,13 @@ class Items:
         """The row that an item belongs to."""
         return int(np.searchsorted(self.rows, item, side="right")) - 1
 
+    @cached_property
+    def one_a_row(self) -> bool:
+        """Whether item k is that of row k, and there are no others."""
+        return len(self.rows) == len(self) + 1 and everywhere(
+            len(self.rows), lambda part: self.rows[part] == np.arange(*part.indices(len(self.rows)))
+        )
+
     @property
     def alike(self) -> bool:
         """Whether all are of one shape and dtype, and there are some."""
