@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,7 +23,6 @@ _log = logging.getLogger("augrecipes")
 _HEADERS = 1 << 16  # bytes, at most, of tables
 _TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
 SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as, by simplejpeg's names
-_own = threading.local()
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
 
 
@@ -45,10 +43,12 @@ class Codec:
     Attributes:
         version: of libjpeg-turbo, as text.
         handle: of the shared library.
+        memories: to decode with, those that no thread is at: tables of codes, which most files share.
     """
 
     version: str
     handle: Any
+    memories: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
         """The pixels of a window, uint8 H×W×C.
@@ -58,16 +58,15 @@ class Codec:
         """
         shape = window.y1 - window.y0, window.x1 - window.x0, _SAMPLES[window.channels]
         out, said = np.empty(shape, np.uint8), ctypes.create_string_buffer(_TEXT)
-        if self.handle.ar_jpeg_window(data, ctypes.byref(window), self._memory(), out.ctypes.data, said):
+        try:
+            memory = self.memories.pop()  # not one for each thread: those of a batch end with it
+        except IndexError:
+            memory = ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
+        failed = self.handle.ar_jpeg_window(data, ctypes.byref(window), memory, out.ctypes.data, said)
+        self.memories.append(memory)
+        if failed:
             raise ValueError(said.value.decode("latin-1"))
         return out
-
-    def _memory(self) -> Any:
-        """Of this thread: tables of codes, which most files share."""
-        found = getattr(_own, "memory", None)
-        if found is None:
-            found = _own.memory = ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
-        return found
 
     def transcoded(self, data: bytes) -> bytes:
         """A JPEG of the same coefficients: one scan of Huffman codes, restart markers, no metadata.
