@@ -8,16 +8,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compiler.run.quiet import quiet
 
 _MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
 _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
+_FILE = 4  # times as long as on pixels in memory works who has to decode them
 
 Read = Callable[[int], Any]
 
 
 class PictureQueue:
     """The numbers of the pictures of a batch, some at a time, as threads ask for them.
+
+    At first they are many, for few calls, and fewer towards the end: no thread waits long for another's last ones.
 
     Args:
         count: of pictures.
@@ -27,20 +32,24 @@ class PictureQueue:
 
     def __init__(self, count: int, threads: int, *, held: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._most = min(_MOST, -(-count // threads))
-        self._few = max(1, count // (4 * threads)) if threads > 1 else _MOST
+        self._threads, self._most = threads, min(_MOST, -(-count // threads))
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives (one, or targets by name), until that is enough for once."""
         size = pixels = 0
+        few = self._most
         for taken in range(self._most):
-            enough = size > self._bytes or (taken >= self._few and pixels >= _LEAST)
+            enough = size > self._bytes or (taken >= few and pixels >= _LEAST)
             if enough or (k := next(self._next)) >= self.count:
                 return
+            if not taken and self._threads > 1:
+                few = max(1, (self.count - k) // (2 * self._threads))
             found = read(k)
             several = isinstance(found, dict)
             size += sum(getattr(one, "nbytes", 0) for one in (found.values() if several else (found,)))
-            pixels += math.prod(getattr(found.get("image") if several else found, "shape", ()) or (_LEAST,))
+            picture = found.get("image") if several else found
+            shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
+            pixels += shown if isinstance(picture, np.ndarray) else _FILE * shown
             yield k, found
 
 
