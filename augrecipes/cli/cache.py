@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from augrecipes.caches import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.terminal import paint, say, say_line
 from augrecipes.errors import counted
+
+if TYPE_CHECKING:
+    from augrecipes.pack.outbox import Unsent
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ def cache(
 ) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
 
-    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time.
+    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time;
+    what is being packed or sent just then stays.
 
     \b
     Examples:
@@ -45,20 +49,26 @@ def cache(
       augrecipes cache --clear
       augrecipes cache --clear folders
     """
-    asked = [_named(name) for name in names] if names else list(CACHES)
+    asked = [_named(name) for name in names] if names else _all()
     held = [_cleared(one) if clear else _held(one) for one in asked]
     answer([asdict(one) for one in held], json_, lambda: _tell(held, clear))
 
 
-def _named(name: str) -> Cache:
-    for one in CACHES:
+def _all() -> list[Cache | Unsent]:
+    from augrecipes.pack.outbox import UNSENT
+
+    return [*CACHES, UNSENT]
+
+
+def _named(name: str) -> Cache | Unsent:
+    for one in (every := _all()):
         if one.name == name:
             return one
-    raise typer.BadParameter(f"there is no cache {name!r}; there are {', '.join(c.name for c in CACHES)}",
+    raise typer.BadParameter(f"there is no cache {name!r}; there are {', '.join(c.name for c in every)}",
                              param_hint="NAME")  # fmt: skip
 
 
-def _held(cache: Cache) -> CacheUse:
+def _held(cache: Cache | Unsent) -> CacheUse:
     files, now = list(cache.files()), time.time()
     ages = [now - file.used for file in files]
     last, first = (min(ages), max(ages)) if ages else (None, None)
@@ -67,7 +77,7 @@ def _held(cache: Cache) -> CacheUse:
     )
 
 
-def _cleared(cache: Cache) -> CacheUse:
+def _cleared(cache: Cache | Unsent) -> CacheUse:
     return CacheUse(cache.name, cache.about, str(cache.folder), *cache.clear())
 
 

@@ -8,8 +8,11 @@ Nobody opens a store without its index, and the index comes when everything else
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import blake2b
@@ -17,14 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes import atomic
-from augrecipes.caches import CACHE, cache_folder
+from augrecipes.caches import CACHE, CacheFile, cache_folder
 from augrecipes.errors import StoreError
 from augrecipes.sources.remote.place import RemotePath
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.index import NAME
-from augrecipes.sources.store.lock import Lock
+from augrecipes.sources.store.lock import HeldError, Lock
 
 _AT_ONCE = 4
+_LOCK = "lock"
+_BOX = re.compile(r"[0-9a-f]{24}")  # others' folders may lie beside ours
 
 
 class Outbox:
@@ -43,12 +48,12 @@ class Outbox:
     def __init__(self, there: RemotePath) -> None:
         self.there = there
         try:
-            folder = cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
+            folder = UNSENT.folder / blake2b(there.url.encode()).hexdigest()[:24]
         except OSError as error:
             raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None
         with naming(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._lock = folder, Lock(folder / "lock")
+        self._folder, self._lock = folder, Lock(folder / _LOCK)
         self.here = folder / (there.name or "store")
 
     def __enter__(self) -> Outbox:
@@ -132,6 +137,54 @@ class Outbox:
             if stamps.stat().st_mtime_ns >= (self.here / NAME).stat().st_mtime_ns:
                 return dict(json.loads(stamps.read_bytes()))
         return {}
+
+
+class Unsent:
+    """All outboxes of this user, as `augrecipes cache` shows and clears caches.
+
+    Attributes:
+        name: of their folder.
+        about: what they are for.
+    """
+
+    name, about = "packing", "stores not sent yet"
+
+    @property
+    def folder(self) -> Path:
+        """Where they are. OSError where there is no cache folder."""
+        return cache_folder() / self.name
+
+    def files(self) -> Iterator[CacheFile]:
+        """What waits in them, or is being packed."""
+        for box in self._boxes():
+            for path in box.rglob("*"):
+                with suppress(OSError):
+                    about = path.lstat()
+                    if stat.S_ISREG(about.st_mode) and path != box / _LOCK:
+                        yield CacheFile(path, about.st_size, about.st_mtime)
+
+    def clear(self) -> tuple[int, int]:
+        """Removes what nobody packs or sends just now. Returns how many files, and their bytes."""
+        before = {file.path: file.size for file in self.files()}
+        for box in list(self._boxes()):
+            with suppress(HeldError):
+                lock = Lock(box / _LOCK)
+                for path in list(box.iterdir()):
+                    if path != lock.path:
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+                with suppress(OSError):
+                    lock.path.unlink()
+                    box.rmdir()
+                lock.release()
+        gone = [size for path, size in before.items() if not os.path.lexists(path)]
+        return len(gone), sum(gone)
+
+    def _boxes(self) -> Iterator[Path]:
+        with suppress(FileNotFoundError):
+            yield from (path for path in self.folder.iterdir() if _BOX.fullmatch(path.name) and path.is_dir())
+
+
+UNSENT = Unsent()
 
 
 def _bytes(stamps: Sequence[Any]) -> bytes:

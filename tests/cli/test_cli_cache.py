@@ -7,6 +7,8 @@ import json
 import pytest
 
 from augrecipes import caches
+from augrecipes.pack.outbox import Outbox
+from augrecipes.sources.remote.place import RemotePath
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +21,7 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert caches.VERDICTS.write("v", bytes(500))
     shown = run("cache").stdout.splitlines()
     assert shown[0] == str(tmp_path / "own")
-    assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES)]
+    assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES), "packing"]
     assert shown[3].split()[-5:] == ["2.0", "kB", "0", "s", "ago"]
     assert run("cache", "--clear", "folders").stdout.splitlines()[-1] == "cleared 1 file, 2.0 kB"
     found = {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}
@@ -28,10 +30,33 @@ def test_what_is_kept_is_shown_and_cleared(run, tmp_path):
     assert not [file for one in caches.CACHES for file in one.files()]
 
 
+def test_stores_that_wait_to_be_sent(run, tmp_path):
+    """Those that nobody packs are cleared; one that is being packed, and others' files, stay."""
+    boxes = [Outbox(RemotePath(f"memory://cli/{name}")) for name in ("left", "busy")]
+    for box in boxes:
+        (box.here / "deeper").mkdir(parents=True)
+        (box.here / "deeper" / "image.bin").write_bytes(bytes(3000))
+        box.seal(["stamp"])
+    with boxes[0]:
+        pass
+    (tmp_path / "own" / "packing" / "mine").mkdir()
+    (tmp_path / "own" / "packing" / "mine" / "thesis.tex").write_text("long")
+    held = lambda: {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}["packing"]  # noqa: E731
+    assert held() == 4
+    assert run("cache", "--clear", "packing").stdout.splitlines()[-1] == "cleared 2 files, 3.0 kB"
+    assert held() == 2
+    assert (boxes[1].here / "deeper" / "image.bin").exists()
+    with boxes[1]:
+        pass
+    run("cache", "--clear")
+    assert [path.name for path in (tmp_path / "own" / "packing").iterdir()] == ["mine"]
+    assert (tmp_path / "own" / "packing" / "mine" / "thesis.tex").read_text() == "long"
+
+
 def test_a_cache_that_is_none(run):
     result = run("cache", "--clear", "photos")
     assert result.exit_code == 2
-    assert "there is no cache 'photos'; there are folders, slides, verdicts" in " ".join(result.stderr.split())
+    assert "there is no cache 'photos'; there are folders, archives" in " ".join(result.stderr.split())
 
 
 def test_nobody_at_home(run, monkeypatch):

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.sources.paths import PathTable
+from augrecipes.sources.tar.kept import keep, known
 from augrecipes.sources.tar.members import Members, members_of
 from augrecipes.sources.tar.opened import OPENED, Archive, stamp_of
 from augrecipes.sources.tar.parts import split_name
@@ -21,6 +23,7 @@ _MOST_FILES = 256  # of a sample
 _THREADS = 8  # that list archives: most of the time is waiting, where they lie far away
 _LONGEST_NUMBER = 24  # bytes of a file that holds a class
 _CLASS = b"cls"
+_NUMBERS = "firsts", "extension", "starts", "sizes"
 
 Numbers = NDArray[np.int64]
 Grouped = dict[bytes, dict[bytes, int]]
@@ -78,13 +81,46 @@ def list_archives(paths: Sequence[str]) -> TarListing:
 
 
 def list_archive(path: str) -> TarListing:
-    """The samples of one archive.
+    """The samples of one archive: from its headers, or as they were found in these before.
 
     Raises:
         DataError: it cannot be read, is damaged, or has no sample in it.
     """
     stamp = stamp_of(path)
     archive = OPENED.at(path, stamp)
+    before = archive.about()
+    if (kept := known(before)) is not None:
+        return _from_arrays(path, stamp, kept)
+    found = _scanned(path, stamp, archive)
+    keep(before, archive.about(), _as_arrays(found))
+    return found
+
+
+def _as_arrays(found: TarListing) -> dict[str, NDArray[Any]]:
+    texts = {"keys": bytes(found.keys.blob), "extensions": os.fsencode("\0".join(found.extensions))}
+    labels = {} if found.labels is None else {"labels": found.labels}
+    numbers = {name: getattr(found, name) for name in _NUMBERS}
+    return (
+        numbers
+        | labels
+        | {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
+        | {"offsets": found.keys.offsets}
+    )
+
+
+def _from_arrays(path: str, stamp: str, kept: dict[str, NDArray[Any]]) -> TarListing:
+    offsets = kept["offsets"]
+    return TarListing(
+        archives=(path,),
+        stamps=(stamp,),
+        keys=PathTable((os.fsencode(path),), kept["keys"].tobytes(), offsets, np.zeros(len(offsets) - 1, np.int32)),
+        extensions=tuple(os.fsdecode(kept["extensions"].tobytes()).split("\0")),
+        labels=kept.get("labels"),
+        **{name: kept[name] for name in _NUMBERS},
+    )
+
+
+def _scanned(path: str, stamp: str, archive: Archive) -> TarListing:
     members = members_of(path, archive.at_most, archive.size)
     samples = _grouped(path, members)
     extensions = dict.fromkeys(extension for files in samples.values() for extension in files)

@@ -53,6 +53,10 @@ class Archive:
         self._check(os.fstat(self._handle))  # behind the reading: what was written before it is seen
         return found
 
+    def about(self) -> os.stat_result:
+        """What the system says of it now, whatever has its path by now."""
+        return os.fstat(self._handle)
+
     def __del__(self, close: Any = os.close) -> None:  # when Python ends there is no `os` any more
         if self._handle >= 0:
             close(self._handle)

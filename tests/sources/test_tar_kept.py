@@ -1,0 +1,151 @@
+"""An archive is listed once: what is kept of it is what its headers say, for as long as it is the same archive."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_tars
+import numpy as np
+import pytest
+
+from augrecipes.caches import ARCHIVES, CACHE
+from augrecipes.errors import DataError
+from augrecipes.sources.tar import kept, listing
+from augrecipes.sources.tar.listing import TarListing, list_archive, list_archives
+from augrecipes.sources.tar.opened import OPENED
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, in which the archive of a moment ago is kept."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "own"))
+    monkeypatch.setattr(kept, "_SETTLED_NS", -(10**18))
+
+
+def alike(a: TarListing, b: TarListing) -> bool:
+    labels = (a.labels is None) == (b.labels is None) and (a.labels is None or bool((a.labels == b.labels).all()))
+    arrays = all(getattr(a, name).dtype == getattr(b, name).dtype for name in ("extension", "starts", "firsts"))
+    arrays = arrays and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("starts", "sizes"))
+    said = all(getattr(a, name) == getattr(b, name) for name in ("archives", "stamps", "extensions"))
+    return labels and arrays and said and list(a.keys) == list(b.keys) and a.digest() == b.digest()
+
+
+def test_what_is_kept_is_what_the_headers_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [made_tars.random_archive(tmp_path / f"{seed}.tar", random.Random(seed)) for seed in range(30)]
+    good: dict[str, TarListing] = {}
+    for path in map(str, paths):
+        try:
+            good[path] = list_archive(path)
+        except DataError:  # of archives without a sample
+            with pytest.raises(DataError):
+                list_archive(path)
+    assert len(good) > 10
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("headers are read again")
+
+    monkeypatch.setattr(listing, "members_of", never)
+    assert all(alike(list_archive(path), found) for path, found in good.items())
+    assert len(list_archives(list(good))) == sum(map(len, good.values()))
+
+
+def archive(path: Path, *names: str) -> Path:
+    return made_tars.write(path, {f"{name}.txt": name.encode() for name in names})
+
+
+def rewritten(path: Path) -> None:
+    """In place, to the same size and time."""
+    before = path.stat()
+    data = bytearray(path.read_bytes().replace(b"bbb.txt", b"ccc.txt"))
+    for at in range(0, len(data), 512):
+        if data[at : at + 3] == b"ccc" and data[at + 257 : at + 262] == b"ustar":
+            block = data[at : at + 148] + b" " * 8 + data[at + 156 : at + 512]
+            data[at + 148 : at + 156] = b"%06o\0 " % sum(block)
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(path: Path) -> None:
+    """By another one of the same size and time."""
+    before = path.stat()
+    other = archive(path.with_suffix(".new"), "aaa", "ccc")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+
+
+def grown(path: Path) -> None:
+    with tarfile.open(path, "a") as file:
+        info = tarfile.TarInfo("ccc.txt")
+        info.size = 3
+        file.addfile(info, io.BytesIO(b"ccc"))
+
+
+CHANGES = (rewritten, replaced, grown)
+
+
+def told_of(change: Callable[[Path], None], folder: Path) -> None:
+    path = archive(folder / "a.tar", "aaa", "bbb")
+    assert [list_archive(str(path)).keys.name(k) for k in range(2)] == ["aaa", "bbb"]
+    change(path)
+    OPENED._open.clear()  # as another process, which has not the one before open
+    found = list_archive(str(path))
+    assert "ccc" in [found.keys.name(k) for k in range(len(found))]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_archive_is_listed_anew(change: Callable[[Path], None], tmp_path: Path) -> None:
+    told_of(change, tmp_path)
+
+
+def test_a_stamp_that_says_less_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: size and time alone, as programs that set times leave them."""
+    monkeypatch.setattr(kept, "_stamp", lambda about: f"{about.st_size} {about.st_mtime_ns}".encode())
+    with pytest.raises(AssertionError):
+        told_of(rewritten, tmp_path)
+
+
+def damaged(folder: Path, seeds: range) -> None:
+    path = archive(folder / "a.tar", *(f"{k:03}" for k in range(40)))
+    wanted = list_archive(str(path))
+    (file,) = ARCHIVES.files()
+    whole = file.path.read_bytes()
+    for seed in seeds:
+        rng, data = random.Random(seed), bytearray(whole)
+        at = rng.randrange(len(data))
+        if seed % 3:
+            data[at] ^= 1 << rng.randrange(8)
+        else:
+            data[at:] = bytes(len(data) - at) if seed % 2 else b""
+        file.path.write_bytes(data)
+        assert alike(list_archive(str(path)), wanted)
+
+
+def test_whatever_the_cache_holds(tmp_path: Path) -> None:
+    damaged(tmp_path, range(120))
+
+
+def test_what_is_believed_unseen_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the digest is not compared."""
+    monkeypatch.setattr(kept, "_digest", lambda data: bytes(32))
+    with pytest.raises(Exception):  # noqa: B017  whatever comes of it
+        damaged(tmp_path, range(120))
+
+
+def test_what_was_just_written_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who writes to it again within a tick of the clock leaves its times as they are."""
+    monkeypatch.setattr(kept, "_SETTLED_NS", 10**12)
+    list_archive(str(archive(tmp_path / "a.tar", "aaa")))
+    assert not list(ARCHIVES.files())
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(CACHE, str(tmp_path / "file"))
+    path = archive(tmp_path / "a.tar", "aaa", "bbb")
+    assert alike(list_archive(str(path)), list_archive(str(path)))
