@@ -41,7 +41,7 @@ soak: $(KERNELS)  ## run the long tests too: more random recipes, more broken fi
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
 WATCHED = build/kernels-watched.so
 sanitize: $(READY)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
-	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -fsanitize=address,undefined -fno-sanitize-recover=all
+	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DREADS_WHAT_IT_ASKS_FOR -fsanitize=address,undefined -fno-sanitize-recover=all
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
 		$(BIN)/pytest -p no:xdist $(SANITIZED)
 

@@ -15,7 +15,6 @@
 #include "upright.h"
 
 enum { TYPES = 3, MOST_ROOM = 1 << 29, WIDE = MAX(BLOCK, LANES) };
-enum { STRIP = 4 * BLOCK }; /* pixels across: of a turned picture so much is read again for the next row, and still near */
 
 /* The nearest number of 16 bits, halves to the even one. */
 static uint16_t as_half(float x) {
@@ -219,21 +218,19 @@ KERNEL(fused)(const Job *job) {
     begin_numbers(job, &numbers);
     for (int64_t top = 0; top < job->height; top += rows) {
         Picture picture = {.levels = levels, .height = rows, .width = job->width, .stride = stride, .top = top};
-        int64_t wide = upright || rows == 1 ? job->width : STRIP;
-        for (int64_t left = 0; left < job->width; left += wide)
-            for (int64_t y = top; y < top + rows; y++) {
-                _Alignas(64) int32_t u[BLOCK], v[BLOCK];
-                uint8_t *to = levels + (y - top) * job->channels * stride;
-                begin_row(&path, y);
-                if (upright) {
-                    find_places(&path, 0, y, job->width, u, v);
-                    make_upright(&lines, &source, v[0], job->width, to, stride);
-                } else
-                    for (int64_t x = left; x < MIN(left + wide, job->width); x += BLOCK) {
-                        find_places(&path, x, y, job->width, u, v);
-                        sample(&source, u, v, to + x, stride);
-                    }
-            }
+        for (int64_t y = top; y < top + rows; y++) {
+            _Alignas(64) int32_t u[BLOCK], v[BLOCK];
+            uint8_t *to = levels + (y - top) * job->channels * stride;
+            begin_row(&path, y);
+            if (upright) {
+                find_places(&path, 0, y, job->width, u, v);
+                make_upright(&lines, &source, v[0], job->width, to, stride);
+            } else
+                for (int64_t x = 0; x < job->width; x += BLOCK) {
+                    find_places(&path, x, y, job->width, u, v);
+                    sample(&source, u, v, to + x, stride);
+                }
+        }
         for (int64_t i = 0; i < job->count; i++)
             if (!add(&picture, &job->operations[i]))
                 return REFUSED;

@@ -32,6 +32,14 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* Ask for a line of memory that is read soon, into the caches from `level` on (3 is the first). It lies in an array, too:
+   tests build the kernels so that they read it. */
+#if defined(READS_WHAT_IT_ASKS_FOR)
+#define ASK(at, level) ((void)*(const volatile uint8_t *)(at))
+#else
+#define ASK(at, level) __builtin_prefetch(at, 0, level)
+#endif
+
 /* Types of values, as kernels.py numbers them. The last one is FLOAT32 of a result that is not read soon, and
    may go past the caches. */
 enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4 };

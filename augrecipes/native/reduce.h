@@ -53,10 +53,12 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
     return line;
 }
 
-/* The first of these pixels in the picture itself, as far as they lie in it: what is asked for need not be there. */
-static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left) {
+/* About the same in the picture itself, to be asked for: as many bytes, of which none lies behind its last row. Where it
+   has not so many, another line. */
+static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left, int64_t count, const uint8_t *other) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
-    return s->pixels + MAX(row, 0) * (int64_t)s->step + MAX(left, 0) * s->channels;
+    int64_t at = MAX(row, 0) * (int64_t)s->step + MAX(left, 0) * s->channels, last = s->end - count * s->channels;
+    return last < 0 ? other : s->pixels + MIN(at, last);
 }
 
 #if defined(__AVX2__)
@@ -78,7 +80,7 @@ static inline void reduce_row(const uint8_t *const lines[8], const uint8_t *cons
 #if defined(__AVX2__)
     if (k == 2 && channels == 3)
         for (; x + 6 <= count; x += 4) { /* the last of what is read is a third of the next pixel but one */
-            __builtin_prefetch(coming[0] + 6 * x, 0, 2), __builtin_prefetch(coming[1] + 6 * x, 0, 2);
+            ASK(coming[0] + 6 * x, 2), ASK(coming[1] + 6 * x, 2);
             __m128i one = halve_four(lines[0] + 6 * x, lines[1] + 6 * x);
             __m128i two = halve_four(lines[0] + 6 * x + 12, lines[1] + 6 * x + 12);
             const __m128i close = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1);
@@ -128,8 +130,9 @@ static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, u
         }
         const uint8_t *lines[8], *coming[8];
         for (int64_t i = 0; i < k; i++) {
-            lines[i] = line_of(s, p->y + (y + p->top) * k + i, p->x + (left + p->left) * k, (right - left) * k, room + i * wide);
-            coming[i] = coming_line(s, p->y + (y + 1 + p->top) * k + i, p->x + (left + p->left) * k);
+            int64_t at = p->y + (y + p->top) * k + i, first = p->x + (left + p->left) * k, count = (right - left) * k;
+            lines[i] = line_of(s, at, first, count, room + i * wide);
+            coming[i] = coming_line(s, at + k, first, count, lines[i]);
         }
         uint8_t *to = scratch + y * p->step + left * s->channels;
         reduce_row(lines, coming, right - left, (int)k, s->channels, sums, to);

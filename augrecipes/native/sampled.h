@@ -33,8 +33,8 @@ static inline void bring_row(const uint8_t *row, int64_t from, int64_t to) {
 /* Ask for some bytes of a row that will be read soon. A call that is not inlined has no effect that compilers see, and
    they leave it out. */
 static inline __attribute__((always_inline)) void ask_for(const uint8_t *row, int64_t from, int64_t to) {
-    for (int64_t x = from; x < to; x += LINE)
-        __builtin_prefetch(row + x, 0, 2);
+    for (int64_t x = from; x < to; x += LINE - (int64_t)((uintptr_t)(row + x) % LINE))
+        ASK(row + x, 2);
 }
 
 /* Rows of memory that will be read after what is written now: so many bytes of each, `step` bytes apart. */
@@ -48,7 +48,7 @@ typedef struct {
 static inline __attribute__((always_inline)) void ask_beside(const Ahead *ahead, int64_t y, int64_t height) {
     int64_t end = y + 1 < height ? MIN(y + 1, ahead->rows) : ahead->rows; /* with the last row all that are left */
     for (int64_t row = y; row < end; row++)
-        ask_for(ahead->at + row * ahead->step, 0, ahead->bytes + LINE - 1);
+        ask_for(ahead->at + row * ahead->step, 0, ahead->bytes);
 }
 
 #endif

@@ -116,7 +116,7 @@ static inline void add_down(const Rows *r, int64_t x, int vectors, float *restri
             sums[i] += some(at + i * AT_ONCE) * weight;
     }
     for (int64_t k = r->share.count; k < r->wanted; k++, at += r->step)
-        __builtin_prefetch(at, 0, 2);
+        ASK(at, 2);
     for (int i = 0; i < vectors; i++)
         memcpy(to + i * AT_ONCE, &sums[i], sizeof sums[i]);
 }

@@ -126,7 +126,7 @@ KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double
     /* Pictures of a batch come from memory that is cold, and the first cache is asked for it in time. */
     int64_t x = 0;
     for (; x + EIGHT <= count; x += EIGHT) {
-        __builtin_prefetch(source + 3 * x + AHEAD);
+        ASK(source + MIN(3 * x + AHEAD, 3 * count - 1), 3);
         eight_pixels(source + 3 * x, (const Four(*)[LEVELS])tables, target + 3 * x);
     }
     for (; x < count; x++)

@@ -89,7 +89,7 @@ def at_once(recipe: Recipe, pipeline: Any, pictures: list[np.ndarray], floats: i
 
 
 @pytest.mark.parametrize("kernels", [one for one in SETS if one.isa != "base"], ids=lambda kernels: kernels.isa)
-def test_what_is_brought_near_for_the_next_sample_lies_in_its_picture(kernels: Library) -> None:
+def test_what_is_brought_near_lies_in_its_picture(kernels: Library) -> None:
     """Of large batches, whose floats go past the caches, too."""
     wide = {"size": [150, 197], "scale": [0.4, 1.0]}
     jitter = {"brightness": 0.3, "contrast": [0.5, 1.4], "saturation": 0.3, "hue": 0.03}
@@ -105,6 +105,17 @@ def test_what_is_brought_near_for_the_next_sample_lies_in_its_picture(kernels: L
         with using(kernels):
             count += at_once(recipe, build(recipe, "fast", 3), pictures, 3 * 150 * 197)
     assert count > 9
+
+
+@pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.isa)
+def test_what_is_asked_for_of_the_next_sample_lies_in_its_picture(kernels: Library) -> None:
+    recipe = Recipe("law", steps=label((Step("RandomCrop", Arguments({"height": 40, "width": 37}), p=1.0),)))
+    random = np.random.default_rng(4)
+    pictures = [
+        guarded(random.integers(0, 256, (*random.integers(40, 90, 2), 3), np.uint8), k % 2 == 0) for k in range(9)
+    ]
+    with using(kernels):
+        assert at_once(recipe, build(recipe, "fast", 3), pictures, 3 * 40 * 37)
 
 
 UNGROUPED = recipes(MERGED, boxes=False, max_steps=5).filter(

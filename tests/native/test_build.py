@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +16,9 @@ from programs import Programs
 
 from augrecipes.native import build, kernels, libjpeg
 from augrecipes.native.described import described
+
+ASKS_BY_READING = ("-DREADS_WHAT_IT_ASKS_FOR",)
+LAWS = Path(__file__).parents[1] / "laws"
 
 
 def told(programs: Programs, name: str, value: str) -> tuple[str, str]:
@@ -32,7 +38,7 @@ def has_compiler() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build.build(tmp_path_factory.mktemp("built") / "kernels.so")
+    return build.build(tmp_path_factory.mktemp("built") / "kernels.so", ASKS_BY_READING)
 
 
 def test_a_library_says_which_sources_it_is_made_of(has_compiler: None, built: Path) -> None:
@@ -72,6 +78,31 @@ def test_every_instruction_set_of_this_processor_is_in_the_library(has_compiler:
         assert kernels.load(name, built).kernel("sink", "plllipppillll")
     with pytest.raises(ValueError, match="AUGRECIPES_NATIVE=v9"):
         kernels.load("v9", built)
+
+
+def under_guard(library: Path, *laws: str) -> subprocess.CompletedProcess[str]:
+    """Run these files of laws, as far as they are about arrays between pages that nobody may touch."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "beside or lies_in", *laws]
+    kept = os.environ | {kernels.SWITCH: "", "AUGRECIPES_KERNELS": str(library)}
+    return subprocess.run(command, cwd=LAWS, env=kept, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pages that are guarded as on Linux")
+def test_what_is_asked_for_ahead_lies_in_its_array(
+    has_compiler: None, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asking does no harm beside an array, and so no law would see it: these kernels read what others ask for."""
+    laws = ("test_jobs.py", "test_native_merges.py", "test_native_resizes.py", "test_sink_windows.py")
+    done = under_guard(built, "test_native_stain.py", *laws)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # A planted fault: one that does not look where its array ends.
+    planted, text = tmp_path / "stain.c", (build.HERE / "stain.c").read_text(encoding="utf-8")
+    planted.write_text(text.replace("MIN(3 * x + AHEAD, 3 * count - 1)", "3 * x + AHEAD"), encoding="utf-8")
+    own = build.fingerprint()
+    monkeypatch.setattr(build, "fingerprint", lambda: own)
+    monkeypatch.setattr(build, "sources", lambda: [planted, build.HERE / "machine.c"])
+    spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
+    assert under_guard(spoilt, "test_native_stain.py").returncode == -signal.SIGSEGV
 
 
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
