@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -93,6 +94,11 @@ def registered() -> dict[str, type]:
 def is_registered(name: str) -> bool:
     """Whether a class of this name was registered or is announced by an installed package. Imports neither."""
     return name in _registered or name in _installed()
+
+
+def would_import(name: str) -> bool:
+    """Whether an installed package announces the class of this name, and this process has not imported it so far."""
+    return name not in _registered and name in _installed() and _installed()[name].module not in sys.modules
 
 
 @cache

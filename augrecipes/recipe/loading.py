@@ -31,7 +31,7 @@ def load(
         overrides: values by address, as in a variant's `set:`, such as `{"RandomCrop.height": 64}`.
         without: addresses of steps to leave out, as in a variant's `without:`.
         plugins: run the plugins of installed packages that it names. False, for the recipes of strangers: it may name
-            those that this program has run already, and no others.
+            those that this program has run already, and no others; so with classes that installed packages announce.
 
     Raises:
         RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
