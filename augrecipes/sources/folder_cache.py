@@ -40,15 +40,20 @@ class Scan:
         inode: of the folder.
         mtime_ns: of the folder, before the scan.
         ctime_ns: of the folder, before the scan.
-        files: names of pictures, sorted.
+        files: names of pictures, sorted, a zero byte between two: a fraction of the memory of so many objects.
         folders: names of folders, sorted.
     """
 
     inode: int
     mtime_ns: int
     ctime_ns: int
-    files: tuple[bytes, ...]
+    files: bytes
     folders: tuple[bytes, ...]
+
+    @property
+    def names(self) -> list[bytes]:
+        """Those of pictures."""
+        return self.files.split(b"\0") if self.files else []
 
     def matches(self, about: os.stat_result) -> bool:
         """Whether the folder has not changed since."""
@@ -94,16 +99,21 @@ def tell_of_old(root: bytes) -> None:
 def _render(scans: dict[bytes, Scan], rules: bytes) -> bytes:
     parts = [struct.pack("<I", len(rules)), rules]
     for path, scan in scans.items():
-        files, folders = b"\0".join(scan.files), b"\0".join(scan.folders)
-        header = _HEADER.pack(len(path), scan.inode, scan.mtime_ns, scan.ctime_ns, len(files), len(folders))
-        parts += [header, path, files, folders]
-    body = b"".join(parts)
-    return _MAGIC + struct.pack("<I", zlib.crc32(body)) + body
+        folders = b"\0".join(scan.folders)
+        header = _HEADER.pack(len(path), scan.inode, scan.mtime_ns, scan.ctime_ns, len(scan.files), len(folders))
+        parts += [header, path, scan.files, folders]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"".join([_MAGIC, struct.pack("<I", checksum), *parts])
 
 
 def _parse(content: bytes, rules: bytes) -> dict[bytes, Scan]:
     start = len(_MAGIC) + 4
-    if not content.startswith(_MAGIC) or zlib.crc32(content[start:]) != struct.unpack_from("<I", content, start - 4)[0]:
+    if (
+        not content.startswith(_MAGIC)
+        or zlib.crc32(memoryview(content)[start:]) != struct.unpack_from("<I", content, start - 4)[0]
+    ):
         raise ValueError("not a folder memo, or a damaged one")
     (length,) = struct.unpack_from("<I", content, start)
     at = start + 4 + length
@@ -122,7 +132,8 @@ def _parse(content: bytes, rules: bytes) -> dict[bytes, Scan]:
         # Whoever can write the memo must not be able to list files outside the root.
         if b"/" in files or b"/" in folders or os.fsencode(os.sep) in files + folders:
             raise ValueError("a folder memo with paths for names")
-        scans[path] = Scan(inode, mtime, ctime, _names(files), _names(folders))
+        _names(files)  # to find those that are none
+        scans[path] = Scan(inode, mtime, ctime, files, _names(folders))
     return scans
 
 

@@ -33,6 +33,7 @@ _log = logging.getLogger("augrecipes")
 EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif".split())
 Layout = Literal["auto", "classes", "flat"]
 
+_Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
 _RULES = b" ".join(sorted(EXTENSIONS))
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
@@ -114,48 +115,60 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
             "choose with layout='classes' or layout='flat'",
             path=os.fsdecode(encoded[at]),
         )
-    tables = [
-        PathTable.from_names([n for _, n in files], root=_root_of(root))
-        for root, (_, files) in zip(encoded, found, strict=True)
-    ]
+    tables, of = [], list[tuple[bytes, int]]()
+    for root, (_, groups) in zip(encoded, found, strict=True):
+        for name, parts in groups:
+            table = PathTable.from_names(_paths(parts), root=_root_of(root))
+            of.append((name, len(table)))
+            tables.append(table)
     paths = PathTable.concat(tables)
     if any(flat):
         return Listing(paths)
     classes = sorted({name for names, _ in found for name in names or ()})
     number = {name: i for i, name in enumerate(classes)}
-    labels = np.array([number[name] for _, files in found for name, _ in files], np.int64)
+    labels = np.repeat(np.array([number[name] for name, _ in of], np.int64), [count for _, count in of])
     return Listing(paths, labels, tuple(os.fsdecode(name) for name in classes))
 
 
-def _list_one(root: bytes, *, cache: bool, layout: Layout) -> tuple[list[bytes] | None, list[tuple[bytes, bytes]]]:
-    """Class names (None if flat), and (class, path below the root) of each picture, in order."""
-    here: list[bytes] = []
-    below: dict[bytes, list[bytes]] = {}
+def _paths(parts: Iterable[_Part]) -> list[bytes]:
+    return sorted(above + name for above, scan in parts for name in scan.names)
+
+
+def _list_one(
+    root: bytes, *, cache: bool, layout: Layout
+) -> tuple[list[bytes] | None, list[tuple[bytes, list[_Part]]]]:
+    """Class names (None if flat), and the pictures of each class, or all, folder by folder."""
+    here: list[_Part] = []
+    below: dict[bytes, list[_Part]] = {}
     if (place := remote_place(root)) is not None:
         here, below = _elsewhere(place)
     for path, scan in _walk(root, cache=cache) if place is None else ():
         if not path:
-            here = list(scan.files)
+            here = [(b"", scan)]
             below = {name: [] for name in scan.folders}
         else:
-            below[path.split(b"/", 1)[0]].extend(path + b"/" + name for name in scan.files)
-    deeper = sum(map(len, below.values()))
+            below[path.split(b"/", 1)[0]].append((path + b"/", scan))
+    direct, deeper = _count(here), sum(map(_count, below.values()))
     name = os.fsdecode(root)
-    flat = layout == "flat" or (layout == "auto" and bool(here or not deeper))
-    if layout == "auto" and here and deeper:
+    flat = layout == "flat" or (layout == "auto" and bool(direct or not deeper))
+    if layout == "auto" and direct and deeper:
         _log.warning(
             "%s: %s pictures directly in this folder and %s in its subfolders: all are taken, without classes. "
             "layout='classes' makes classes of the subfolders and leaves out the rest; layout='flat' says that "
             "this is meant",
             name,
-            f"{len(here):,}",
+            f"{direct:,}",
             f"{deeper:,}",
         )
-    if not (here or deeper if flat else deeper):
+    if not (direct or deeper if flat else deeper):
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
     if flat:
-        return None, [(b"", path) for path in sorted([*here, *(p for paths in below.values() for p in paths)])]
-    return sorted(below), [(c, path) for c in sorted(below) for path in sorted(below[c])]
+        return None, [(b"", [*here, *(part for parts in below.values() for part in parts)])]
+    return sorted(below), [(c, below[c]) for c in sorted(below)]
+
+
+def _count(parts: Iterable[_Part]) -> int:
+    return sum(scan.files.count(b"\0") + bool(scan.files) for _, scan in parts)
 
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
@@ -193,10 +206,9 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     return found
 
 
-def _elsewhere(place: RemotePath) -> tuple[list[bytes], dict[bytes, list[bytes]]]:
+def _elsewhere(place: RemotePath) -> tuple[list[_Part], dict[bytes, list[_Part]]]:
     """The pictures directly in a folder elsewhere, or of a pattern, and those in each folder in it."""
-    here: list[bytes] = []
-    below: dict[bytes, list[bytes]] = {}
+    found: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
     except OSError as error:
@@ -205,11 +217,11 @@ def _elsewhere(place: RemotePath) -> tuple[list[bytes], dict[bytes, list[bytes]]
         parts = name.split(b"/")
         if any(part.startswith(b".") or part in _SKIPPED for part in parts):
             continue
+        folder = found.setdefault(parts[0] if len(parts) > 1 else b"", [])
         if b"." in parts[-1] and parts[-1].rpartition(b".")[2].lower() in EXTENSIONS:
-            (here if len(parts) == 1 else below.setdefault(parts[0], [])).append(name)
-        elif len(parts) > 1:
-            below.setdefault(parts[0], [])
-    return here, below
+            folder.append(name)
+    below = {name: [(b"", Scan(0, 0, 0, b"\0".join(paths), ()))] for name, paths in found.items()}
+    return below.pop(b""), below
 
 
 def _root_of(root: bytes) -> bytes:
@@ -229,7 +241,7 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
                 folders.append(name)
             elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:
                 files.append(name)
-    return Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, tuple(sorted(files)), tuple(sorted(folders)))
+    return Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, b"\0".join(sorted(files)), tuple(sorted(folders)))
 
 
 def _why(error: OSError) -> str:

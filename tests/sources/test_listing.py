@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -251,7 +252,7 @@ def test_a_forged_memo_cannot_lead_outside(tmp_path: Path, later: None) -> None:
     for _ in range(2):
         list_folder(root)
     path, about = b"a", (root / "a").stat()
-    forged = folder_cache.Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, (b"../../../etc/x.jpg",), ())
+    forged = folder_cache.Scan(about.st_ino, about.st_mtime_ns, about.st_ctime_ns, b"../../../etc/x.jpg", ())
     folder_cache.save(os.fsencode(root), listing._RULES, {path: forged})
     assert names(list_folder(root)) == ["a/1.jpg"]
 
@@ -419,3 +420,21 @@ def test_ten_thousand_files(tmp_path: Path, later: None, scanned: list[str]) -> 
     assert scanned == []
     assert len(found) == 2000
     assert found.paths.name(1999) == "4/00399.jpg"
+
+
+def test_names_are_no_objects_while_they_are_listed(tmp_path: Path) -> None:
+    """Of a million files they would be hundreds of megabytes: two objects a name are 120 bytes."""
+    folders, files = 40, 100
+    for folder in range(folders):
+        (tmp_path / f"class-{folder:05}").mkdir()
+        for k in range(files):
+            (tmp_path / f"class-{folder:05}" / f"{k:05}.jpg").touch()
+    list_folder(tmp_path)
+    for cache in (False, True):
+        tracemalloc.start()
+        try:
+            list_folder(tmp_path, cache=cache)
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert most < 120 * folders * files
