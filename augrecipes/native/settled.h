@@ -46,20 +46,20 @@ static inline int64_t settle(Run *run) {
 /* The picture with its pixels side by side, each row right behind the other. */
 static inline int64_t in_line(Run *run, const uint8_t **from) {
     View *v = &run->view;
-    int64_t answer = settle(run), unused, step = v->columns * v->channels;
+    int64_t answer = settle(run), down, across, step = v->columns * v->channels;
     if (answer == DONE)
         answer = upright(run);
     if (answer != DONE)
         return answer;
-    const uint8_t *rows = placed(v, &unused, &unused);
+    const uint8_t *rows = placed(v, &down, &across); /* not `v->step` apart: what came upside down may have been turned */
     *from = rows;
-    if (v->step == step)
+    if (down == step)
         return DONE;
     uint8_t *to = taken(run, v->rows * step);
     if (!to)
         return run->sample->answer;
     for (int64_t y = 0; y < v->rows; y++)
-        memcpy(to + y * step, rows + y * v->step, (size_t)step);
+        memcpy(to + y * step, rows + y * down, (size_t)step);
     *v = whole_picture(to, v->rows, v->columns, step, v->channels);
     *from = to;
     return DONE;

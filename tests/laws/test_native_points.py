@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,15 @@ def test_samples_are_those_of_the_steps(kernels: Library, optimize: Optimize) ->
         check(replace(recipe, output=output), optimize, guarded(picture(seed, channels), at_end), seed, kernels)
 
     law()
+
+
+@pytest.mark.parametrize("turn", ["VerticalFlip", "HorizontalFlip", "Transpose", "NoOp"])
+def test_pictures_lie_in_memory_as_they_may(turn: str) -> None:
+    """Upside down, or in every other row of a wider picture; then turned, and given to every step."""
+    ways = (np.s_[::-1], np.s_[::2, 1:], np.s_[::-2, :-1])
+    for (number, name), lies in product(enumerate(sorted(ARGUMENTS)), ways):
+        image = guarded(picture(8), at_end=bool(number % 2))[lies]
+        check(recipe_of((turn, {"p": 1.0}), (name, {"p": 1.0})), "exact", image, number, SETS[-1])
 
 
 def placed(pipeline: Any) -> tuple[Any, KeyedStep]:
