@@ -129,6 +129,24 @@ def shrunk(mask: np.ndarray) -> np.ndarray:
     return out
 
 
+FLAT: Pool = (
+    ("Perspective", {"scale": [0.05, 0.35], "fit_output": True}),
+    ("Perspective", {"scale": [0.05, 0.35], "fit_output": True, "keep_size": False}),
+    ("RandomScale", {"scale_limit": [-0.9, 0]}),
+)
+
+
+@pytest.mark.parametrize(("name", "args"), WARPS + FLAT)
+def test_pictures_of_a_line_are_made_wherever_none_makes_them(name: str, args: dict[str, Any]) -> None:
+    """What a line is drawn out to may have no matrix that leads back."""
+    steps = (Step(name, Arguments(args), p=1.0), Step("Resize", Arguments({"height": 5, "width": 4}), p=1.0))
+    pipelines = [build(Recipe("law", steps=label(steps)), optimize) for optimize in ("none", "fast")]
+    for length in range(1, 30):
+        for shape in ((length, 1, 3), (1, length, 3)):
+            none, fast = (run(pipeline, length, image=np.full(shape, 200, np.uint8)) for pipeline in pipelines)
+            assert (none and none["image"].shape) == (fast and fast["image"].shape)
+
+
 @pytest.mark.parametrize("border", BORDERS)
 def test_places_agree_to_a_hundredth_of_a_pixel(border: str) -> None:
     @DEAR

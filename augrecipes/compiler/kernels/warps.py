@@ -125,10 +125,19 @@ class Deferred(A.BaseCompose):  # type: ignore[misc]
         elif self.action == "window" and is_plain_window(params):
             x_min, y_min, x_max, y_max = (int(v) for v in params["crop_coords"])
             picture.each(lambda w: w.cut(x_min, y_min, x_max, y_max))
-        elif self.warp_of is not None:
-            picture.warp(self.warp_of(self.step, params))
+        elif self.warp_of is not None and (warp := _with_a_way_back(self.warp_of, self.step, params)) is not None:
+            picture.warp(warp)
         elif self.action != "identity":
             picture.run(self.step, params)
+
+
+def _with_a_way_back(warp_of: WarpOf, step: Any, params: dict[str, Any]) -> Warp | None:
+    """The warp; None where it makes a line of the picture, or leaves nothing of it: what then comes is the step's."""
+    try:
+        warp = warp_of(step, params)
+    except ZeroDivisionError:
+        return None
+    return warp if warp.height > 0 and warp.width > 0 else None
 
 
 class Warps(A.BaseCompose):  # type: ignore[misc]
