@@ -6,6 +6,7 @@ PYTHON ?= python3
 JOBS   ?= auto
 BIN    := .venv/bin
 READY  := .venv/.ready
+TOOLS  := .venv/.tools
 KERNELS := .venv/.kernels
 # Tests that `make coverage` leaves out.
 SLOW    = laws verify bench benchmarks demo cli test_docs.py
@@ -26,49 +27,49 @@ help:  ## show this list
 demo: $(KERNELS)  ## draw a small data set, run recipes over it, write preview grids to demo-out/
 	@$(BIN)/augrecipes demo
 
-test: $(KERNELS)  ## run the tests
+test: $(TOOLS) $(KERNELS)  ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8
 
-browser: $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
+browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'
 	@$(BIN)/python -c 'import shutil, sys; sys.exit(not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))' \
 		|| $(BIN)/playwright install chromium
 	@$(BIN)/pytest tests/studio
 
-soak: $(KERNELS)  ## run the long tests too: more random recipes, more broken files
+soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more broken files
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
 WATCHED = build/kernels-watched.so
-sanitize: $(READY)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
+sanitize: $(TOOLS)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
 	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DREADS_WHAT_IT_ASKS_FOR -fsanitize=address,undefined -fno-sanitize-recover=all
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
 		$(BIN)/pytest -p no:xdist $(SANITIZED)
 
-coverage: $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
+coverage: $(TOOLS) $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))
 
-lint: $(READY)  ## ruff and mypy
+lint: $(TOOLS)  ## ruff and mypy
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/mypy --no-error-summary --config-file tests/mypy.toml
 
-format: $(READY)  ## let ruff lay out the code
+format: $(TOOLS)  ## let ruff lay out the code
 	@$(BIN)/ruff format --quiet .
 
-bench: $(KERNELS)  ## measure, and write benchmarks/RESULTS.md
+bench: $(TOOLS) $(KERNELS)  ## measure, and write benchmarks/RESULTS.md
 	@failed=0; for script in $(SCRIPTS); do echo "$$script"; \
 		OMP_NUM_THREADS=1 $(BIN)/python $$script --write || failed=1; done; exit $$failed
 
-package: $(READY)  ## build wheel and sdist, install each in an environment of its own, and try it
+package: $(TOOLS)  ## build wheel and sdist, install each in an environment of its own, and try it
 	@$(BIN)/python .ci/package.py
 
-wheel: $(READY)  ## build a wheel into dist/ that brings libjpeg-turbo along
+wheel: $(TOOLS)  ## build a wheel into dist/ that brings libjpeg-turbo along
 	@$(BIN)/python .ci/install.py -e '.[wheels]'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist
 
-notebook: $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
+notebook: $(TOOLS) $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
 	@$(BIN)/python .ci/install.py -e '.[notebooks]'
 	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build docs/tour.ipynb
 
@@ -83,6 +84,12 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Setting up .venv, this once: torch, the large part, then the rest'
 	@$(BIN)/python .ci/install.py torch
+	@$(BIN)/python .ci/install.py -e .
+	@touch $@
+
+# What tests and linters need beside it: Ray, a server of S3 and the like, which the demo does without.
+$(TOOLS): $(READY)
+	@echo 'Setting up what the tests need, this once'
 	@$(BIN)/python .ci/install.py -e '.[dev]'
 	@touch $@
 

@@ -149,6 +149,21 @@ def test_what_coverage_leaves_out_is_there() -> None:
     assert [name for name in slow.split() if not (ROOT / "tests" / name).exists()] == []
 
 
+def without_tools(makefile: str) -> set[str]:
+    """Targets that are set up without what tests and linters need."""
+    rules = re.findall(r"^([a-z]+): (.*?)  ##", makefile, re.MULTILINE)
+    return {target for target, needs in rules if "$(TOOLS)" not in needs}
+
+
+def test_the_demo_is_set_up_without_what_tests_need() -> None:
+    """And whatever else runs a tool of the extra `dev` has it."""
+    makefile = text("Makefile")
+    assert without_tools(makefile) == {"demo"}
+    assert without_tools(makefile.replace("lint: $(TOOLS)", "lint: $(READY)")) == {"demo", "lint"}  # planted
+    (alone,) = re.findall(r"^\$\(READY\): .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert "[dev]" not in alone
+
+
 def test_hooks_and_tests_use_the_same_linter() -> None:
     hooks = {
         hook["repo"].rpartition("/")[2]: hook["rev"]

@@ -166,10 +166,11 @@ def test_arguments() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_ray_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks, batches and processes of Ray's own, which may be of any size."""
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("pandas")
-    ray: Any = pytest.importorskip("ray", exc_type=ImportError)
-    data: Any = pytest.importorskip("ray.data", exc_type=ImportError)
+    why = "Ray Data wants ray, pyarrow and pandas: pip install 'ray[data]'"
+    for needed in ("pyarrow", "pandas"):
+        pytest.importorskip(needed, reason=why)
+    ray: Any = pytest.importorskip("ray", reason=why, exc_type=ImportError)
+    data: Any = pytest.importorskip("ray.data", reason=why, exc_type=ImportError)
     paths = os.pathsep.join(filter(None, sys.path))
     for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled"), ("PYTHONPATH", paths)):
         monkeypatch.setenv(name, value)

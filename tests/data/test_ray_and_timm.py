@@ -100,7 +100,7 @@ def test_timms_loop_with_our_loader() -> None:
 @pytest.fixture(scope="module")
 def ray_with_cpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Ray on this machine alone."""
-    ray = pytest.importorskip("ray")
+    ray = pytest.importorskip("ray", reason="Ray Train wants it: pip install 'ray[train]'")
     pytest.importorskip("ray.train.torch", exc_type=ImportError)  # it wants more than `ray` brings
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
     paths = os.pathsep.join(path for path in sys.path if path)
