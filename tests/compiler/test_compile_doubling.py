@@ -50,7 +50,7 @@ FIRINGS: dict[str, str] = {
     "join_warps, all one": "Rotate, {RandomCrop: {height: 9, width: 9}}",
     "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
     "join_colours": "ToSepia, ToGray, Blur",
-    "join_colours, all one": "PlanckianJitter",
+    "join_colours, all one": "ColorJitter",
     "defer_flips": "D4, {RandomCrop: {height: 9, width: 9}}, {Blur: {target: b}}",
 }
 

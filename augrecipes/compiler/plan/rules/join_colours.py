@@ -47,6 +47,8 @@ def _pays(run: Steps, before: Node | None) -> bool:
     leaves = [leaf for step in run for leaf in step.walk() if not leaf.is_group]
     # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
     warped = isinstance(before, Fused) and before.kernel in ("JoinedWarps", "JoinedColours")
+    if not warped and all(action_of(step) == "lookup" for step in run):
+        return False  # one table is quicker than a matrix, and changes no bit: join_tables
     return len(leaves) > 1 or warped or any(map(_is_slow, leaves))
 
 
@@ -77,6 +79,6 @@ RULE = Rule(
     equation="Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV",
     contract="LEVELS",
     fires="[{ColorJitter: {brightness: 0.2, contrast: 0.1, saturation: 0.1, hue: 0, p: 1.0}}, ToGray]",
-    leaves="[ToGray, Blur, ToSepia]",
+    leaves="[ToGray, Blur, RandomGamma, {RandomBrightnessContrast: {p: 1.0}}]",
     rewrite=_rewrite,
 )
