@@ -11,7 +11,9 @@ _SHORTEST = 3  # characters of a secret that is looked for by itself: shorter on
 # A user and a password: up to the last @ before a slash, or before the path where the secret has slashes in it, as keys
 # of S3 do. What looks like a port is none. A user alone is a name, but for the web, where it is a token.
 _USER = re.compile(r"(?<=[A-Za-z0-9+.\-]{2})(:/{1,2})([^\s/?#@:]*:(?:[^\s/?#]*|(?!\d+/)[^\s?#@]*))@")
+_KEYS = re.compile(r"(\bs3[an]?:/{1,2})([^\s/?#@:]+:[^\s?#@]+)@")  # whose secret may begin as a port and a path do
 _TOKEN = re.compile(r"(\bhttps?:/{1,2})([^\s/?#:]+)@", re.IGNORECASE)
+_OF_USERS = _USER, _KEYS, _TOKEN
 _BEHIND = re.compile(r":/{1,2}[^\s?#]*[?#]\S+")
 _SAID = re.compile(  # of a query what speaks for who asks: sig=, X-Amz-Signature=, access_token=, AWSAccessKeyId=, ...
     r"([?&#;][^\s=&?#]*(?:sig|token|key|secret|pass|pwd|auth|cred|policy|jwt|session|access)[^\s=&?#]*=)"
@@ -30,7 +32,8 @@ def masked(text: str) -> str:
     """
     if ":/" not in text:
         return text
-    text = _TOKEN.sub(rf"\1{_STARS}@", _USER.sub(rf"\1{_STARS}@", text))
+    for pattern in _OF_USERS:
+        text = pattern.sub(rf"\1{_STARS}@", text)
     return _BEHIND.sub(lambda match: _SAID.sub(rf"\1{_STARS}", match[0]), text)
 
 
@@ -41,7 +44,7 @@ def masked_of(address: str, text: str) -> str:
     '*** is no password of me at host/a'
     """
     text = masked(text)
-    pairs = [match[2] for pattern in (_USER, _TOKEN) for match in pattern.finditer(address)]
+    pairs = [match[2] for pattern in _OF_USERS for match in pattern.finditer(address)]
     words = [*pairs, *(pair.partition(":")[2] for pair in pairs), *(match[2] for match in _SAID.finditer(address))]
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
         text = text.replace(word, _STARS) if len(word) >= _SHORTEST else text

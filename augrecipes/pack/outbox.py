@@ -180,7 +180,7 @@ class Unsent:
         return len(gone), sum(gone)
 
     def _boxes(self) -> Iterator[Path]:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             yield from (path for path in self.folder.iterdir() if _BOX.fullmatch(path.name) and path.is_dir())
 
 

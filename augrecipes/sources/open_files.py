@@ -38,9 +38,7 @@ class OpenFiles(Generic[Opened]):
 
     def at(self, path: str, stamp: str) -> Opened:
         """The file at a path, opened where it is not; raises what `make` raises."""
-        if self._process != os.getpid():
-            self._lost.append(self._open)  # closing might wait for locks
-            self._begin()
+        self._own()
         key = path, stamp
         with self._lock:
             found = self._open.get(key)
@@ -54,6 +52,18 @@ class OpenFiles(Generic[Opened]):
             while len(self._open) > self.most:
                 self._open.popitem(last=False)
         return found
+
+    def forget(self, path: str, stamp: str) -> None:
+        """Have a file opened anew when it is read next: another one of the same stamp may lie at its path by now."""
+        self._own()
+        with self._lock:
+            self._open.pop((path, stamp), None)
+
+    def _own(self) -> None:
+        """In a fork: begin with no file."""
+        if self._process != os.getpid():
+            self._lost.append(self._open)  # closing might wait for locks
+            self._begin()
 
     def __len__(self) -> int:
         return len(self._open)

@@ -53,6 +53,15 @@ def test_stores_that_wait_to_be_sent(run, tmp_path):
     assert (tmp_path / "own" / "packing" / "mine" / "thesis.tex").read_text() == "long"
 
 
+@pytest.mark.parametrize("name", ["own", "own/packing"])
+def test_a_file_in_the_place_of_the_folder(run, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    assert {one["files"] for one in json.loads(run("cache", "--json").stdout)} == {0}
+    assert run("cache", "--clear").stdout.splitlines()[-1] == "cleared 0 files, 0 B"
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_a_cache_that_is_none(run):
     result = run("cache", "--clear", "photos")
     assert result.exit_code == 2

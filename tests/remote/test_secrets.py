@@ -43,7 +43,7 @@ SIGNED = (
 QUERIES = st.builds(lambda form, secret: "?" + form.format(secret), st.sampled_from(SIGNED), CODED)
 ADDRESSES = st.one_of(
     st.builds("{}://{}host/{}/a.jpg".format, st.sampled_from(["https", "sftp", "ftp", "smb", "webdav"]), USERS, WORD),
-    st.builds("s3://{}:{}@bucket/{}".format, WORD, CODED, WORD),
+    st.builds("s3://{}:{}{}@bucket/{}".format, WORD, st.sampled_from(["", "7/", "80/"]), CODED, WORD),
     st.builds("https://{}@host/{}".format, CODED.map(lambda text: text.replace("/", "")), WORD),
     st.builds("https://host/{}.jpg{}".format, WORD, QUERIES),
     st.builds("zip://{}::https://{}host/a.zip".format, WORD, USERS),
@@ -129,12 +129,22 @@ KINDS = OSError, PermissionError, FileNotFoundError, ValueError, TypeError, NoCr
 
 
 @pytest.mark.parametrize("said", [f"{OURS}shop/a", f"me:{SECRET}@shop/a", f"401 for {SECRET}", f"{SECRET}: unknown"])
+@pytest.mark.parametrize("how", ["said", "because", "while"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, said: str) -> None:
-    """Drivers say the address, or a part of it."""
+def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, how: str, said: str) -> None:
+    """Drivers say the address, or a part of it, or what they met with does."""
 
     def failing(*_: Any, **__: Any) -> Any:
-        raise kind(said)
+        if how == "said":
+            raise kind(said)
+        try:
+            raise ConnectionError(said)
+        except ConnectionError as error:
+            if how == "because":
+                raise kind("cannot") from error
+            raise kind("cannot")  # noqa: B904
+
+    monkeypatch.setattr(requests, "PAUSE", 0.0)
 
     for name in ("info", "exists", "isdir", "cat_file", "find", "get_file"):
         monkeypatch.setattr(Vault, name, failing)
@@ -176,3 +186,4 @@ def test_a_query_goes_along() -> None:
     assert (place / "index.json").url == "https://host/store/index.json?sig=a/b"
     assert (place / "index.json").parent == place
     assert (place.name, (place / "a.bin").name) == ("store", "a.bin")
+    assert place_of("https://host/store/?sig=a/b/") == RemotePath("https://host/store?sig=a/b/")

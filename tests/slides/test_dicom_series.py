@@ -92,6 +92,20 @@ def test_the_series_is_that_of_the_file_itself(
     assert series_of(str(path)) == "4.5.6"
 
 
+def test_a_number_may_lie_anywhere_in_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read on where it lies behind what was read first, or on the edge of that; a part of it is none."""
+    path = tmp_path / "a.dcm"
+    path.write_bytes(begin(EXPLICIT, 1) + element(0x20, 0xE, "UI", "4.5.67"))
+    size = path.stat().st_size
+    for first in range(132, size + 9):
+        monkeypatch.setattr(dicom, "_HEADS", (first, size))
+        assert series_of(str(path)) == "4.5.67"
+    raw = path.read_bytes()
+    for end in range(size):
+        path.write_bytes(raw[:end])
+        assert series_of(str(path)) is None
+
+
 @settings(max_examples=200)
 @given(data=st.data())
 def test_damaged_files_have_a_series_or_none(folder: Path, data: st.DataObject) -> None:

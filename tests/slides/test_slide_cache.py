@@ -106,7 +106,12 @@ def opened_by(call: Callable[[], Any]) -> tuple[Any, int]:
     real = slide_listing.OPENED
     with pytest.MonkeyPatch.context() as patch:
         counting: Any = type(
-            "Counting", (), {"at": lambda _, path, stamp: (asked.append(path), real.at(path, stamp))[1]}
+            "Counting",
+            (),
+            {
+                "at": lambda _, path, stamp: (asked.append(path), real.at(path, stamp))[1],
+                "forget": lambda _, path, stamp: real.forget(path, stamp),
+            },
         )
         patch.setattr(slide_listing, "OPENED", counting())
         return call(), len(set(asked))
@@ -149,6 +154,13 @@ def changes(drawn: Path) -> dict[str, Change]:
         slide.write_bytes(raw)
         os.utime(slide, ns=(about.st_atime_ns, about.st_mtime_ns))
 
+    def replaced(root: Path, k: int) -> None:
+        """By a file of the same length and times, while this process has the one before open."""
+        (slide,) = (root / "slides").glob(f"{k % 2}.*")
+        other = Path(shutil.copy2(slide, root / "other"))
+        other.replace(slide)
+        same_times(root, k)
+
     def exchanged(root: Path, k: int) -> None:
         del k
         for folder, suffix in (("masks", "png"), ("regions", "geojson")):
@@ -169,6 +181,7 @@ def changes(drawn: Path) -> dict[str, Change]:
         "mask": shift,
         "regions": regions,
         "same times": same_times,
+        "replaced": replaced,
         "exchanged": exchanged,
         "cache": cache,
     }
@@ -190,6 +203,7 @@ def law(drawn: Path, root: Path, monkeypatch: pytest.MonkeyPatch, tissue: Any, d
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AUGRECIPES_CACHE", str(root / "none" / name / str(k)))
             patch.setattr(slide_listing.SlideCache, "get", lambda *_: None)
+            slide_listing.OPENED._open.clear()  # as another process, which has not the one before open
             assert outcome(root, tissue) == with_cache
 
 
@@ -230,6 +244,16 @@ def test_planted_faults_of_noticing_are_caught(
     monkeypatch.setattr(slide_listing, "state_of", fault)
     with pytest.raises(AssertionError):
         law(drawn, tmp_path / "wrong", monkeypatch, how, [done])
+
+
+def test_windows_of_the_slide_that_was_there_before_are_caught(
+    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a slide that is open is looked at, and what it shows kept for the one that has taken its place."""
+    law(drawn, tmp_path / "right", monkeypatch, "otsu", [("replaced", 0)])
+    monkeypatch.setattr(slide_listing.OPENED, "forget", lambda *_: None)
+    with pytest.raises(AssertionError):
+        law(drawn, tmp_path / "wrong", monkeypatch, "otsu", [("replaced", 0)])
 
 
 def test_what_was_changed_just_now_is_not_kept(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

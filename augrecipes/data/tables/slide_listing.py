@@ -197,6 +197,7 @@ def _found_in(path: str, windows: Windows, cache: SlideCache) -> _ListedSlide | 
         stamp = stamp_of_slide(path)
         state = state_of(path, _mask_of(path, windows))
         kept = cache.get(path, state)
+        OPENED.forget(path, stamp)
         if kept is None:
             slide = OPENED.at(path, stamp)
             first = slide.levels[0]

@@ -49,7 +49,8 @@ def remote_place(path: Any) -> RemotePath | None:
     if ":/" not in text or text.startswith(_LOCAL):
         return None
     if _ADDRESS.match(text):
-        return RemotePath(text if text.endswith("://") else text.rstrip("/"))
+        url, query = _split(text)  # which may end with a slash of its own
+        return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
     if not isinstance(path, str | bytes) and (match := _CRUMPLED.match(text)) and not os.path.lexists(text):
         return remote_place(f"{match[1]}://{text[match.end() :]}")
     return None
@@ -112,7 +113,7 @@ class RemotePath:
         return self.url
 
     def __repr__(self) -> str:
-        return f"RemotePath({masked(self.url)!r})"
+        return f"RemotePath(url={masked(self.url)!r})"
 
     def __fspath__(self) -> str:
         return self.url

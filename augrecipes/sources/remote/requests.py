@@ -121,8 +121,16 @@ def asked(url: str, request: Callable[[Any, str], Found]) -> Found:
 
 
 def _shown(url: str, error: Exception) -> Exception | None:
-    """An error as the cause of another, in whose traceback it is shown; None where it says what must not be."""
-    return error if masked_of(url, str(error)) == str(error) else None
+    """An error as the cause of another, in whose traceback it is shown with its own causes; None where one of them says
+    what must not be."""
+    one: BaseException | None = error
+    looked_at: list[BaseException] = []
+    while one is not None and one not in looked_at:
+        if masked_of(url, str(one)) != str(one):
+            return None
+        looked_at.append(one)
+        one = one.__cause__ if one.__suppress_context__ else one.__context__
+    return error
 
 
 def _of_its_kind(error: OSError) -> type[OSError]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-_HEAD = 1 << 20  # bytes that the number of the series lies within
+_HEADS = 1 << 15, 1 << 20  # bytes that the number of the series lies within: of nearly all files, and at most
 _PREAMBLE, _MAGIC = 128, b"DICM"
 _SYNTAX, _SERIES = (0x0002, 0x0010), (0x0020, 0x000E)
 _ITEM, _ITEM_ENDS, _SEQUENCE_ENDS = 0xE000, 0xE00D, 0xE0DD
@@ -33,10 +34,14 @@ def series_of(path: str) -> str | None:
     """The number of a DICOM file's series; None where it is no such file, or one that cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            data = file.read(_HEAD)
-        return _series_in(data)
-    except (OSError, struct.error):
-        return None
+            data = b""
+            for many in _HEADS:
+                data += file.read(many - len(data))
+                with suppress(struct.error):  # it ends before
+                    return _series_in(data)
+    except OSError:
+        pass
+    return None
 
 
 def _series_in(data: bytes) -> str | None:
@@ -52,6 +57,8 @@ def _series_in(data: bytes) -> str | None:
         else:
             (length,), at = struct.unpack_from("<H", data, at + 6), at + 8
         value = data[at : at + length].rstrip(b"\0 ")
+        if (group, element) == _SERIES and length > len(data) - at:
+            raise struct.error("a part of the value")
         if group == 0xFFFE:
             depth += {_ITEM: int(length == _OPEN), _ITEM_ENDS: -1, _SEQUENCE_ENDS: -1}.get(element, 0)
         elif length == _OPEN:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import time
 from hashlib import blake2b
 from typing import Any
 
@@ -39,16 +38,18 @@ def known(about: os.stat_result) -> Arrays | None:
     return found if found.pop(_STAMP).tobytes() == _stamp(about) else None
 
 
-def keep(before: os.stat_result, now: os.stat_result, found: Arrays) -> None:
-    """Keeps what was found in an archive, unless it was written just now, or while its headers were read.
+def keep(before: os.stat_result, now: os.stat_result, began: int, found: Arrays) -> None:
+    """Keeps what was found in an archive, unless it was written just before, or while its headers were read.
 
     Args:
         before: what the system said of it before they were.
         now: what it says now.
+        began: the time before its headers were read, in nanoseconds: who wrote while they were may have left the times
+            of a write that was just before.
         found: what is to be kept.
     """
     newest = max(now.st_mtime_ns, now.st_ctime_ns)
-    if not now.st_ino or newest >= time.time_ns() - _SETTLED_NS or _stamp(before) != _stamp(now):
+    if not now.st_ino or newest >= began - _SETTLED_NS or _stamp(before) != _stamp(now):
         return
     file = io.BytesIO()
     arrays: dict[str, Any] = {**found, _STAMP: np.frombuffer(_stamp(now), np.uint8)}

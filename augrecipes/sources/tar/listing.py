@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -87,12 +88,13 @@ def list_archive(path: str) -> TarListing:
         DataError: it cannot be read, is damaged, or has no sample in it.
     """
     stamp = stamp_of(path)
-    archive = OPENED.at(path, stamp)
+    OPENED.forget(path, stamp)
+    archive, began = OPENED.at(path, stamp), time.time_ns()
     before = archive.about()
     if (kept := known(before)) is not None:
         return _from_arrays(path, stamp, kept)
     found = _scanned(path, stamp, archive)
-    keep(before, archive.about(), _as_arrays(found))
+    keep(before, archive.about(), began, _as_arrays(found))
     return found
 
 
