@@ -67,6 +67,8 @@ class Capability:
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
             look whether the picture has as many; None: for any.
         forgets: parameters that the class at times leaves out of its draws, and then lacks; what stands in for them.
+        steadied: of one whose result hangs on where memory lies, or on how many threads OpenCV has: what lets it give
+            the same each time; module and name in compat.
         colour_ops: from the transform, its drawn parameters and the full scale of the picture to a list of colour
             operations.
         colour_error: from the arguments (defaults merged) to the levels by which its operations may differ from the
@@ -126,6 +128,7 @@ class Capability:
     warp: Callable[[Any, Mapping[str, Any]], Warp] | None = None
     averages: int | None = None
     forgets: Mapping[str, Any] | None = None
+    steadied: str = ""
     colour_ops: Operations | None = None
     colour_error: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     draws_from: frozenset[str] | None = None

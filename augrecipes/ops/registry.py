@@ -219,6 +219,9 @@ def construct(step: Step) -> Any:
     from augrecipes.compat.albumentations import wrap_apply
 
     record = capability(step.name)
+    if record is not None and record.steadied:
+        module, _, attribute = record.steadied.partition(":")
+        vars(import_module(f"augrecipes.compat.{module}"))[attribute](made)
     if record is not None and record.overwrites is not None and record.overwrites(effective(step)):
         wrap_apply(made, _on_a_copy)
     if record is not None and record.channels_of is not None and (channels := record.channels_of(effective(step))):
