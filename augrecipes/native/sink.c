@@ -137,9 +137,9 @@ KERNEL(sink)(const int64_t *places, int64_t count, int64_t height, int64_t width
     int32_t answer = count < 0 || height < 0 || width < 0 ? REFUSED : DONE;
     for (int64_t k = 0; k < count && answer == DONE; k++) {
         Ahead ahead = {0};
-        if (k + 1 < count && places[2 * count + k + 1] > 0)
+        if (k + 1 < count && width > 0 && places[2 * count + k + 1] > 0)
             ahead = (Ahead){(const uint8_t *)(uintptr_t)places[k + 1], places[count + k + 1], height,
-                            width * places[2 * count + k + 1]};
+                            (width - 1) * places[2 * count + k + 1] + channels};
         answer = JOIN(sink_one, ISA)((const uint8_t *)(uintptr_t)places[k], places[count + k], places[2 * count + k],
                                      height, width, channels, scale, shift,
                                      (uint8_t *)target + k * each * (type == UINT8 ? 1 : (int64_t)sizeof(float)), type,

@@ -186,7 +186,7 @@ class NativePlan:
         if (strides := self._strides(out, channels)) is None:
             return [*range(count)]
         self._begin(epoch, channels, strides[1], written_as(out))
-        at = np.arange(rows.start, rows.stop) if isinstance(rows, range) else np.asarray(rows)
+        at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
         numbers[:, _TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(pictures, InMemory):
             numbers[:, _LIES] = pictures.lie
