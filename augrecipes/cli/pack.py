@@ -123,17 +123,19 @@ def pack(
     if out is None:
         raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
     found = sources(recipe, words, data)
+    if engine == "ray" and address is not None and not dry_run:
+        from augrecipes.pack.ray_cluster import connected
+
+        ctx.with_resource(connected(address))  # its processes import what they need while this one does, and lists
     from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()
     albumentations()  # before anything else imports it
-    from augrecipes.pack.on_ray import connected, write_on_ray
+    from augrecipes.pack.on_ray import write_on_ray
     from augrecipes.pack.run import prepare, write
     from augrecipes.recipe import load
 
     loaded = load(recipe, overrides=overrides(set_), without=tuple(without or ()))
-    if engine == "ray" and address is not None and not dry_run:
-        ctx.with_resource(connected(address))  # its processes import what they need while the data are listed
     packing = prepare(
         loaded, found, out, format=form, quality=quality, mode=section, epochs=epochs, through=through, seed=seed,
         masks=masks, split=split, on_error=policy, part=part, shard_size=shard_size,

@@ -12,7 +12,7 @@ from typing import Any
 from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change
 from augrecipes.errors import RecipeError
-from augrecipes.ops.registry import construct
+from augrecipes.ops.registry import plain
 from augrecipes.recipe.model import Arguments, Step
 
 
@@ -46,7 +46,7 @@ def _with(step: Step, changes: Sequence[Change]) -> Step:
 def _state(step: Step) -> dict[str, Any]:
     """What a transform keeps beyond what every transform has."""
     common = vars(albumentations().NoOp()).keys() - {"p"}
-    return {name: value for name, value in vars(construct(step)).items() if name not in common}
+    return {name: value for name, value in vars(plain(step)).items() if name not in common}
 
 
 def _alike(a: Any, b: Any) -> bool:

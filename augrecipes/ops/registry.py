@@ -217,7 +217,9 @@ def construct(step: Step) -> Any:
     """
     made = plain(step)
     from augrecipes.compat.albumentations import wrap_apply
+    from augrecipes.compat.one_pixel import comes_back
 
+    comes_back(made)
     record = capability(step.name)
     if record is not None and record.steadied:
         module, _, attribute = record.steadied.partition(":")

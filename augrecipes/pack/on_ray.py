@@ -7,8 +7,7 @@ folder that all machines see. What failed is tried again; what is there is left 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.pack.merge import find_parts, merge_parts
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart, part_named
-from augrecipes.pack.ray_task import Sent, get_ready, write_one
+from augrecipes.pack.ray_cluster import connected, cores
+from augrecipes.pack.ray_task import Sent, write_one
 from augrecipes.pack.workers import WorkerDied
 from augrecipes.pack.write import refuse_published
 from augrecipes.progress import Progress
@@ -27,7 +27,6 @@ TRIES = 3  # of a part
 _TO_END = 60  # seconds, of tasks that are cancelled
 _A_CORE = 4  # parts, so that no core waits long for the others
 _SMALLEST = 64  # rows of a part, where nobody says how many parts
-_READY = 16  # processes that begin before it is known what there is to do
 
 
 def write_on_ray(
@@ -66,7 +65,7 @@ def write_on_ray(
     parts = _begun(folder, parts)
     with connected(address) as ray:
         units = packing.rows // packing.plan.times
-        of = max(1, min(units, parts or min(_A_CORE * _cores(ray), packing.rows // _SMALLEST)))
+        of = max(1, min(units, parts or min(_A_CORE * cores(ray), packing.rows // _SMALLEST)))
         _write_parts(ray, replace(packing, out=folder), of, on_error, advance)
     merged = merge_parts(folder, out, shard_size=packing.shard_bytes)
     _remove_parts(folder)
@@ -134,44 +133,3 @@ def _reason_of(error: BaseException, number: int, of: int) -> AugrecipesError:
     if isinstance(error, AugrecipesError):
         return error
     return WorkerDied(f"part {number}/{of} failed {TRIES} times, and what is done is kept: {error}")
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster, whose processes begin to import what they need; what is started here ends here.
-
-    Whoever has something to look at first, as the data, does it inside.
-
-    Args:
-        address: as `write_on_ray` takes it.
-
-    Raises:
-        StoreError: Ray is not installed, or there is no such cluster.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise StoreError(f"packing on Ray needs it: pip install 'augrecipes[ray]' ({error})") from None
-    if ray.is_initialized():
-        yield ray
-        return
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        if address is None:
-            ray.init(address="local", include_dashboard=False, **quiet)
-        else:
-            ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
-    try:
-        warm = ray.remote(num_cpus=1, max_retries=0)(get_ready)
-        for _ in range(min(_READY, _cores(ray))):
-            warm.remote()  # nobody waits for it: a process that cannot do it says so with its first part
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _cores(ray: Any) -> int:
-    return int(ray.cluster_resources().get("CPU", 1))

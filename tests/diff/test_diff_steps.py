@@ -74,8 +74,10 @@ def test_arguments_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
     assert (what, found, draws) == ("changed", changes, "kept")
 
 
-def test_equivalent_arguments_are_a_remark() -> None:
-    found = diff(image("[{Rotate: {limit: 25}}]"), image("[{Rotate: {limit: [-25, 25]}}]"))
+@pytest.mark.parametrize("beside", ["", ", interpolation: cubic, border_mode: reflect_101"])
+def test_equivalent_arguments_are_a_remark(beside: str) -> None:
+    one, other = (image(f"[{{Rotate: {{limit: {limit}{beside}}}}}]") for limit in ("25", "[-25, 25]"))
+    found = diff(one, other)
     assert "Rotate#1.limit: 25 and [-25, 25] are equivalent" in found.remarks
 
 

@@ -16,6 +16,7 @@ from test_exact_equals_none import build
 from augrecipes.compiler.kernels import resample, sink, warped
 from augrecipes.compiler.kernels.jobs import ToMake
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.plan.rules import join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
@@ -145,6 +146,24 @@ def test_pictures_of_a_line_are_made_wherever_none_makes_them(name: str, args: d
         for shape in ((length, 1, 3), (1, length, 3)):
             none, fast = (run(pipeline, length, image=np.full(shape, 200, np.uint8)) for pipeline in pipelines)
             assert (none and none["image"].shape) == (fast and fast["image"].shape)
+
+
+def soft_mask_error() -> int:
+    """Levels between the masks of `none` and `fast`, where they are asked to be blended and are a slope of noise."""
+    args = [{"rotate": [20, 40], "scale": [2.0, 3.0]}, {"height": 20, "width": 20}]
+    args[0] |= {"mask_interpolation": "linear"}
+    named = zip(("Affine", "RandomCrop"), args, strict=True)
+    recipe = Recipe("law", steps=label(tuple(Step(name, Arguments(given), p=1.0) for name, given in named)))
+    mask = np.random.default_rng(0).integers(0, 256, (60, 80), np.uint8)
+    sample = {"image": np.zeros((60, 80, 3), np.uint8), "mask": mask}
+    masks = [build(recipe, optimize).at(0, 0)(**sample)["mask"] for optimize in ("none", "fast")]
+    return int(np.abs(np.subtract(*(np.asarray(mask, np.int64) for mask in masks))).max())
+
+
+def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert soft_mask_error() <= 1
+    monkeypatch.setattr(join_warps, "effective", lambda step: {})  # planted: nobody asks how
+    assert soft_mask_error() > 50
 
 
 @pytest.mark.parametrize("border", BORDERS)

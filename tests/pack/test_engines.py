@@ -19,7 +19,7 @@ from test_parts import content
 
 from augrecipes.cli import pack_engine
 from augrecipes.errors import DataError, StoreError
-from augrecipes.pack import merge, on_ray, run
+from augrecipes.pack import merge, on_ray, ray_cluster, run
 from augrecipes.pack.merge import Merged
 from augrecipes.pack.on_slurm import slurm_script
 from augrecipes.pack.ray_task import get_ready
@@ -44,7 +44,7 @@ def photos(tmp_path: Path) -> Path:
 @contextmanager
 def two_workers() -> Iterator[Any]:
     """Ray on this machine, with two workers; nothing of it is left behind."""
-    ray = pytest.importorskip("ray")
+    ray = pytest.importorskip("ray", reason="packing on Ray wants it: pip install '.[ray]'")
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
     ray.init(
         address="local", num_cpus=2, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False,
@@ -113,7 +113,8 @@ def brings_torch(task: Any, arguments: str = "") -> bool:
 
 def test_tasks_come_without_torch() -> None:
     assert not brings_torch(get_ready)
-    assert brings_torch(on_ray.connected, "None")  # planted: of the module that asks for them
+    assert not brings_torch(ray_cluster.connected, "None")
+    assert brings_torch(on_ray._reason_of, "None, 1, 2")  # planted: of the module that asks for them
 
 
 def removed(parts: Path) -> None:
@@ -291,7 +292,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "prepare", prepared)
     monkeypatch.setattr(run, "write", reached("write"))
     monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
-    monkeypatch.setattr(on_ray, "connected", lambda address: told.update(connected=address) or nullcontext())
+    monkeypatch.setattr(ray_cluster, "connected", lambda address: told.update(connected=address) or nullcontext())
     merged = Merged(Path("here"), 1, 1, ())
     monkeypatch.setattr(merge, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
 

@@ -22,7 +22,6 @@ from augrecipes.sources.headers import read_header
 
 _IHDR = b"\0\0\0\x0dIHDR" + struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)
 _PNG = png.SIGNATURE + _IHDR + struct.pack(">I", zlib.crc32(_IHDR[4:]))
-_WEBP = b"RIFF....WEBPVP8X\x0a\0\0\0" + bytes(10)
 _JP2 = b"\0\0\0\x0cjP  \r\n\x87\n"
 _AVIF = b"\0\0\0\x10ftypavif\0\0\0\0"
 

@@ -22,7 +22,6 @@ _BGR = (
     "MMDetection and MMSegmentation give Albu BGR pictures, and recipes work on RGB: steps that tell channels apart "
     "(HueSaturationValue, RGBShift, ToGray, CLAHE, ...) act on the colours that their names say here."
 )
-_NOT_OF_BOXES = ("type", "label_fields", "filter_lost_elements")
 _TELLS_CHANNELS = frozenset({
     "CLAHE", "ColorJitter", "FancyPCA", "HueSaturationValue", "PlanckianJitter", "RGBShift", "ToGray", "ToSepia",
 })  # fmt: skip

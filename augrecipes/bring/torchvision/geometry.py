@@ -13,7 +13,6 @@ Args = Mapping[str, Any]
 
 # The longest list of sizes that a step is given to draw from.
 _MOST_SIZES = 1024
-_ROUNDED = "the longer side is rounded, where torchvision cuts the fraction off"
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
 
 

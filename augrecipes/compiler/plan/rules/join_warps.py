@@ -19,7 +19,7 @@ _STILL = ("identity", "window", "dihedral")
 
 
 def joins(step: Step) -> bool:
-    """Whether a step, or every step of a group, is a map between grids that resamples linearly or not at all."""
+    """Whether a step, or every step of a group, maps grids: pictures linearly, masks by nearest, or neither."""
     if step.is_group:
         return all(joins(child) for child in step.steps)
     action = action_of(step)
@@ -28,7 +28,9 @@ def joins(step: Step) -> bool:
     if action != "warp":
         return False
     arguments = effective(step)
-    return arguments.get("interpolation", "linear") == "linear" and not arguments.get("area_for_downscale")
+    if arguments.get("area_for_downscale") or arguments.get("mask_interpolation", "nearest") != "nearest":
+        return False
+    return bool(arguments.get("interpolation", "linear") == "linear")
 
 
 def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:

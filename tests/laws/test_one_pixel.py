@@ -1,0 +1,137 @@
+"""Pictures of one row or column come back from every warp, border and interpolation, with the pixels that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from programs import Programs
+from test_exact_equals_none import build
+
+from augrecipes.compat import one_pixel
+from augrecipes.errors import DataError
+from augrecipes.kinds.image.pipeline import ImagePipeline as Pipeline
+from augrecipes.ops.registry import arguments, names
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.sites import label
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+BORDERS = ("replicate", "reflect", "reflect_101")  # of these nothing but pixels of the picture comes in
+OPTIMIZE: tuple[Optimize, ...] = ("none", "exact", "fast")
+UINT8 = Output("uint8", "hwc")
+SAMPLINGS = ("nearest", "linear", "cubic", "area", "lanczos4")
+BESIDE: dict[str, tuple[dict[str, Any], ...]] = {  # in place of no arguments
+    "Affine": ({"rotate": [-40, 40], "scale": [0.5, 2.0]}, {"shear": [-20, 20], "fit_output": True}),
+    "CropAndPad": ({"px": 1}, {"px": 1, "keep_size": False}),
+    "GridDistortion": ({"num_steps": 1},),
+    "Perspective": ({}, {"keep_size": False}, {"scale": [0.2, 0.3]}),
+    "Rotate": ({}, {"crop_border": True}),
+}
+
+
+def warps() -> list[tuple[str, dict[str, Any]]]:
+    """All classes that sample a picture and look beyond it."""
+    looking = {"border_mode", "interpolation"}
+    found = [name for name in names() if looking <= ((arguments(name) or {}).get("properties") or {}).keys()]
+    return [(name, args) for name in found for args in BESIDE.get(name, ({},))]
+
+
+def guarded(call: Callable[..., Any], interpolation: str) -> Callable[..., Any]:
+    """A function of OpenCV that says where it would not come back."""
+
+    def safely(image: np.ndarray, *args: Any, **how: Any) -> Any:
+        sampling = how.get(interpolation, 0) & ~cv2.WARP_INVERSE_MAP
+        hangs = 1 in image.shape[:2] and (sampling, how.get("borderMode")) == (cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101)
+        if hangs:
+            pytest.fail("OpenCV would not come back")  # no Exception: those of steps become DataErrors
+        return call(image, *args, **how)
+
+    return safely
+
+
+@pytest.fixture(autouse=True)
+def _nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, interpolation in (("warpAffine", "flags"), ("warpPerspective", "flags"), ("remap", "interpolation")):
+        monkeypatch.setattr(cv2, name, guarded(getattr(cv2, name), interpolation))
+
+
+def made(pipeline: Pipeline, index: int, sample: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    try:
+        return pipeline.at(index, 0)(**sample)
+    except DataError as error:
+        if "x_min < x_max" in str(error):  # a crop leaves nothing of it
+            return None
+        raise
+
+
+def comes_back(name: str, args: dict[str, Any], border: str, sampling: str, times: int) -> None:
+    """The law: what `none` makes `exact` makes too, `fast` as large; and of one pixel nothing but that pixel comes.
+
+    `fast` makes one warp of those that come `times` over.
+    """
+    given = {**args, "border_mode": border, "interpolation": sampling, "mask_interpolation": sampling}
+    recipe = Recipe("law", steps=label((Step(name, Arguments(given), p=1.0),) * times), output=UINT8)
+    pipelines = [build(recipe, optimize) for optimize in OPTIMIZE]
+    for index, shape in enumerate(product((1, 2, 3), repeat=2)):
+        rng = np.random.default_rng(index)
+        sample = {"image": rng.integers(0, 256, (*shape, 3), np.uint8), "mask": rng.integers(0, 9, shape, np.uint8)}
+        none, exact, fast = (made(pipeline, index, sample) for pipeline in pipelines)
+        assert (none is None) == (exact is None) == (fast is None)
+        if none is None or exact is None or fast is None:
+            continue
+        for target, given_one in sample.items():
+            assert np.array_equal(none[target], exact[target])
+            assert none[target].shape == fast[target].shape
+            if shape == (1, 1):
+                assert (none[target] == given_one).all()
+                assert (fast[target] == given_one).all()
+
+
+@pytest.mark.parametrize(("name", "args"), warps())
+def test_lines_come_back_from_every_warp(name: str, args: dict[str, Any]) -> None:
+    for border, sampling, times in product(BORDERS, SAMPLINGS, (1, 2)):
+        comes_back(name, args, border, sampling, times)
+
+
+@pytest.mark.parametrize("name", ["Affine", "Perspective", "ElasticTransform"])
+def test_a_warp_that_does_not_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_pixel, "doubled", lambda image, interpolation, border: image)
+    with pytest.raises(pytest.fail.Exception, match="would not come back"):
+        comes_back(name, BESIDE.get(name, ({},))[0], "reflect_101", "cubic", 1)
+
+
+SWEEP = """
+import cv2, numpy as np
+from itertools import product
+from augrecipes.compat.one_pixel import doubled
+
+rng = np.random.default_rng(0)
+turn = np.array([[0.8, 0.3, 1.2], [-0.3, 0.8, 0.7]])
+tilt = np.vstack([turn, [0.01, 0.02, 1]])
+x, y = rng.uniform(-9, 9, (2, 6, 7)).astype(np.float32)
+
+def warped(picture, sampling, border):
+    return (
+        cv2.warpAffine(picture, turn, (7, 6), flags=sampling, borderMode=border),
+        cv2.warpPerspective(picture, tilt, (7, 6), flags=sampling, borderMode=border),
+        cv2.remap(picture, x, y, sampling, borderMode=border),
+    )
+
+for height, width, border, sampling, dtype in product((1, 2, 3), (1, 2, 3), range(5), range(5), ("B", "H", "f")):
+    image = (rng.random((height, width, 3)) * 255).astype(dtype)
+    found = warped(doubled(image, sampling, border), sampling, border)
+    if border in (cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_REFLECT_101):
+        twice = doubled(image, cv2.INTER_CUBIC, cv2.BORDER_REFLECT_101)
+        assert all(map(np.array_equal, found, warped(twice, sampling, border))), (height, width, border, sampling)
+"""
+
+
+def test_opencv_comes_back_from_all_else_and_from_pixels_that_stand_twice(programs: Programs) -> None:
+    """With the same bits, whatever the interpolation: of a side of one pixel nothing is reflected."""
+    done = programs(SWEEP)
+    assert done.returncode == 0, done.stderr
