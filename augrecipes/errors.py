@@ -30,15 +30,15 @@ from augrecipes.masked import masked
 Severity = Literal["error", "warning"]
 
 
-def harmless(text: str, keep: str = "") -> str:
-    """`text` with line ends and control characters spelt out, but for those in `keep`, and without secrets.
+def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
+    """`text` with line ends and control characters spelt out, but for those in `keep`; without secrets, unless asked for.
 
     Bytes of file names that are no text travel as surrogates; these stay, as streams write them in a harmless way.
 
     >>> print(harmless("red\\033[31m\\nnext.png"))
     red\\x1b[31m\\nnext.png
     """
-    text = masked(text)
+    text = text if secrets else masked(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" or c in keep else repr(c)[1:-1] for c in text)

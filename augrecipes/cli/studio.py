@@ -50,7 +50,7 @@ def studio(
     running = taken_up(made, port, left)
 
     def ready() -> None:
-        say(running.address, wrap=False)
+        say(running.address, wrap=False, secrets=True)
         if not no_open:
             import webbrowser
 

@@ -75,16 +75,17 @@ def report_once() -> Iterator[None]:
         logger.removeFilter(fresh)
 
 
-def say(text: object = "", *, err: bool = False, wrap: bool = True) -> None:
+def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: bool = False) -> None:
     """Print text of one or more lines.
 
     Args:
         text: what `paint` made, among other things.
         err: on standard error.
         wrap: break long lines between words, and go on further in.
+        secrets: show those of addresses, which are there to be followed.
     """
     stream = sys.stderr if err else sys.stdout
-    lines = harmless(str(text), keep="\n" + "".join(_CODES)).split("\n")
+    lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
     typer.echo(shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream), err=err)
 
 
