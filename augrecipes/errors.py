@@ -31,7 +31,7 @@ Severity = Literal["error", "warning"]
 
 
 def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
-    """`text` with line ends and control characters spelt out, but for those in `keep`; without secrets, unless asked for.
+    """`text` with line ends and control characters spelt out, but for those in `keep`, and without (or with) `secrets`.
 
     Bytes of file names that are no text travel as surrogates; these stay, as streams write them in a harmless way.
 
