@@ -59,8 +59,7 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
 /* Read what a warp will read of a picture, line by line; nothing, where that is more than stays near, or much more than
    pixels are made of it.
 
-   Asking for the next picture while one is written costs more than it brings: processors have few places for lines on
-   their way, and those that are written past the cache need them, too. */
+   Asking for the next picture while one is written gained nothing in turns with this, on two makes of processors. */
 static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
                   int64_t made) {
     double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;
