@@ -1,25 +1,28 @@
-"""Addresses as they may be shown and written down: passwords, keys and signatures in them are three stars."""
+"""Addresses as they may be shown and written down: passwords, keys and signatures in them are three stars.
+
+The time that this takes grows as the text does: patterns look at pieces in which what they end with is known to be.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 _STARS = "***"
 _SHORTEST = 3  # characters of a secret that is looked for by itself: shorter ones are in every word
+_WORD, _PIECE = re.compile(r"\S+"), re.compile(r"[^\s?#]+")
 # A user and a password: up to the last @ before a slash, or before the path where the secret has slashes in it, as keys
 # of S3 do. What looks like a port is none. A user alone is a name, but for the web, where it is a token.
-_USER = re.compile(r"(?<=[A-Za-z0-9+.\-]{2})(:/{1,2})([^\s/?#@:]*:(?:[^\s/?#]*|(?!\d+/)[^\s?#@]*))@")
-_KEYS = re.compile(r"(\bs3[an]?:/{1,2})([^\s/?#@:]+:[^\s?#@]+)@")  # whose secret may begin as a port and a path do
-_TOKEN = re.compile(r"(\bhttps?:/{1,2})([^\s/?#:]+)@", re.IGNORECASE)
+_USER = re.compile(r"(?<=[A-Za-z0-9+.\-]{2})(:/{1,2})([^/@:]*:(?:[^/]*|(?!\d+/)[^@]*))@")
+_KEYS = re.compile(r"(\bs3[an]?:/{1,2})([^/@:]+:[^@]+)@")  # whose secret may begin as a port and a path do
+_TOKEN = re.compile(r"(\bhttps?:/{1,2})([^/:]+)@", re.IGNORECASE)
 _OF_USERS = _USER, _KEYS, _TOKEN
-_BEHIND = re.compile(r":/{1,2}[^\s?#]*[?#]\S+")
-_SAID = re.compile(  # of a query what speaks for who asks: sig=, X-Amz-Signature=, access_token=, AWSAccessKeyId=, ...
-    r"([?&#;][^\s=&?#]*(?:sig|token|key|secret|pass|pwd|auth|cred|policy|jwt|session|access)[^\s=&?#]*=)"
-    r"([^\s&'\"<>]*?)(?=[.,:;)\]}]*(?:[\s&'\"<>]|$))",
-    re.IGNORECASE,
-)
+_QUERY = re.compile(r"[^?#]*[?#].")
+_NAME, _VALUE, _BEHIND = re.compile(r"([?&#]?)([^=&?#]*)(=?)"), re.compile(r"[^&'\"<>]*"), ".,:;)]}"
+# Of a query what speaks for who asks: sig=, X-Amz-Signature=, access_token=, AWSAccessKeyId=, ...
+_SPEAKS = re.compile("sig|token|key|secret|pass|pwd|auth|cred|policy|jwt|session|access", re.IGNORECASE)
 
 
 def masked(text: str) -> str:
@@ -32,9 +35,8 @@ def masked(text: str) -> str:
     """
     if ":/" not in text:
         return text
-    for pattern in _OF_USERS:
-        text = pattern.sub(rf"\1{_STARS}@", text)
-    return _BEHIND.sub(lambda match: _SAID.sub(rf"\1{_STARS}", match[0]), text)
+    text = _PIECE.sub(lambda found: _without_users(found[0]), text)
+    return _WORD.sub(lambda found: _without_signatures(found[0]), text)
 
 
 def masked_of(address: str, text: str) -> str:
@@ -44,11 +46,49 @@ def masked_of(address: str, text: str) -> str:
     '*** is no password of me at host/a'
     """
     text = masked(text)
-    pairs = [match[2] for pattern in _OF_USERS for match in pattern.finditer(address)]
-    words = [*pairs, *(pair.partition(":")[2] for pair in pairs), *(match[2] for match in _SAID.finditer(address))]
+    heads = [_head(piece)[0] for piece in _PIECE.findall(address)]
+    pairs = [found[2] for head in heads for pattern in _OF_USERS for found in pattern.finditer(head)]
+    said = [word[slice(*span)] for word in _WORD.findall(address) for span in _signatures(word)]
+    words = [*pairs, *(pair.partition(":")[2] for pair in pairs), *said]
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
         text = text.replace(word, _STARS) if len(word) >= _SHORTEST else text
     return text
+
+
+def _head(piece: str) -> tuple[str, str]:
+    """What users and passwords can be in, up to the last @, and the rest."""
+    end = piece.rfind("@") + 1
+    return piece[:end], piece[end:]
+
+
+def _without_users(piece: str) -> str:
+    head, rest = _head(piece)
+    for pattern in _OF_USERS if head else ():
+        head = pattern.sub(rf"\1{_STARS}@", head)
+    return head + rest
+
+
+def _without_signatures(word: str) -> str:
+    start = word.find(":/")
+    if start < 0 or _QUERY.match(word, start) is None:
+        return word
+    parts, at = [], 0
+    for begin, end in _signatures(word, start):
+        parts += [word[at:begin], _STARS]
+        at = end
+    return "".join([*parts, word[at:]])
+
+
+def _signatures(word: str, at: int = 0) -> Iterator[tuple[int, int]]:
+    """Where values begin and end, from a place on, whose names say that they speak for who asks."""
+    while at < len(word):
+        starter, name, equals = _NAME.match(word, at).groups()  # type: ignore[union-attr]  # matches anything
+        at += len(starter + name + equals)
+        # Names begin behind one of ?&# or, within what is none, behind a semicolon.
+        if equals and _SPEAKS.search(name if starter else name.partition(";")[2]):
+            end = at + len(_VALUE.match(word, at)[0].rstrip(_BEHIND))  # type: ignore[index]  # so does this
+            yield at, end
+            at = end
 
 
 def all_masked(found: Any) -> Any:
