@@ -32,13 +32,15 @@ _TILES = 3000
 _READS = 60  # windows a turn, each another one
 _ALIGNED, _OTHER = 3.0, 1.6  # times as fast as OpenSlide
 _TWO_THREADS = 1.8
+_GRID = "on the grid of tiles"
 _MIB = 2**20
 Read = Callable[[int, int], Any]
 _METHOD = f"""\
 A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
-a sixteenth. Windows at random places, the same for both sides, which take turns in one process and one thread
-(A B A B), {_READS} windows a turn; medians ± median distance, and a ratio is the median over the turns. OpenSlide is
-openslide-python's `read_region`, converted to RGB as its users do; its cache of tiles is as it comes. A bag is
+a sixteenth. Windows at random places, or row by row as a bag has them, the same for both sides, which take turns in one
+process and one thread (A B A B), {_READS} windows a turn; medians ± median distance, and a ratio is the median over the
+turns. OpenSlide is openslide-python's `read_region`, converted to RGB as its users do; each side keeps 32 MiB of
+tiles that were decoded. A bag is
 {_TILES} tiles of 512², uint8, through a flip; two threads and one in turns; memory is the highest resident memory
 of the process less what was resident before and less the result."""
 
@@ -67,15 +69,11 @@ def _windows(path: Path, turns: int) -> Iterator[Row]:
     reader, slide = open_slide(str(path)), openslide.OpenSlide(path)
     width = reader.levels[0].width
     for size in (256, 512):
-        for aligned in (True, False):
-            draw = np.random.default_rng(size + aligned)
-            places = draw.integers(0, width // 256 - 2, (4000, 2)) * 256
-            if not aligned:
-                places += draw.integers(1, 255, places.shape)
+        for where, places in _places(size, width).items():
             theirs = _each(places, lambda x, y, s=size: np.asarray(slide.read_region((x, y), 0, (s, s)).convert("RGB")))
             ours = _each(places, lambda x, y, s=size: reader.read(0, level.Part(x, y, s, s)))
-            what = f"a window of {size}², {'on the grid of tiles' if aligned else 'anywhere'}"
-            yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if aligned else _OTHER)
+            what = f"a window of {size}², {where}"
+            yield _row(what, in_turns(ours, theirs, turns, 1), "OpenSlide", _ALIGNED if where == _GRID else _OTHER)
             for name, reads in _OTHERS.items():
                 if _installed(name):
                     other = reads(path, size)
@@ -83,6 +81,18 @@ def _windows(path: Path, turns: int) -> Iterator[Row]:
                     yield _row(what, in_turns(ours, _each(places, other), turns, 1), name)
     if missing := [f"- {name}: {_WITHOUT[name]}" for name in _OTHERS if not _installed(name)]:
         yield "\n".join(["Not measured:", "", *missing])
+
+
+def _places(size: int, width: int) -> dict[str, np.ndarray]:
+    """Corners of windows by how they lie, (n, 2)."""
+    draw = np.random.default_rng(size)
+    grid = draw.integers(0, width // 256 - 2, (4000, 2)) * 256
+    rows = np.arange(draw.integers(1, 255), width - size, size)
+    return {
+        _GRID: grid,
+        "anywhere": grid + draw.integers(1, 255, grid.shape),
+        "side by side, off the grid": np.stack(np.meshgrid(rows, rows), 2).reshape(-1, 2),
+    }
 
 
 def _row(what: str, pair: Pair, peer: str, goal: float | None = None) -> Row:

@@ -31,6 +31,7 @@ from augrecipes.sources.open_files import OpenFiles  # noqa: E402
 from augrecipes.sources.slides import opened, tiff_index, tiles  # noqa: E402
 from augrecipes.sources.slides.level import Part, Pyramid  # noqa: E402
 from augrecipes.sources.slides.opened import listed_slide, open_slide, stamp_of_slide  # noqa: E402
+from augrecipes.sources.slides.recent import recent_tiles  # noqa: E402
 from augrecipes.sources.slides.windows import Resolution, finer, source_of, thumbnail, window_of  # noqa: E402
 
 LIMIT = 10**8
@@ -397,7 +398,7 @@ def test_a_fork_reads_with_handles_of_its_own(folder: Path, kind: str) -> None:
     slide = slide_of(folder, kind)
     path, stamp, opened = str(slide.path), stamp_of_slide(str(slide.path)), OpenFiles(listed_slide, 32)
     mine = opened.at(path, stamp).read(0, Part(30, 30, 100, 100))
-    with opened._lock:
+    with opened._lock, recent_tiles()._lock:
         for theirs in _children_read(opened, path, stamp):
             assert np.array_equal(theirs, mine)
     assert np.array_equal(opened.at(path, stamp).read(0, Part(30, 30, 100, 100)), mine)

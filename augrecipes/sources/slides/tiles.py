@@ -1,10 +1,12 @@
 """Parts of JPEG pyramids, tile by tile: the bytes from the file, the pixels by the decoder of all our JPEGs.
 
-Of a tile that a part touches in a corner no more is decoded than is needed, as far as its kind allows.
+Of a tile that a part touches in a corner no more is decoded than is needed, as far as its kind allows; tiles that are
+asked for again and again are decoded whole, and kept for a while.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 
@@ -14,8 +16,11 @@ from augrecipes.errors import DataError
 from augrecipes.sources.encoded import MAX_PIXELS, Encoded, encoded
 from augrecipes.sources.open_files import bytes_at
 from augrecipes.sources.slides.level import WHITE, Part, Pixels, levels_of
+from augrecipes.sources.slides.recent import recent_tiles
 from augrecipes.sources.slides.tiff_index import TileIndex
 from augrecipes.sources.watch import stage
+
+_NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
 
 
 class JpegTiles:
@@ -31,7 +36,7 @@ class JpegTiles:
         self.path, self.mpp, self._indices = path, mpp, tuple(indices)
         self.levels = levels_of([(index.width, index.height) for index in indices])
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
-        self._size = os.fstat(self._file).st_size
+        self._size, self._number = os.fstat(self._file).st_size, next(_NUMBERS)
 
     def __del__(self) -> None:
         if (file := self.__dict__.pop("_file", None)) is not None:
@@ -45,31 +50,48 @@ class JpegTiles:
 
     def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
         """As `Pyramid`."""
-        index = self._indices[level]
+        index, k = self._indices[level], reduce
         there = part.inside(index.width, index.height)
-        if there == part and reduce == 1 and (only := self._only_tile(level, part)) is not None:
-            return only
-        k = reduce
+        pieces = [*_touched(index, there)]
+        size = index.tile_width * index.tile_height * 3
+        whole = k == 1 and recent_tiles().ask([(self._number, level, *tile) for *tile, _ in pieces], size)
+        if len(pieces) == 1 and there == part and k == 1 and not whole:
+            return np.ascontiguousarray(self._decoded(level, *pieces[0]))
         out = np.empty((-(-part.height // k), -(-part.width // k), 3), np.uint8)
         if there != part:
             out.fill(WHITE)
-        for column, row, piece in _touched(index, there):
-            tile = self._tile(level, column, row)
-            left, top = column * index.tile_width, row * index.tile_height
-            inner = piece.y - top, piece.x - left, piece.y + piece.height - top, piece.x + piece.width - left
-            pixels = self._decoded(level, column, row, tile, inner, k)
+        for column, row, piece in pieces:
+            pixels = self._kept(level, column, row, piece) if whole else None
+            if pixels is None:
+                pixels = self._decoded(level, column, row, piece, k)
             y, x = (piece.y - part.y) // k, (piece.x - part.x) // k
             out[y : y + len(pixels), x : x + pixels.shape[1]] = pixels
         return out
 
-    def _only_tile(self, level: int, part: Part) -> Pixels | None:
-        """The pixels of a part that is a tile, which are not copied again."""
-        index = self._indices[level]
-        (column, x), (row, y) = divmod(part.x, index.tile_width), divmod(part.y, index.tile_height)
-        if x or y or part.width != index.tile_width or part.height != index.rows_of(row):
-            return None
-        tile = self._tile(level, column, row)
-        return self._decoded(level, column, row, tile, (0, 0, part.height, part.width), 1)
+    def _kept(self, level: int, column: int, row: int, piece: Part) -> Pixels | None:
+        """A piece of a tile that is kept from now on; None where the tile is damaged: the piece may not be."""
+        index, kept = self._indices[level], recent_tiles()
+        left, top = column * index.tile_width, row * index.tile_height
+        pixels = kept.pixels(name := (self._number, level, column, row))
+        if pixels is None:
+            try:
+                pixels = self._decoded(level, column, row, Part(left, top, index.tile_width, index.rows_of(row)))
+            except DataError:
+                return None
+            kept.keep(name, pixels)
+        return pixels[piece.y - top : piece.y - top + piece.height, piece.x - left : piece.x - left + piece.width]
+
+    def _decoded(self, level: int, column: int, row: int, piece: Part, reduce: int = 1) -> Pixels:
+        """A piece of a tile, as a view of more maybe; what a tile has beyond its level belongs to it."""
+        index, tile = self._indices[level], self._tile(level, column, row)
+        y, x = piece.y - row * index.tile_height, piece.x - column * index.tile_width
+        rect = y, x, y + piece.height, x + piece.width
+        try:
+            if reduce == 1 and rect == (0, 0, *tile.shape[:2]):
+                return tile.array()
+            return tile.view(*rect, reduce)
+        except DataError as error:
+            raise self._damaged(level, column, row, error.reason) from None
 
     def _tile(self, level: int, column: int, row: int) -> Encoded:
         """A tile, its header read and found to be what the file says."""
@@ -90,16 +112,6 @@ class JpegTiles:
             size = f"{found.shape[1]}×{found.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
             raise self._damaged(level, column, row, f"holds a picture of {size}")
         return found
-
-    def _decoded(
-        self, level: int, column: int, row: int, tile: Encoded, rect: tuple[int, int, int, int], reduce: int
-    ) -> Pixels:
-        try:
-            if reduce == 1 and rect == (0, 0, *tile.shape[:2]):
-                return tile.array()
-            return tile.view(*rect, reduce)
-        except DataError as error:
-            raise self._damaged(level, column, row, error.reason) from None
 
     def _damaged(self, level: int, column: int, row: int, why: str) -> DataError:
         index = self._indices[level]
