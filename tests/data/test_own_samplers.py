@@ -41,6 +41,21 @@ class Shuffled:
         return N
 
 
+class OfItsOwn:
+    """A sampler that draws by a generator that it made."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = [*range(N)]
+        self.generator.shuffle(order)
+        return iter(order)
+
+    def __len__(self) -> int:
+        return N
+
+
 class Buckets:
     """Batches of several lengths."""
 
@@ -52,6 +67,13 @@ class Buckets:
         return 5
 
 
+OWN: dict[str, Callable[[int], Any]] = {
+    "torch's own": lambda seed: RandomSampler(range(N), generator=torch.Generator().manual_seed(seed)),
+    "Python's own": lambda seed: OfItsOwn(random.Random(seed)),
+    "numpy's own": lambda seed: OfItsOwn(np.random.default_rng(seed)),
+    "numpy's older own": lambda seed: OfItsOwn(np.random.RandomState(seed)),
+}
+
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
     "sequential": lambda: {"sampler": SequentialSampler(range(N)), "batch_size": 5},
     "random": lambda: {"sampler": RandomSampler(range(N)), "batch_size": 5},
@@ -61,6 +83,8 @@ SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
     "distributed": lambda: {"sampler": DistributedSampler(range(N), num_replicas=2, rank=1), "batch_size": 2},
     "a list": lambda: {"sampler": [3, 3, -1], "batch_size": 2},
     "Python's and numpy's": lambda: {"sampler": Shuffled(), "batch_size": 5},
+    **{name: lambda make=make: {"sampler": make(5), "batch_size": 5} for name, make in OWN.items()},
+    "batches of its own": lambda: {"batch_sampler": BatchSampler(OWN["torch's own"](5), 5, False)},
     "batches": lambda: {"batch_sampler": BatchSampler(RandomSampler(range(N)), 5, False)},
     "buckets": lambda: {"batch_sampler": Buckets()},
 }
@@ -69,6 +93,11 @@ SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
 def read(made: Any) -> list[list[tuple[int, bytes]]]:
     """Index and pixels of every sample of a pass, batch by batch."""
     return [[(s["index"], pixels(s)) for s in batch] for batch in made]
+
+
+def read_by(sampler: Any) -> list[list[tuple[int, bytes]]]:
+    """The first pass of a loader by a sampler."""
+    return read(loader(Gathering(N), sampler=sampler, collate=lambda samples: samples))
 
 
 def opened(name: str, **options: Any) -> Any:
@@ -91,7 +120,7 @@ def law(name: str, **options: Any) -> None:
         assert len(set(flat)) == len(flat)
         passes.append(flat)
     assert len({picture for flat in passes for _, picture in flat}) == sum(map(len, passes))
-    if name in ("random", "weighted", "distributed", "Python's and numpy's", "batches", "buckets"):
+    if name in ("random", "weighted", "distributed", "Python's and numpy's", "batches", "buckets") or "own" in name:
         assert len({tuple(index for index, _ in flat) for flat in passes}) == 3
 
 
@@ -163,6 +192,14 @@ def test_nobodys_generators_are_disturbed() -> None:
     assert (random.random(), np.random.rand(), torch.rand(1).item()) == expected
 
 
+@pytest.mark.parametrize("name", OWN)
+def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -> None:
+    one, alike, other = (OWN[name](seed) for seed in (1, 1, 2))
+    assert (first := read_by(one)) == read_by(alike) != read_by(other)
+    assert first == read_by(one)
+    assert [*one] == [*OWN[name](1)]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -194,10 +231,17 @@ class TestPlantedFaults:
     def test_draws_of_the_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from contextlib import nullcontext
 
-        monkeypatch.setattr(sampled, "decided_by", lambda seed: nullcontext())
+        monkeypatch.setattr(sampled, "decided_by", lambda *_: nullcontext())
         for name in ("random", "weighted", "buckets", "Python's and numpy's"):
             with pytest.raises(AssertionError):
                 law(name)
+
+    def test_draws_of_generators_that_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        decided = sampled.decided_by
+        monkeypatch.setattr(sampled, "decided_by", lambda seed, _: decided(seed))
+        for name in (name for name in SAMPLERS if "own" in name):
+            with pytest.raises(AssertionError):
+                test_passes_resume_at_every_batch(name)
 
     def test_repeats_that_draw_alike(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sampled, "number_repeats", lambda positions, n: positions)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from augrecipes.data.batches.order import Indices, number_repeats
 from augrecipes.data.checks import as_index
 from augrecipes.data.keys import position_of
+from augrecipes.data.loading.generators import decided_by
 from augrecipes.data.loading.sampler import BatchSchedule
 from augrecipes.seeds import mix
 
@@ -24,9 +22,9 @@ _SAMPLER = 3  # keeps its draws apart from those of `epoch_order`
 class SampledSchedule(BatchSchedule):
     """A schedule by a sampler of positions, or by one of batches of them.
 
-    It is asked once a pass, under generators (torch's, numpy's, Python's) that seed and epoch decide, and is told the
-    epoch first, where it has a `set_epoch`. So every rank hears the same order, of which it takes its share; a sampler
-    that knows ranks itself has done that. What comes again in an epoch is a repeat, with draws of its own.
+    It is asked once a pass, under generators (torch's, numpy's, Python's, its own) that seed and epoch decide, and is
+    told the epoch first, where it has a `set_epoch`. So every rank hears the same order, of which it takes its share; a
+    sampler that knows ranks itself has done that. What comes again in an epoch is a repeat, with draws of its own.
 
     Attributes:
         sampler: of positions, or None.
@@ -94,8 +92,9 @@ class SampledSchedule(BatchSchedule):
 
     def _drawn(self, epoch: int) -> list[Any]:
         """What the sampler says in this epoch."""
-        with decided_by(mix(self.seed, epoch, _SAMPLER)):
-            for each in samplers_in(self.given):
+        samplers = list(samplers_in(self.given))
+        with decided_by(mix(self.seed, epoch, _SAMPLER), samplers):
+            for each in samplers:
                 if callable(set_epoch := getattr(each, "set_epoch", None)):
                     set_epoch(epoch)
             return list(self.given)
@@ -123,18 +122,3 @@ def check_sampler(sampler: Any, batch_sampler: Any, **others: Any) -> None:
     for other, value in others.items():
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
-
-
-@contextmanager
-def decided_by(seed: int) -> Iterator[None]:
-    """Inside the block the process's random generators are those of a seed, and afterwards as they were."""
-    python, of_numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed >> 1)
-        random.seed(seed)
-        np.random.seed(seed & 0xFFFFFFFF)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(of_numpy)
