@@ -46,8 +46,8 @@ def masked_of(address: str, text: str) -> str:
     '*** is no password of me at host/a'
     """
     text = masked(text)
-    heads = [_head(piece)[0] for piece in _PIECE.findall(address)]
-    pairs = [found[2] for head in heads for pattern in _OF_USERS for found in pattern.finditer(head)]
+    fronts = [_split(piece)[0] for piece in _PIECE.findall(address)]
+    pairs = [found[2] for front in fronts for pattern in _OF_USERS for found in pattern.finditer(front)]
     said = [word[slice(*span)] for word in _WORD.findall(address) for span in _signatures(word)]
     words = [*pairs, *(pair.partition(":")[2] for pair in pairs), *said]
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
@@ -55,17 +55,17 @@ def masked_of(address: str, text: str) -> str:
     return text
 
 
-def _head(piece: str) -> tuple[str, str]:
+def _split(piece: str) -> tuple[str, str]:
     """What users and passwords can be in, up to the last @, and the rest."""
     end = piece.rfind("@") + 1
     return piece[:end], piece[end:]
 
 
 def _without_users(piece: str) -> str:
-    head, rest = _head(piece)
-    for pattern in _OF_USERS if head else ():
-        head = pattern.sub(rf"\1{_STARS}@", head)
-    return head + rest
+    front, rest = _split(piece)
+    for pattern in _OF_USERS if front else ():
+        front = pattern.sub(rf"\1{_STARS}@", front)
+    return front + rest
 
 
 def _without_signatures(word: str) -> str:

@@ -37,7 +37,7 @@ def test_who_waits_for_a_thread_of_this_process_is_woken(tmp_path: Path, monkeyp
 
 
 def test_files_come_while_others_are_compared(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four come at a time; what has come makes room for the next before it is known to be right."""
+    """Four come at a time, or none gets on; what has come makes room for the next before it is known to be right."""
     names = [f"{k}.bin" for k in range(8)]
     for name in names:
         (elsewhere / name).write_bytes(b"0123456789")
@@ -50,9 +50,10 @@ def test_files_come_while_others_are_compared(elsewhere: Path, monkeypatch: pyte
         assert all_came.wait(30), "who compares keeps others from coming"
 
     kept = FetchedFolder(RemotePath("shop://"), "digest", FileCache(1_000, elsewhere.parent / "cache"))
-    shop.Shop.fault = lambda what, name, times: "slow"
+    four = threading.Barrier(4)
+    shop.Shop.fault = lambda what, name, times: (four.wait(30), "slow")[1]
     with ThreadPoolExecutor(len(names)) as threads:
         assert [bytes(data) for data in threads.map(lambda name: kept.mapped(name, 10, check), names)] == [
             b"0123456789"
         ] * len(names)
-    assert shop.Shop.most == 4
+    assert shop.Shop.most <= 4
