@@ -1,4 +1,4 @@
-"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, then merged.
+"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, merged as they come.
 
 Everything is looked at once, here; the tasks are sent what was found, and write the parts that `--part` writes, into a
 folder that all machines see. What failed is tried again; what is there is left as it is, after a kill, too.
@@ -7,13 +7,15 @@ folder that all machines see. What failed is tried again; what is there is left 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import AugrecipesError, DataError, StoreError
-from augrecipes.pack.merge import find_parts, merge_parts
+from augrecipes.pack.found_parts import find_parts
+from augrecipes.pack.merge import copy_parts
 from augrecipes.pack.packing import Packing
 from augrecipes.pack.part import PackPart, part_named
 from augrecipes.pack.ray_cluster import connected, cores
@@ -21,6 +23,7 @@ from augrecipes.pack.ray_task import Sent, write_one
 from augrecipes.pack.workers import WorkerDied
 from augrecipes.pack.write import refuse_published
 from augrecipes.progress import Progress
+from augrecipes.sources.remote.place import Place
 from augrecipes.sources.store.index import COLUMNS, NAME, load
 
 TRIES = 3  # of a part
@@ -66,10 +69,10 @@ def write_on_ray(
     with connected(address) as ray:
         units = packing.rows // packing.plan.times
         of = max(1, min(units, parts or min(_A_CORE * cores(ray), packing.rows // _SMALLEST)))
-        _write_parts(ray, replace(packing, out=folder), of, on_error, advance)
-    merged = merge_parts(folder, out, shard_size=packing.shard_bytes)
+        with closing(_written(ray, replace(packing, out=folder), of, on_error, advance)) as coming:
+            lost = copy_parts(coming, out, packing.size.bytes, packing.shard_bytes)
     _remove_parts(folder)
-    return replace(packing, unreadable=merged.unreadable)
+    return replace(packing, unreadable=lost)
 
 
 def _remove_parts(folder: Path) -> None:
@@ -101,27 +104,32 @@ def _begun(folder: Path, parts: int | None) -> int | None:
     )
 
 
-def _write_parts(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> None:
-    """Writes all parts, each as a task, again where one fails."""
+def _written(ray: Any, packing: Packing, of: int, on_error: str, advance: Progress | None) -> Generator[Place]:
+    """The folders of all parts, in order, each once it is there: written as tasks, again where one fails."""
     sent = ray.put(Sent(ray.cloudpickle.dumps(packing), os.getcwd(), on_error))  # noqa: PTH109
     task = ray.remote(num_cpus=1, max_retries=0)(write_one)
-    running = {task.remote(sent, number, of): (number, 1) for number in range(1, of + 1)}
+    parts = [PackPart(number, of) for number in range(1, of + 1)]
+    running = {task.remote(sent, *part): (part, 1) for part in parts}
+    there: set[PackPart] = set()
     done = 0
     try:
-        while running:
-            (ready,), _ = ray.wait([*running], num_returns=1)
-            number, tries = running.pop(ready)
-            try:
-                ray.get(ready)
-            except Exception as error:
-                why = getattr(error, "cause", None) or error  # of what a task raises
-                if isinstance(why, DataError) or tries == TRIES:
-                    raise _reason_of(why, number, of) from error
-                running[task.remote(sent, number, of)] = number, tries + 1
-                continue
-            done += len(replace(packing, part=PackPart(number, of)).mine)
-            if advance is not None:
-                advance(done, packing.rows)
+        for following in parts:
+            while following not in there:
+                (ready,), _ = ray.wait([*running], num_returns=1)
+                part, tries = running.pop(ready)
+                try:
+                    ray.get(ready)
+                except Exception as error:
+                    why = getattr(error, "cause", None) or error  # of what a task raises
+                    if isinstance(why, DataError) or tries == TRIES:
+                        raise _reason_of(why, part) from error
+                    running[task.remote(sent, *part)] = part, tries + 1
+                    continue
+                there.add(part)
+                done += len(replace(packing, part=part).mine)
+                if advance is not None:
+                    advance(done, packing.rows)
+            yield packing.out / following.name
     finally:  # nothing goes on writing once this is given up
         for left in running:
             ray.cancel(left)
@@ -129,7 +137,7 @@ def _write_parts(ray: Any, packing: Packing, of: int, on_error: str, advance: Pr
             ray.wait([*running], num_returns=len(running), timeout=_TO_END)
 
 
-def _reason_of(error: BaseException, number: int, of: int) -> AugrecipesError:
+def _reason_of(error: BaseException, part: PackPart) -> AugrecipesError:
     if isinstance(error, AugrecipesError):
         return error
-    return WorkerDied(f"part {number}/{of} failed {TRIES} times, and what is done is kept: {error}")
+    return WorkerDied(f"part {part.number}/{part.of} failed {TRIES} times, and what is done is kept: {error}")

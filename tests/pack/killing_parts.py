@@ -24,7 +24,7 @@ from killing import Counting, in_a_fork  # noqa: E402
 from pictures import draw  # noqa: E402
 
 from augrecipes.errors import StoreError  # noqa: E402
-from augrecipes.pack.merge import merge_parts  # noqa: E402
+from augrecipes.pack.merge import copy_parts, merge_parts  # noqa: E402
 from augrecipes.pack.run import pack  # noqa: E402
 from augrecipes.recipe.parse import parse_text  # noqa: E402
 from augrecipes.sources.store import Store, open_store, publish  # noqa: E402
@@ -100,7 +100,7 @@ class Killer:
 
 
 def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
-    """Packs parts in an order drawn by chance and merges them, both ways, killed again and again."""
+    """Packs parts in an order drawn by chance and merges them, each way, killed again and again."""
     wrong: list[str] = []
     plant(planted)
     with small_stores.quick_folder() as root:
@@ -111,7 +111,11 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
 
         def packing(part: int, out: Path) -> Callable[[], Any]:
             options = {"workers": 0, "part": f"{part}/{PARTS}", "shard_size": 700}
-            return lambda: pack(RECIPE, str(root / "files"), out, **options)
+            return lambda: pack(RECIPE, str(root / "files"), out, **options).place
+
+        def coming() -> None:
+            made = (packing(part, work / "parts-that-come")() for part in range(1, PARTS + 1))
+            copy_parts(made, work / "coming", 0)
 
         pack(RECIPE, str(root / "files"), root / "one", workers=0)
         wanted, bytes_of_one = content_of(open_store(root / "one")), small_stores.digest(root / "one")
@@ -119,6 +123,7 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
         calls = max(killer.run(packing(part, work / "parts")) for part in range(1, PARTS + 1))
         copying = killer.run(lambda: merge_parts(work / "parts", work / "copy"))
         beside = killer.run(lambda: merge_parts(work / "parts"))
+        at_once = killer.run(coming)
         while killer.kills < kills:
             shutil.rmtree(work)
             work.mkdir()
@@ -126,8 +131,11 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
                 for _ in range(killer.rng.randrange(3)):
                     killer.killed(packing(part, work / "parts"), calls)
                 killer.run(packing(part, work / "parts"))
-            for out, into, most in ((work / "copy", work / "copy", copying), (work / "parts", None, beside)):
-                merging = lambda into=into: merge_parts(work / "parts", into)  # noqa: E731
+            for out, merging, most in (
+                (work / "copy", lambda: merge_parts(work / "parts", work / "copy"), copying),
+                (work / "parts", lambda: merge_parts(work / "parts"), beside),
+                (work / "coming", coming, at_once),
+            ):
                 for _ in range(2):
                     killer.killed(merging, most)
                     if (left := state_of(out, wanted)) not in ("none", "whole"):
@@ -136,8 +144,11 @@ def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
                     killer.run(merging)
                 if (left := state_of(out, wanted)) != "whole":
                     wrong.append(f"{out.name}, in the end: {left}")
-            if small_stores.digest(work / "copy") != bytes_of_one:
-                wrong.append("copy: other bytes than those of one run")
+            wrong += [
+                f"{name}: other bytes than those of one run"
+                for name in ("copy", "coming")
+                if small_stores.digest(work / name) != bytes_of_one
+            ]
             if len(list((work / "parts").glob("part-*"))) != PARTS:
                 wrong.append(f"parts: {sorted(path.name for path in (work / 'parts').iterdir())}")
     return {"kills": killer.kills, "wrong": wrong}

@@ -21,8 +21,8 @@ from test_pack import EPOCHS, InterruptedRunError, content, data_of
 from augrecipes.data.packed import Packed
 from augrecipes.errors import StoreError
 from augrecipes.machine import bytes_of
-from augrecipes.pack import merge
-from augrecipes.pack.merge import merge_parts
+from augrecipes.pack import found_parts, merge
+from augrecipes.pack.merge import copy_parts, merge_parts
 from augrecipes.pack.part import PackPart, part_of
 from augrecipes.pack.run import pack
 from augrecipes.recipe.parse import parse_text
@@ -280,7 +280,7 @@ def files_held(photos: Path, folder: Path, of: int, into: Path | None) -> int:
     """How many files are open at a time, at the most, while parts are merged."""
     folder.mkdir(exist_ok=True)
     in_parts(RECIPE, str(photos), folder / f"{of}", of, shard_size=300)
-    real, held = merge.open_part, [0]
+    real, held = found_parts.open_part, [0]
 
     def opened(path: Path) -> Any:
         store = real(path)
@@ -289,7 +289,7 @@ def files_held(photos: Path, folder: Path, of: int, into: Path | None) -> int:
 
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge, "open_part", opened)
+        patch.setattr(found_parts, "open_part", opened)
         merge_parts(folder / f"{of}", into)
     return max(held) - before
 
@@ -305,8 +305,8 @@ def test_however_many_parts_few_files_are_open(
     two, seven = (files_held(photos, tmp_path, of, into(f"copy-{of}")) for of in (2, 7))
     assert seven <= two  # of which each has more shards
     # Planted: all parts stay open.
-    real = merge._each
-    monkeypatch.setattr(merge, "_each", lambda paths: list(real(paths)))
+    real, kept = merge.each_of, []
+    monkeypatch.setattr(merge, "each_of", lambda paths: (kept.append(part) or part for part in real(paths)))
     assert files_held(photos, tmp_path / "planted", 7, into("planted-copy")) > seven
 
 
@@ -426,6 +426,52 @@ def test_a_copy_goes_on_only_with_the_same_parts(photos: Path, tmp_path: Path) -
     merge_parts(tmp_path / "parts", tmp_path / "copy")
     pack(RECIPE, str(photos), tmp_path / "one", workers=0)
     assert content(tmp_path / "copy") == content(tmp_path / "one")
+
+
+def merged_as_they_come(photos: Path, folder: Path, seed: int) -> None:
+    """The law: parts that are packed while those before are copied, by runs that stop anywhere, are one run's bytes."""
+    rng = random.Random(seed)
+    of, most, told = rng.randint(1, 9), rng.choice([None, 400]), [0]
+    first = [PackPart(number, of).units(7).start for number in range(1, of + 1)]
+
+    def coming(stops: int) -> Iterator[Path]:
+        for number, row in enumerate(first, 1):
+            assert max(told) >= row  # all before is copied, by this run or one before it
+            if number == stops:
+                raise InterruptedRunError
+            yield pack(RECIPE, str(photos), folder / "parts", part=f"{number}/{of}", workers=0).place
+
+    def until(stop: int) -> Any:
+        def advance(done: int, total: int) -> None:
+            told.append(done)
+            if done == stop:
+                raise InterruptedRunError
+
+        return advance
+
+    for stop, stops in [(rng.randrange(9), rng.randrange(of + 2)) for _ in range(rng.randrange(3))] + [(0, 0)]:
+        try:
+            lost = copy_parts(coming(stops), folder / "store", 0, most, until(stop))
+        except InterruptedRunError:
+            continue
+        assert lost == ()
+        break
+    pack(RECIPE, str(photos), folder / "one", workers=0, shard_size=most)
+    assert content(folder / "store") == content(folder / "one")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_parts_are_merged_as_they_come(photos: Path, tmp_path: Path, seed: int) -> None:
+    merged_as_they_come(photos, tmp_path, seed)
+
+
+def test_parts_that_are_merged_at_the_end_are_caught(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = merge.each_of
+    monkeypatch.setattr(merge, "each_of", lambda paths: real(list(paths)))
+    with pytest.raises(AssertionError):
+        merged_as_they_come(photos, tmp_path, 0)
 
 
 # -- killed -----------------------------------------------------------------------------------------------------------
