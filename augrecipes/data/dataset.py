@@ -116,7 +116,7 @@ class SampleDataset(LookedAt, Spawned, Dataset[dict[str, Any]]):
             take: gives the memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
 
         Returns:
-            By key an array or tensor of n rows, or a list of n, as `Collate` makes of n samples.
+            By key an array or tensor of n rows, as `Collate` makes of n samples, or a list of what the samples have.
         """
         del rows, epoch, virtual, take
         return None

@@ -50,7 +50,7 @@ class ReadsBatches(Protocol):
 def completed(
     found: Mapping[str, Any], table: Columns, paths: Callable[[Indices], list[str]], virtual: Indices
 ) -> dict[str, Any]:
-    """A batch of pictures with their labels, indices and paths.
+    """A batch of pictures with their labels, where they have not brought some, indices and paths.
 
     Args:
         found: by key an array of rows, or a list.
@@ -60,7 +60,7 @@ def completed(
     """
     rows = virtual % len(table)
     batch = {key: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for key, v in found.items()}
-    if table.labels is not None:
+    if table.labels is not None and "label" not in batch:
         batch["label"] = torch.from_numpy(table.labels[rows].astype(np.int64, copy=False))
     batch["index"], batch["path"] = torch.from_numpy(virtual), paths(rows)
     return batch
@@ -91,10 +91,8 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     columns = {}
     for key, values in batch.items():
-        if key in _NUMBERS:
-            columns[key] = values.tolist()
-        else:
-            columns[key] = [*values]
+        whole = key in _NUMBERS and isinstance(values, torch.Tensor)
+        columns[key] = values.tolist() if whole else [*values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
+from augrecipes.compiler.run.native_batches import NativeBatches
 from augrecipes.data.batches.memory import room, rooms
+from augrecipes.data.batches.order import Indices
+from augrecipes.data.batches.rows import Take
 from augrecipes.data.checks import as_recipe, tell_of_absent
 from augrecipes.data.dataset import SampleDataset
+from augrecipes.data.gathered import SomeFailedError
+from augrecipes.data.native_batch import native_batch
 from augrecipes.data.read import decoding, marks_of
 from augrecipes.data.sample import as_torch, ragged_keys
 from augrecipes.data.tables.parts import split_parts
@@ -115,13 +122,71 @@ class Samples(SampleDataset):
         return self._table.path(row)
 
     def _sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-        pipeline, inputs, table = self.pipeline, self.recipe.inputs, self._table
-        parts = table.rows.named(table.source.row(row))
-        names = pipeline.targets if self.recipe.facts.scales else None
-        targets, beside = split_parts(
-            parts, inputs, table.rows.pictures, table.axes, undecoded=pipeline.reads, names=names, **self._decode
-        )
+        pipeline = self.pipeline
+        targets, beside = self._parts(row)
         buffers = rooms(pipeline.outputs) if self.recipe.facts.scales else room("image")
         out = pipeline.at(index=virtual, epoch=epoch)(**targets, out=buffers)
         sample = as_torch(out, self.ragged_keys)
         return sample | {name: value for name, value in beside.items() if name not in sample}
+
+    def _parts(self, row: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the pipeline takes of a row, and what travels beside it."""
+        pipeline, table = self.pipeline, self._table
+        parts = table.rows.named(table.source.row(row))
+        names = pipeline.targets if self.recipe.facts.scales else None
+        return split_parts(
+            parts, self.recipe.inputs, table.rows.pictures, table.axes, undecoded=pipeline.reads, names=names,
+            **self._decode,
+        )  # fmt: skip
+
+    def _batch(self, rows: Indices, epoch: int, virtual: Indices, take: Take) -> dict[str, Any] | None:
+        if not self._runs_at_once():
+            return None
+        alike: set[tuple[frozenset[str], frozenset[str]]] = set()
+        beside: dict[int, dict[str, Any]] = {}
+
+        def read(k: int) -> dict[str, Any]:
+            targets, beside[k] = self._parts(int(rows[k]))
+            alike.add((frozenset(targets), frozenset(beside[k])))
+            if len(alike) > 1:
+                raise _UnlikeError
+            return targets
+
+        try:
+            found = native_batch(self.pipeline, read, epoch, virtual, take, self.ragged_keys)
+        except _UnlikeError:
+            return None
+        except SomeFailedError as some:
+            some.batch |= _columns(beside, len(rows), some.batch)
+            raise
+        return None if found is None else found | _columns(beside, len(rows), found)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether several samples are read at once: where all steps run natively, and so do their masks."""
+        return super().gathers and self._runs_at_once()
+
+    def _runs_at_once(self) -> bool:
+        if self.recipe.facts.scales or not isinstance(self.pipeline, NativeBatches):
+            return False
+        return self.pipeline.kept_apart({"mask"} if self._table.masks is not None else set()) is None
+
+
+class _UnlikeError(Exception):
+    """Samples of a batch have not the same parts: each is to be made by itself."""
+
+
+def _columns(beside: dict[int, dict[str, Any]], count: int, found: dict[str, Any]) -> dict[str, Any]:
+    """What travels beside the samples of a batch, by name: labels as int64, other values as they are.
+
+    >>> _columns({0: {"label": 3, "at": "here"}, 1: {"label": 4, "at": "there"}}, 2, {})
+    {'label': array([3, 4]), 'at': ['here', 'there']}
+    """
+    first = next(iter(beside.values()), {})
+    columns: dict[str, Any] = {}
+    for name in first:
+        if name not in found:
+            values = [beside.get(k, first)[name] for k in range(count)]
+            labels = np.array(values) if name == "label" and all(type(value) is int for value in values) else None
+            columns[name] = values if labels is None or labels.dtype != np.int64 else labels
+    return columns

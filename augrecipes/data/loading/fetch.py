@@ -194,13 +194,18 @@ class Draft:
     def _collated(self) -> Any:
         if self._parts:
             parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
-            if len(parts) == len(self.pieces) and not self._rows.uneven:
+            if len(parts) == len(self.pieces) and not self._rows.uneven and not self._lists(parts[0]):
                 return joined(parts, self._rows)
             for piece, part in self._parts.items():
                 self._samples |= zip(piece, split(part), strict=True)
         samples = [self._samples[k] for k in range(len(self._samples))]
         collate = self._reader.collate
         return collate(samples, self._rows) if isinstance(collate, Collate) else collate(samples)
+
+    def _lists(self, part: dict[str, Any]) -> bool:
+        """Whether there are lists in a part of which something else may be made, such as a tensor of numbers."""
+        stay = {"path", *self._reader.dataset.ragged_keys}
+        return any(isinstance(values, list) and key not in stay for key, values in part.items())
 
     def _at_once(self, piece: range) -> bool:
         """Read the piece where the dataset reads several samples at once; False where it does not."""
