@@ -74,7 +74,7 @@ def read_bag(
     """
     start, stop = table.offsets[row : row + 2].tolist()
     if stop - start < rule.min_tiles:
-        raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}")
+        raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}{table.about(row)}")
     how = "stride" if rule.pick == "random" and ds.mode == "eval" else rule.pick
     picked = pick_tiles(stop - start, rule.max_tiles, how, seed=ds.seed, epoch=epoch, index=virtual)
     tiles = (start + picked).tolist()

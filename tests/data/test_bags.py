@@ -203,7 +203,7 @@ class TestFolders:
             TileBags(tmp_path, recipe)
         file = tmp_path / "labels.csv"
         assert caught.value.reason.splitlines() == [
-            "bags and labels do not match one to one (4 folders, 1 with a label):",
+            "bags and labels do not match one to one (4 bags, 1 with a label):",
             f"  {file}:2: bag 'slide-a' has no label here",
             f"  {file}:4: no bag in this row",
             f"  {file}:5: 1 fields, but the header has 2 columns",

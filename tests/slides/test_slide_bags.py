@@ -427,6 +427,9 @@ def test_broken_slides_are_listed_or_passed_over(folder: Path, tmp_path: Path) -
     bags = ar.SlideBags(tmp_path, TURNS, tile=64, level=0, on_error="skip")
     assert bags.tiles.tolist()[1] == 0
     assert bags[1]["bag"] != "cut"
+    loader = ar.loader(bags, batch_size=1, shuffle=False)
+    assert len(list(loader)) == len(bags)
+    assert "fewer than min_tiles=1: truncated" in loader.skipped[0].reason
     with pytest.raises(DataError, match=r"^.*cut\.svs: truncated"):
         ar.SlideBags(tmp_path / "cut.svs", TURNS)
 
@@ -438,8 +441,14 @@ def test_slides_that_lack_what_is_asked_for_are_told(folder: Path, tmp_path: Pat
     with pytest.raises(DataError, match=r"none at mpp=0\.1"):
         ar.SlideBags(path, TURNS, mpp=0.1)
     assert ar.SlideBags(path, TURNS, tile=32, mpp=0.1, slide_mpp=0.05).tiles[0] > 0
-    with pytest.raises(DataError, match="1 of 1 bags have fewer tiles than min_tiles=1"):
+    too_large = r"aperio-0: 0 tiles: 0 windows of 4096² px of level 0 fit on its 560×400$"
+    with pytest.raises(DataError, match=f"1 of 1 bags have fewer tiles than min_tiles=1(.|\n)*{too_large}"):
         ar.SlideBags(path, TURNS, tile=4096, level=0)
+    for _ in range(2):  # found, and known
+        with pytest.raises(DataError, match=r"0 tiles: 12 windows of 128² px .*, and 0 show tissue enough"):
+            ar.SlideBags(path, TURNS, tile=64, mpp=1.0, tissue=0.99)
+    with pytest.raises(DataError, match=r"^Otsu: no such file; tissue= may also be \"otsu\", a number"):
+        ar.SlideBags(path, TURNS, tissue="Otsu")
     with pytest.raises(DataError, match="slides of the same name"):
         (tmp_path / "aperio-0.svs").write_bytes(path.read_bytes())
         ar.SlideBags([path, tmp_path / "aperio-0.svs"], TURNS)

@@ -59,6 +59,6 @@ def labels_of_bags(
         return None
     if problems:
         given = sum(map(bool, label.values()))
-        message = f"bags and labels do not match one to one ({len(names)} folders, {given} with a label):"
+        message = f"bags and labels do not match one to one ({len(names)} bags, {given} with a label):"
         raise DataError(message + listed(problems), ", ".join(files))
     return [label[name] for name in names]

@@ -115,6 +115,11 @@ class BagTable(Columns):
         """The folder of a bag, or its first tile."""
         return self.bags[bag] if self.folders else self.tiles[int(self.offsets[bag])]
 
+    def about(self, bag: int) -> str:
+        """What decided how many tiles a bag has, as the end of a sentence; empty where there is nothing to be said."""
+        del bag
+        return ""
+
     def picture(self, unit: int, how: Mapping[str, Any], *, undecoded: bool = False) -> Any:
         """A tile, uint8 H×W×C, or what it is decoded from; `how` are arguments of `read_image`."""
         return (open_encoded if undecoded else read_image)(self.tiles.encoded(unit), **how)

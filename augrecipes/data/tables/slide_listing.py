@@ -99,6 +99,7 @@ class _ListedSlide:
     stamp: str
     downsample: float
     places: Places
+    note: str
 
 
 def table_of_slides(
@@ -132,7 +133,8 @@ def table_of_slides(
     for error in lost:
         _log.warning("slide left out: %s", error)
     fine = [
-        one if isinstance(one, _ListedSlide) else _ListedSlide("", np.nan, np.zeros((0, 2), np.int64)) for one in found
+        one if isinstance(one, _ListedSlide) else _ListedSlide("", np.nan, np.zeros((0, 2), np.int64), one.reason)
+        for one in found
     ]
     coords, offsets = joined([one.places for one in fine])
     files = PathTable.from_paths(paths)
@@ -148,6 +150,7 @@ def table_of_slides(
         stamps=tuple(one.stamp for one in fine),
         tile=windows.tile,
         downsamples=np.array([one.downsample for one in fine], np.float64),
+        notes=tuple(one.note for one in fine),
         labels=ids,
         classes=None if classes is None else tuple(classes),
         class_to_idx=class_to_idx,
@@ -207,13 +210,21 @@ def _found_in(path: str, windows: Windows, cache: SlideCache) -> _ListedSlide | 
         grid = Grid(windows.tile * downsample, windows.stride * downsample)
         places = grid.places(first)
         if kept is not None and len(kept.taken) == len(places):
-            return _ListedSlide(stamp, downsample, places[kept.taken])
+            return _ListedSlide(stamp, downsample, places[kept.taken], _note(grid, first, kept.taken))
         slide = OPENED.at(path, stamp)
         taken = _taken(path, windows, grid, first, lambda at: thumbnail(slide, at), places)
     except DataError as error:
         return error
     cache.put(path, state, FoundWindows(first.width, first.height, downsample, taken))
-    return _ListedSlide(stamp, downsample, places[taken])
+    return _ListedSlide(stamp, downsample, places[taken], _note(grid, first, taken))
+
+
+def _note(grid: Grid, slide: Level, taken: npt.NDArray[np.bool_]) -> str:
+    """How a slide came by its tiles."""
+    fit = f"{len(taken)} windows of {grid.side:.6g}² px of level 0 fit on its {slide.width}×{slide.height}"
+    if taken.all():
+        return fit
+    return f"{fit}, and {taken.sum()} show tissue enough, and not too much white (tissue=, min_tissue=, max_white=)"
 
 
 def _taken(
@@ -269,6 +280,8 @@ def mask_file(slide: str, given: str) -> str:
         named = Path(given.replace("{stem}", stem))
         return str(named if named.parent != Path() else Path(slide).parent / named)
     if not path.is_dir():
+        if not path.exists():
+            raise DataError('no such file; tissue= may also be "otsu", a number between 0 and 1, or None', given)
         return given
     for suffix in _MASKS:
         if (file := path / f"{stem}{suffix}").is_file():

@@ -78,18 +78,24 @@ class SlideTable(GivenTable, BagTable):
         stamps: what tells each from a file that takes its place.
         tile: side of a window, in its own px.
         downsamples: float64 (n,): so many pixels of level 0 are one of a window; not a number where a slide is broken.
+        notes: how each came by its tiles, or what is wrong with it.
     """
 
     slides: PathTable
     stamps: tuple[str, ...]
     tile: int
     downsamples: npt.NDArray[np.float64]
+    notes: tuple[str, ...]
 
     on_slides = True
 
     def path(self, bag: int) -> str:
         """The file of a slide."""
         return self.slides[bag]
+
+    def about(self, bag: int) -> str:
+        """As every table of bags."""
+        return f": {self.notes[bag]}"
 
     def digest(self) -> str:
         """16 hex digits that name the slides and their windows."""

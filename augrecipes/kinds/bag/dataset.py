@@ -151,7 +151,7 @@ class TileBags(SampleDataset):
             raise DataError(
                 f"{len(small)} of {len(table)} bags have fewer tiles than min_tiles={self.min_tiles} "
                 '(on_error="skip" passes over them):'
-                + listed(f"{table.bags[i]}: {counts[i]} tiles" for i in small.tolist())
+                + listed(f"{table.bags[i]}: {counts[i]} tiles{table.about(i)}" for i in small.tolist())
             )
 
     @property

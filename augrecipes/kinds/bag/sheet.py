@@ -126,7 +126,7 @@ class _BagSampler:
         row, key, rule = self.bags.row(k), self.bags.key(k), self.bags.rule
         count = int(self.table.counts()[row])
         if count < rule.min_tiles:
-            raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}")
+            raise DataError(f"the bag has {count} tiles, fewer than min_tiles={rule.min_tiles}{self.table.about(row)}")
         times = EPOCHS if self.pipeline.mode == "train" and not self.asked.stages else 1
         epochs = range(self.asked.epoch, self.asked.epoch + times)
         picked = [self._picked(count, key, epoch) for epoch in epochs]
