@@ -144,12 +144,18 @@ class Samples(SampleDataset):
             return None
         alike: set[tuple[frozenset[str], frozenset[str]]] = set()
         beside: dict[int, dict[str, Any]] = {}
+        held: dict[int, Any] = {}  # the last picture: while it is, only what writes to it again lies where it does
 
         def read(k: int) -> dict[str, Any]:
-            targets, beside[k] = self._parts(int(rows[k]))
+            row = int(rows[k])
+            targets, beside[k] = self._parts(row)
             alike.add((frozenset(targets), frozenset(beside[k])))
-            if len(alike) > 1:
+            image = targets.get("image")
+            again = row not in held and any(_lie_together(image, one) for one in held.values())
+            if len(alike) > 1 or again:
                 raise _UnlikeError
+            held.clear()
+            held[row] = image
             return targets
 
         try:
@@ -173,7 +179,13 @@ class Samples(SampleDataset):
 
 
 class _UnlikeError(Exception):
-    """Samples of a batch have not the same parts: each is to be made by itself."""
+    """Samples of a batch have not the same parts, or a source writes them to the same array: each is made by itself."""
+
+
+def _lie_together(image: Any, other: Any) -> bool:
+    """Whether two pictures begin at the same place of memory."""
+    both = isinstance(image, np.ndarray) and isinstance(other, np.ndarray)
+    return both and image.__array_interface__["data"][0] == other.__array_interface__["data"][0]
 
 
 def _columns(beside: dict[int, dict[str, Any]], count: int, found: dict[str, Any]) -> dict[str, Any]:

@@ -161,6 +161,31 @@ def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -
     same(Samples(rows, RECIPE).__getitems__([*range(N)]), [OneByOne(rows, RECIPE)[k] for k in range(N)])
 
 
+class Rewritten:
+    """A source whose items are all one array, written to again for each."""
+
+    def __init__(self) -> None:
+        self.pictures = np.random.default_rng(0).integers(0, 256, (N, 30, 26, 3), np.uint8)
+        self.array = np.empty((30, 26, 3), np.uint8)
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        self.array[...] = self.pictures[index]
+        return self.array
+
+
+def test_a_source_that_writes_to_its_array_again() -> None:
+    here, there = Samples(Rewritten(), RECIPE), OneByOne(Rewritten(), RECIPE)
+    for batch, other in zip(loader(here, 4), loader(there, 4), strict=True):
+        same(batch, other)
+    same(here.__getitems__([1, 1, 2]), [there[k] for k in (1, 1, 2)])
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
+        patch.setattr(of_samples, "_lie_together", lambda *_: False)  # a planted fault
+        same([*loader(Samples(Rewritten(), RECIPE), 4)], [*loader(there, 4)])
+
+
 @pytest.mark.parametrize("fault", ["another's", "lists stay lists", "unlike is alike"])
 def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = of_samples._columns
