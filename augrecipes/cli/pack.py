@@ -122,11 +122,11 @@ def pack(
         raise typer.BadParameter("which recipe? Give one, or --merge DIR", param_hint="RECIPE")
     if out is None:
         raise typer.BadParameter("where to? Give a folder that is made", param_hint="--out")
-    found = sources(recipe, words, data)
     if engine == "ray" and address is not None and not dry_run:
         from augrecipes.pack.ray_cluster import connected
 
         ctx.with_resource(connected(address))  # its processes import what they need while this one does, and lists
+    found = sources(recipe, words, data)
     from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()

@@ -21,6 +21,7 @@ from augrecipes.pack.workers import baked
 from augrecipes.progress import Progress
 from augrecipes.sources.remote.place import Place
 from augrecipes.sources.store import Store, StoreWriter, open_part
+from augrecipes.sources.store.columns import Texts
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.index import NAME, as_json
 from augrecipes.sources.store.schema import LARGEST
@@ -155,7 +156,7 @@ def _found(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> l
         raise StoreError(
             f"there is such a part of another packing (other: {other}); take another folder, or remove it", str(folder)
         )
-    notes = notes_of(store)
+    notes = list(notes_of(store))
     for row, note in zip(rows, notes, strict=True):
         if row % baker.times == 0 and json.loads(note).get("stamp") != baker.stamp(row):
             path = next(iter(baker.table.paths(row // baker.times).values()))
@@ -168,12 +169,12 @@ def format_of_parts(format: str) -> str:
     return "raw" if format == "hdf5" else format
 
 
-def notes_of(store: Store) -> list[str]:
+def notes_of(store: Store) -> Texts:
     """What is known of each row of a part, beside its pixels; StoreError where that is missing."""
     notes = store.columns.get("note")
-    if notes is None or len(notes) != store.rows:
+    if not isinstance(notes, Texts) or len(notes) != store.rows:
         raise StoreError("no part of a packing: its rows have no notes; pack it again", str(store.path))
-    return list(notes)
+    return notes
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
