@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -36,6 +37,60 @@ class Window(ctypes.Structure):
     )
 
 
+@dataclass(slots=True)  # one for each picture; frozen ones take three times as long to make
+class Coded:
+    """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `laid_out` says.
+
+    Attributes:
+        library: that decodes it.
+        data: the file.
+        window: what is decoded of it.
+        top: the row of these pixels that the part begins at.
+        left: the column.
+        height: rows of the part.
+        width: columns.
+    """
+
+    library: Codec
+    data: bytes
+    window: Window
+    top: int
+    left: int
+    height: int
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of what is decoded, H×W×C."""
+        w = self.window
+        return w.y1 - w.y0, w.x1 - w.x0, _SAMPLES[w.channels]
+
+    def lies(self) -> tuple[int, int]:
+        """Bytes before its first pixel, and from row to row, in what is decoded."""
+        _, width, samples = self.shape
+        return (self.top * width + self.left) * samples, width * samples
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """The part, uint8 H×W×C, as a view. ValueError: libjpeg has something to say; the text is its own."""
+        found = self.library.decode(self.data, self.window)
+        return found[self.top : self.top + self.height, self.left : self.left + self.width]
+
+
+def laid_out(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
+    """Where the file of each lies, where what `ar_jpeg_window` is told of it, and bytes that are decoded: (n, 3).
+
+    And what these addresses are good for as long as.
+    """
+    count = len(parts)
+    windows = (Window * count)(*(part.window for part in parts))
+    files = (ctypes.c_char_p * count)(*(part.data for part in parts))
+    numbers = np.empty((count, 3), np.int64)
+    numbers[:, 0] = np.frombuffer(memoryview(files).cast("B"), np.int64)
+    numbers[:, 1] = np.arange(count) * ctypes.sizeof(Window) + ctypes.addressof(windows)
+    numbers[:, 2] = [height * width * samples for height, width, samples in (part.shape for part in parts)]
+    return numbers, (windows, files)
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
     """The library, opened.
@@ -43,11 +98,13 @@ class Codec:
     Attributes:
         version: of libjpeg-turbo, as text.
         handle: of the shared library.
+        address: of the function that decodes.
         memories: to decode with, those that no thread is at: tables of codes, which most files share.
     """
 
     version: str
     handle: Any
+    address: int = 0
     memories: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
@@ -61,12 +118,16 @@ class Codec:
         try:
             memory = self.memories.pop()  # not one for each thread: those of a batch end with it
         except IndexError:
-            memory = ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
+            memory = self.memory()
         failed = self.handle.ar_jpeg_window(data, ctypes.byref(window), memory, out.ctypes.data, said)
         self.memories.append(memory)
         if failed:
             raise ValueError(said.value.decode("latin-1"))
         return out
+
+    def memory(self) -> Any:
+        """Memory to decode with, for one thread at a time."""
+        return ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
 
     def transcoded(self, data: bytes) -> bytes:
         """A JPEG of the same coefficients: one scan of Huffman codes, restart markers, no metadata.
@@ -106,5 +167,5 @@ def opened(handle: Any) -> Codec:
     handle.ar_jpeg_memory.restype = number_of
     handle.ar_jpeg_transcode.argtypes = [ctypes.c_char_p, number_of, ctypes.c_void_p, number_of, ctypes.c_char_p]
     handle.ar_jpeg_transcode.restype = number_of
-    number = handle.ar_libjpeg()
-    return Codec(f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}", handle)
+    number, address = handle.ar_libjpeg(), ctypes.cast(handle.ar_jpeg_window, pointer).value or 0
+    return Codec(f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}", handle, address)

@@ -227,7 +227,7 @@ static void count_pixels(const Step *step, double *drawn) {
    apart, and it takes long to find where these are. Nothing where they are too many to stay at hand. */
 static Ahead ahead_of(const Plan *p, const Sample *s) {
     const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
-    if (!s->target || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
+    if (!s->target || s->file || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
         return (Ahead){0};
     return (Ahead){s->at + (w[0] - s->top) * s->step + from, s->step, w[2] - w[0], to - from};
 }
@@ -268,24 +268,47 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to) {
     return answer;
 }
 
-/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size. */
-KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count) {
+/* Where the pixels of a sample lie; NULL where they cannot be had. */
+static const uint8_t *pixels_of(const Plan *p, const Sample *s) {
+    char said[SAID];
+    if (!s->target || !s->file)
+        return s->at;
+    if (!p->decode || s->decoded > p->most_decoded || p->decode(s->file, s->told, p->memory, p->pixels, said))
+        return NULL;
+    return p->pixels + (intptr_t)s->at;
+}
+
+/* The next sample that no thread has begun with; of one thread alone that behind `last`. */
+static inline int64_t next_sample(int64_t *begun, int64_t last) {
+    return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
+}
+
+/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size.
+
+   begun: NULL, or how many samples threads have begun with, that work on the same ones at once, each with a plan of its
+     own: then UNLIKE says nothing */
+KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
     Merging merging;
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = next_sample(begun, -1), next; k < count; k = next) {
+        next = next_sample(begun, k);
         Sample *s = samples + k;
         Run run = {.plan = plan, .sample = s, .merging = &merging};
         begin_merging(&merging);
-        run.view = whole_picture(s->at, s->rows, s->columns, s->step, plan->channels);
+        const uint8_t *at = pixels_of(plan, s);
+        s->answer = s->target && !at ? REFUSED : DONE;
+        if (s->answer != DONE)
+            continue;
+        run.view = whole_picture(at, s->rows, s->columns, s->step, plan->channels);
         run.view.top = s->top, run.view.left = s->left;
         s->answer = run_steps(&run, 0, plan->count);
         if (s->answer != DONE)
             continue;
         Ahead ahead = {0};
-        if (k + 1 < count && !merging.left)
-            ahead = ahead_of(plan, s + 1);
+        if (next < count && !merging.left)
+            ahead = ahead_of(plan, samples + next);
         s->answer = finish(&run, &ahead);
     }
-    for (int64_t k = 0; k < count; k++)
+    for (int64_t k = 0; k < count && !begun; k++)
         if (samples[k].answer != DONE || samples[k].height != samples->height || samples[k].width != samples->width)
             return UNLIKE;
     return DONE;

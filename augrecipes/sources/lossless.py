@@ -112,6 +112,9 @@ class LosslessPicture:
         """Of what is encoded."""
         return len(self._data)
 
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
+        """Nothing: no kernel decodes it."""
+
     def scales(self) -> tuple[int, ...]:
         """None: nothing is decoded smaller."""
         return ()

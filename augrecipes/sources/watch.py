@@ -20,6 +20,11 @@ def stage(name: Stage) -> AbstractContextManager[object]:
     return _NOBODY if watch is None else watch(name)
 
 
+def is_watched() -> bool:
+    """Whether somebody watches."""
+    return (_watch or _otherwise) is not None
+
+
 def unless_watched(watch: Watch | None) -> None:
     """From now on stages that nobody else watches are done inside what `watch` returns for them."""
     global _otherwise  # noqa: PLW0603  one process, one watcher

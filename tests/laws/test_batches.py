@@ -33,9 +33,11 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.kinds.image.pipeline import ImagePipeline
+from augrecipes.native.libjpeg import Coded, codec
 from augrecipes.pack.run import pack
 from augrecipes.recipe.model import Boxes, Inputs, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.encoded import open_encoded
 
 pytestmark = [
     pytest.mark.skipif(not SETS, reason="no native kernels here"),
@@ -148,6 +150,30 @@ def test_pictures_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, O
     with in_python():
         plain = build(recipe, levels[1], seed)
         found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
+    wrong = [one for one in found if isinstance(one, tuple)]
+    uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
+    if wrong or uneven:
+        assert made in wrong[:1] or (uneven and made[0] == "CollateError")
+    else:
+        same(made, np.stack(found))
+
+
+@DEAR
+@given(of_one_size(STEPS), st.integers(0, 2**32), st.sampled_from(LEVELS), st.integers(1, 3))
+def test_files_in_memory(
+    folder: Path, recipe: Recipe, seed: int, levels: tuple[Optimize, Optimize], threads: int
+) -> None:
+    """What is decoded by kernels, what is not, and what is damaged: in one batch."""
+    rng = np.random.default_rng(seed)
+    files = [path for path in sorted(folder.rglob("*.*")) if path.name != f"{BROKEN:02}.jpg"]
+    files = [files[k] for k in rng.integers(0, len(files), rng.integers(1, 40))]
+    if seed % 3:
+        files = [path for path in files if path.name != f"{CUT_OFF:02}.jpg"] or files[:1]
+    images = [open_encoded(path, channels=(3, 3, None)[seed % 7 % 3]) for path in files]
+    made = told(lambda: build(recipe, levels[0], seed).batch(images, threads=threads))
+    with in_python():
+        plain = build(recipe, levels[1], seed)
+        found = [told(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
     wrong = [one for one in found if isinstance(one, tuple)]
     uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
     if wrong or uneven:
@@ -274,6 +300,9 @@ def test_threads_of_the_user_share_one_dataset(folder: Path) -> None:
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    if fault == "a window's place":
+        lies = Coded.lies
+        monkeypatch.setattr(Coded, "lies", lambda self: (max(lies(self)[0] - 3, 0), lies(self)[1]))
     whole = NativePlan.many
 
     def spoilt(self: NativePlan, epoch: int, keys: Any, pictures: Any, places: Any) -> Any:
@@ -296,8 +325,10 @@ def spoil(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     monkeypatch.setattr(NativePlan, "many", spoilt)
 
 
-@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws"])
+@pytest.mark.parametrize("fault", ["a pixel", "another's place", "another's draws", "a window's place"])
 def test_planted_faults_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    if fault == "a window's place" and codec() is None:
+        pytest.skip("built without libjpeg-turbo")
     spoil(monkeypatch, fault)
 
     @PLANTED

@@ -17,8 +17,8 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import groups, steps
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
-from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import RecipeError
 from augrecipes.native.kernels import library

@@ -273,7 +273,7 @@ def test_samples_of_several_sizes_are_no_batch(seed: int) -> None:
 
 def test_sizes_that_nobody_compares_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     run = NativePlan._run
-    monkeypatch.setattr(NativePlan, "_run", lambda self, numbers: run(self, numbers) or True)
+    monkeypatch.setattr(NativePlan, "_run", lambda self, *args: run(self, *args) or True)
     with pytest.raises(AssertionError):
         for seed in range(20):
             several_sizes(seed)

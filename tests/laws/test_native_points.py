@@ -20,9 +20,9 @@ from test_native_plan import OUTPUTS, picture, recipe_of
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import keyed_steps, planned
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import Walk
-from augrecipes.compiler.native_plan.steps import NativeStep, encode
+from augrecipes.compiler.native_plan.steps import KeyedStep, NativeStep, encode
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Optimize, Output, Recipe
 

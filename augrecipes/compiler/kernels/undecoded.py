@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
+from augrecipes.native.libjpeg import Coded
+
 
 class Decodable(Protocol):
     """What the compiler asks of a picture in its file format; `augrecipes.sources.encoded` has one.
@@ -24,6 +26,9 @@ class Decodable(Protocol):
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
         """A window, ends exclusive, `reduce` × `reduce` pixels as one; the bits are those of a cut from the whole."""
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
+        """A window as kernels are told of it that decode it themselves; None where `view` is to do it."""
 
     def scales(self) -> tuple[int, ...]:
         """Which `reduce` the decoder has, other than 1."""

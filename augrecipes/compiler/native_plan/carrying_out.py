@@ -9,51 +9,32 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture, pixels_of
-from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, NativeStep
-from augrecipes.errors import DataError
+from augrecipes.compiler.native_plan.helping import of_this_thread
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture, coded_of, decoded, pixels_of
+from augrecipes.compiler.native_plan.room import Room
+from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
+from augrecipes.native.libjpeg import laid_out
 from augrecipes.seeds import MASK, mix, site_key
 
-_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f4q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q14q")
-_ROOM, _ARGUMENTS = struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
+_HEAD, _STEP, _SAMPLE = struct.Struct("=2Q3q4q4f4f6q2q"), struct.Struct("=4q2Qd24d"), struct.Struct("=2Q17q")
+_ROOM, _STEPS, _ARGUMENTS = struct.Struct("=6q"), struct.Struct("=2q"), 7 * 8  # bytes of a step before what it draws by
 _EFFECT, _MOST_DOES, DRAWN = 16, 8, 260
-_NO_PICTURE = (0,) * 12
+_NOTHING = (0,) * 12
 _RGB, _MOST_CHANNELS = 3, 4
 # Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
 Places = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
-# Among the numbers of a sample: index and tile, rows and columns, where it lies, ...
-_KEY, _SIZE, _LIES, _TARGET, _MADE, _WINDOW, _ANSWER = (
-    slice(2), slice(2, 4), slice(4, 8), 8, slice(9, 11), slice(11, 15), 15,
+# Among the numbers of a sample: index and tile, rows and columns, where it lies and in what file, ...
+_KEY, _SIZE, _LIES, _FILE, _TARGET, _MADE, _WINDOW, _ANSWER = (
+    slice(2), slice(2, 4), slice(4, 8), slice(8, 11), 11, slice(12, 14), slice(14, 18), 18,
 )  # fmt: skip
-_NUMBERS = 16
+_IN_MEMORY, _NUMBERS = (0, 0, 0), 19
 IDLE, REFUSED = 1, -1
-_AT_ONCE = 1 << 20  # bytes of decoded pixels
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedStep:
-    """A step of a native plan.
-
-    Attributes:
-        label: keys its draws.
-        shared: whether the tiles of a bag draw as one.
-        p: it acts where its first draw is below.
-        numbers: what it draws and does.
-        cell: pixels along each of the squares that it counts: of a pair's steps.
-    """
-
-    label: str
-    shared: bool
-    p: float
-    numbers: NativeStep
-    cell: int = 1
 
 
 class NativePlan:
@@ -83,8 +64,9 @@ class NativePlan:
         *,
         labels: bool = False,
     ) -> None:
-        self._kernel, self._draws = kernels.kernel("plan", "ppl"), kernels.kernel("plan_draws", "pplp")
+        self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
+        self._room, self._spare = Room(), list[Room]()
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self.given: dict[int, Any] = {}
@@ -100,13 +82,6 @@ class NativePlan:
             )  # fmt: skip
         self._one = ctypes.create_string_buffer(_SAMPLE.size)
         self._one_at = ctypes.addressof(self._one)
-        self._make_room(1 << 16)
-
-    def _make_room(self, size: int) -> None:
-        """Have so many bytes to work in."""
-        self._room = np.empty(size, np.uint8)
-        self._scratch = self._room.ctypes.data, size
-        _ROOM.pack_into(self._plan, _HEAD.size - 4 * 8, *self._scratch)
 
     def sample(self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate) -> np.ndarray | None:
         """One sample's result; None where Python has to make it. DataError: the file is damaged."""
@@ -114,10 +89,10 @@ class NativePlan:
         if not self._takes(channels):
             return None
         self._begin(epoch, channels)
-        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NO_PICTURE)
+        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, *_IN_MEMORY)
         if self._run_one():
             return None
-        height, width, *window = _SAMPLE.unpack_from(self._one)[9:15]
+        height, width, *window = _SAMPLE.unpack_from(self._one)[12:18]
         if (found := pixels_of(picture, window)) is None:
             return None
         out = allocate(self._sink.shape(height, width, channels), self._sink.dtype)
@@ -127,7 +102,7 @@ class NativePlan:
             self._begin(epoch, channels, strides[1], written_as(out))
             at = pixels.__array_interface__["data"][0], pixels.strides[0], top, left
             target = out.__array_interface__["data"][0] + strides[0]
-            _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, target, *_NO_PICTURE[5:])
+            _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, *_IN_MEMORY, target, *_NOTHING[5:])
             if not self._run_one():
                 return out
         return None
@@ -185,27 +160,37 @@ class NativePlan:
         out, rows = found
         if (strides := self._strides(out, channels)) is None:
             return [*range(count)]
-        self._begin(epoch, channels, strides[1], written_as(out))
+        kind = written_as(out)
         at = np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
         numbers[:, _TARGET] = at * out.strides[0] + (out.__array_interface__["data"][0] + strides[0])
         if isinstance(pictures, InMemory):
+            self._begin(epoch, channels, strides[1], kind)
             numbers[:, _LIES] = pictures.lie
             if known is not None:
-                self._some(numbers, known)
-            elif self._run(numbers):
+                self._some(numbers, known, (out, pictures))
+            elif self._run(numbers, (out, pictures)):
                 return []
         else:
-            windows = numbers[:, _WINDOW].tolist()
+            windows, asked = numbers[:, _WINDOW].tolist(), range(count) if known is None else known.tolist()
             numbers[:, _ANSWER] = REFUSED
-            for part, lie in _read(range(count) if known is None else known.tolist(), windows, pictures):
+            coded = {k: part for k, part in ((k, coded_of(pictures[k], windows[k])) for k in asked) if part is not None}
+            if coded:
+                numbers[[*coded], _LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
+                numbers[[*coded], _FILE], files = laid_out([*coded.values()])
+                self._room.decode(coded[min(coded)].library, int(numbers[:, _FILE.stop - 1].max()))
+                self._begin(epoch, channels, strides[1], kind)
+                self._some(numbers, [*coded], (out, files))
+                self._room.decoded()
+            self._begin(epoch, channels, strides[1], kind)
+            for part, lie, held in decoded([k for k in asked if k not in coded], windows, pictures):
                 numbers[part, _LIES] = lie
-                self._some(numbers, part)
+                self._some(numbers, part, (out, held))
         return np.flatnonzero(numbers[:, _ANSWER]).tolist()
 
-    def _some(self, numbers: np.ndarray, places: Sequence[int] | np.ndarray) -> None:
+    def _some(self, numbers: np.ndarray, places: Sequence[int] | np.ndarray, held: object) -> None:
         """Carry out some of several samples."""
         some = numbers[places]
-        self._run(some)
+        self._run(some, held)
         numbers[places] = some
 
     def drawn(
@@ -247,63 +232,71 @@ class NativePlan:
         native = self._sink.numbers(channels)
         _HEAD.pack_into(
             self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
-            *native.four[0], *native.four[1], *self._scratch, self._at + _HEAD.size, self._count,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count,
         )  # fmt: skip
 
-    def _run(self, numbers: np.ndarray) -> bool:
+    def _grow(self, size: int) -> None:
+        """Have so many bytes to work in."""
+        self._room.grow(size)
+        self._let_work_in(self._room, self._plan)
+
+    def _let_work_in(self, room: Room, plan: Any) -> None:
+        """Have a copy of the plan, or itself, work in this memory."""
+        _ROOM.pack_into(plan, _HEAD.size - _STEPS.size - _ROOM.size, *room.numbers)
+        _STEPS.pack_into(plan, _HEAD.size - _STEPS.size, ctypes.addressof(plan) + _HEAD.size, self._count)
+
+    def _run(self, numbers: np.ndarray, held: object = None) -> bool:
         """Carry out samples; those that lack memory to work in once more, with enough.
 
-        Whether it is known at once that all are done, and of one size.
+        `held` is what addresses among the numbers are good for as long as. Whether it is known at once that all are
+        done, and of one size.
         """
-        if not self._kernel(self._at, numbers.ctypes.data, len(numbers)):
+        if not self._carry_out(numbers, held):
             return True
         while (most := int(numbers[:, _ANSWER].max(initial=0))) > 0:
-            self._make_room(most)
+            self._grow(most)
             lack = numbers[:, _ANSWER] > 0
             left = numbers[lack]
-            self._kernel(self._at, left.ctypes.data, len(left))
+            self._carry_out(left, held)
             numbers[lack] = left
         return False
 
+    def _carry_out(self, numbers: np.ndarray, held: object) -> bool:
+        """Carry out samples, helped by other threads of the batch; whether it is not known that all are done."""
+        at, count, threads = numbers.ctypes.data, len(numbers), of_this_thread()
+        if threads is None or count < 2 or not numbers[0, _TARGET]:
+            return bool(self._kernel(self._at, at, count, None))
+        begun = ctypes.c_int64()
+
+        def work(plan: int) -> None:
+            self._kernel(plan, at, count, ctypes.addressof(begun))
+
+        # An interrupt may end this thread's waiting: what others write to has to stay as long as they are at it.
+        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, (numbers, held)))
+        return True
+
+    def _in_spare_room(self, work: Callable[[int], object], held: object) -> None:
+        """Work at a copy of the plan, in memory that no other thread is at."""
+        plan = ctypes.create_string_buffer(self._plan.raw)
+        try:
+            room = self._spare.pop()
+        except IndexError:
+            room = Room()
+        room.be_like(self._room)
+        self._let_work_in(room, plan)
+        work(ctypes.addressof(plan))
+        room.decoded()
+        self._spare.append(room)
+
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""
-        self._kernel(self._at, self._one_at, 1)
+        self._kernel(self._at, self._one_at, 1, None)
         while (answer := _SAMPLE.unpack_from(self._one)[-1]) > 0:
-            self._make_room(answer)
-            self._kernel(self._at, self._one_at, 1)
+            self._grow(answer)
+            self._kernel(self._at, self._one_at, 1, None)
         return bool(answer)
 
     def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
         """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
         found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
         return None if found is None else (found[0], found[2:])
-
-
-def _read(
-    places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
-) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]]]]:
-    """Places of pictures that can be read, and where the pixels of each lie: address, step, top and left.
-
-    Of files not many at once, so that what was decoded is still in the cache.
-    """
-    part: list[int] = []
-    lie: list[tuple[int, int, int, int]] = []
-    held: list[np.ndarray] = []
-    for k in places:
-        picture = pictures[k]
-        try:
-            found = pixels_of(picture, windows[k])
-        except DataError:
-            continue
-        if found is None:
-            continue
-        pixels, top, left = found
-        part.append(k)
-        lie.append((pixels.__array_interface__["data"][0], pixels.strides[0], top, left))
-        if pixels is not picture:
-            held.append(pixels)
-            if sum(one.nbytes for one in held) > _AT_ONCE:
-                yield part, lie
-                part, lie, held = [], [], []
-    if part:
-        yield part, lie

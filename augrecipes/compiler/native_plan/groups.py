@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from augrecipes.compat.steps import choice_of, group_of
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep
-from augrecipes.compiler.native_plan.steps import BY_WEIGHT, GROUPS, NOTHING, SOME, NativeStep
+from augrecipes.compiler.native_plan.steps import BY_WEIGHT, GROUPS, NOTHING, SOME, KeyedStep, NativeStep
 from augrecipes.ops.groups import SOME_OF
 
 _MOST = 15  # children of which some are chosen

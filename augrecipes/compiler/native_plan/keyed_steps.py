@@ -13,7 +13,6 @@ from augrecipes.compiler.kernels.jobs import numbers_of
 from augrecipes.compiler.kernels.joined import Joined
 from augrecipes.compiler.kernels.warps import Deferred, Warps
 from augrecipes.compiler.native_plan import groups, masks, warps
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep
 from augrecipes.compiler.native_plan.steps import (
     ADJUSTS,
     AMONG_HSV,
@@ -38,6 +37,7 @@ from augrecipes.compiler.native_plan.steps import (
     TILTS,
     TURNS,
     WARPS,
+    KeyedStep,
     NativeStep,
     encode,
 )

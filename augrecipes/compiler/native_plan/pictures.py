@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
+from augrecipes.errors import DataError
+from augrecipes.native.libjpeg import Coded
 
+_AT_ONCE = 1 << 20  # bytes of decoded pixels
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
 Picture = np.ndarray | Decodable | Undecoded
 # Pixels as they lie, and the row and the column of the picture that they begin at.
@@ -87,6 +90,17 @@ def as_picture(mask: np.ndarray) -> np.ndarray:
     return mask.view(np.uint8).reshape(*mask.shape[:2], 1)
 
 
+def coded_of(picture: Picture, window: Sequence[int]) -> Coded | None:
+    """A window (top, left, bottom, right) of a file for kernels that decode it; None where `pixels_of` is to do it."""
+    top, left, bottom, right = window
+    if isinstance(picture, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
+        return None
+    if not isinstance(picture, Undecoded):
+        return picture.coded(top, left, bottom, right)
+    y0, x0 = picture.y0, picture.x0
+    return picture.source.coded(y0 + top, x0 + left, y0 + bottom, x0 + right)
+
+
 def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     """The pixels of a window (top, left, bottom, right) at least; of a file no more. None where it is not known.
 
@@ -101,6 +115,37 @@ def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     whole = picture if isinstance(picture, Undecoded) else undecoded(picture)
     pixels = whole[top:bottom, left:right].array()
     return pixels if _lies_well(pixels) else np.ascontiguousarray(pixels), top, left
+
+
+def decoded(
+    places: Sequence[int], windows: Sequence[Sequence[int]], pictures: Sequence[Picture]
+) -> Iterator[tuple[list[int], list[tuple[int, int, int, int]], list[np.ndarray]]]:
+    """Places of pictures that can be read, where the pixels of each lie (address, step, top, left), and these.
+
+    Of files not many at once, so that what was decoded is still in the cache.
+    """
+    part: list[int] = []
+    lie: list[tuple[int, int, int, int]] = []
+    held: list[np.ndarray] = []
+    size = 0
+    for k in places:
+        picture = pictures[k]
+        try:
+            found = pixels_of(picture, windows[k])
+        except DataError:
+            continue
+        if found is None:
+            continue
+        pixels, top, left = found
+        part.append(k)
+        lie.append((pixels.__array_interface__["data"][0], pixels.strides[0], top, left))
+        held.append(pixels)
+        size += 0 if pixels is picture else pixels.nbytes
+        if size > _AT_ONCE:
+            yield part, lie, held
+            part, lie, held, size = [], [], [], 0
+    if part:
+        yield part, lie, held
 
 
 def _lies_well(pixels: np.ndarray) -> bool:

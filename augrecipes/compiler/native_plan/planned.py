@@ -13,10 +13,19 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan import groups
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk
 from augrecipes.compiler.native_plan.masks import MaskSink
-from augrecipes.compiler.native_plan.steps import GROUPS, IN_PYTHON, KEEPS, KEPT, MERGED_ENDS, MERGES, NativeStep
+from augrecipes.compiler.native_plan.steps import (
+    GROUPS,
+    IN_PYTHON,
+    KEEPS,
+    KEPT,
+    MERGED_ENDS,
+    MERGES,
+    KeyedStep,
+    NativeStep,
+)
 from augrecipes.native.kernels import Library, library
 from augrecipes.recipe.model import Output
 

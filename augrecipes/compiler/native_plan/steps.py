@@ -45,6 +45,25 @@ class NativeStep:
     given: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedStep:
+    """A step of a native plan.
+
+    Attributes:
+        label: keys its draws.
+        shared: whether the tiles of a bag draw as one.
+        p: it acts where its first draw is below.
+        numbers: what it draws and does.
+        cell: pixels along each of the squares that it counts: of a pair's steps.
+    """
+
+    label: str
+    shared: bool
+    p: float
+    numbers: NativeStep
+    cell: int = 1
+
+
 KEPT = NativeStep(NOTHING, KEEPS, (), lambda _: ())
 LEFT = NativeStep(IN_PYTHON, KEEPS, (), lambda _: ())
 

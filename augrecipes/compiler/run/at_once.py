@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.kernels.undecoded import is_encoded
+from augrecipes.compiler.native_plan.helping import HelpingThreads
 from augrecipes.compiler.run.quiet import quiet
 
 _MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
@@ -17,6 +19,13 @@ _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smal
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
 Read = Callable[[int], Any]
+
+
+def is_read(picture: Any) -> bool:
+    """Whether kernels read a picture without Python, so that threads may help each other with it."""
+    if isinstance(picture, np.ndarray):
+        return picture.dtype == np.uint8
+    return is_encoded(picture) and picture.coded(0, 0, *picture.shape[:2]) is not None
 
 
 class PictureQueue:
@@ -28,11 +37,12 @@ class PictureQueue:
         count: of pictures.
         threads: that share them.
         held: all are in memory anyway, so that only their number matters.
+        evened: who is done helps the others: each takes its share at once, as far as kernels read it.
     """
 
-    def __init__(self, count: int, threads: int, *, held: bool = False) -> None:
+    def __init__(self, count: int, threads: int, *, held: bool = False, evened: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._threads, self._most = threads, min(_MOST, -(-count // threads))
+        self._threads, self._most, self._evened = threads, min(_MOST, -(-count // threads)), evened
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives (one, or targets by name), until that is enough for once."""
@@ -42,30 +52,37 @@ class PictureQueue:
             enough = size > self._bytes or (taken >= few and pixels >= _LEAST)
             if enough or (k := next(self._next)) >= self.count:
                 return
-            if not taken and self._threads > 1:
-                few = max(1, (self.count - k) // (2 * self._threads))
             found = read(k)
             several = isinstance(found, dict)
             size += sum(getattr(one, "nbytes", 0) for one in (found.values() if several else (found,)))
             picture = found.get("image") if several else found
+            if not taken and self._threads > 1:
+                left = self.count - k
+                few = -(-left // self._threads) if self._evened and is_read(picture) else left // (2 * self._threads)
             shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
             pixels += shown if isinstance(picture, np.ndarray) else _FILE * shown
             yield k, found
 
 
-def in_threads(work: Callable[[Any], None], lanes: Sequence[Any]) -> None:
+def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: bool = False) -> None:
     """Let each lane work in a thread of its own, the first in this one, and wait for all.
 
     What is raised is raised here, of several the first lane's.
+
+    `helped`: only the first works, and the threads of the others help with what kernels do. What Python is at stays
+    with one core then: a second one has to fetch all of it.
     """
     if len(lanes) == 1:
         work(lanes[0])
         return
     raised: dict[int, BaseException] = {}
+    helping = HelpingThreads(len(lanes))
 
     def guarded(at: int) -> None:
         try:
-            work(lanes[at])
+            with helping.at_work():
+                if not at or not helped:
+                    work(lanes[at])
         except BaseException as error:  # whatever it is, who waits for it is to have it
             raised[at] = error
 

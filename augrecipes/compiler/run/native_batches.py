@@ -59,7 +59,7 @@ class NativeBatches(NativelyRun):
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
         lanes = self.for_this_thread().lanes(min(threads, len(keys)))
-        batch.read(lanes, lambda k: {"image": images[k]}, held=True)
+        batch.read(lanes, lambda k: {"image": images[k]}, held=True, evened=self.kept_apart() is None)
         return batch.image()
 
     @property

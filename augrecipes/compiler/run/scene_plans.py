@@ -12,7 +12,7 @@ from augrecipes.compat.steps import group_of
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.kernels.undecoded import Undecoded
 from augrecipes.compiler.native_plan import groups
-from augrecipes.compiler.native_plan.carrying_out import KeyedStep, NativePlan, Places
+from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.keyed_steps import NotNativeError, Walk, alone
 from augrecipes.compiler.native_plan.pictures import InMemory, is_picture
 from augrecipes.compiler.native_plan.planned import Position, plan_of
@@ -25,6 +25,7 @@ from augrecipes.compiler.native_plan.steps import (
     TILTS,
     TURNS,
     WARPS,
+    KeyedStep,
     NativeStep,
 )
 from augrecipes.compiler.run.lower import Sites

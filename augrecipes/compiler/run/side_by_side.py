@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.run.at_once import PictureQueue, in_threads
+from augrecipes.compiler.run.at_once import PictureQueue, in_threads, is_read
 from augrecipes.errors import CollateError, DataError
 
 _LABELS = np.dtype(np.int64)
@@ -104,15 +104,17 @@ class SampleBatch:
     uneven: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self, lanes: Sequence[Lane], read: Read, *, held: bool = False) -> None:
+    def read(self, lanes: Sequence[Lane], read: Read, *, held: bool = False, evened: bool = False) -> None:
         """Make them, in a thread a lane; the first is this one. They are the same whatever the number of threads.
 
         Args:
             lanes: a pipeline for each thread.
             read: gives the targets of a sample by its place; called from several threads. DataError: it is broken.
             held: all pictures are in memory anyway.
+            evened: see `PictureQueue`.
         """
-        turns = PictureQueue(len(self.keys), len(lanes), held=held)
+        helped = held and evened and is_read(read(0).get("image"))
+        turns = PictureQueue(len(self.keys), 1 if helped else len(lanes), held=held, evened=evened)
 
         def kept(k: int) -> Sample:
             try:
@@ -126,7 +128,7 @@ class SampleBatch:
                 if samples := {k: sample for k, sample in found.items() if k not in self.failed}:
                     self._make(lane, samples)
 
-        in_threads(work, lanes)
+        in_threads(work, lanes, helped=helped)
 
     def _make(self, lane: Lane, samples: dict[int, Sample]) -> None:
         if (together := Together.of([*samples.values()])) is not None:

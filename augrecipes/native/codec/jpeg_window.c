@@ -214,10 +214,11 @@ static void decode(struct decoder *d, const uint8_t *data, const struct window *
 
 /* Writes rows y0 to y1 of columns x0 to x1 to `out`, one after another. Answers 0, or 1 where libjpeg had something to
    say: then `text`, of JMSG_LENGTH_MAX bytes, has it, and `out` may be written in part. */
-EXPORT int32_t ar_jpeg_window(const uint8_t *data, const struct window *w, struct coded *coded, uint8_t *out, char *text) {
+EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *memory, uint8_t *out, char *text) {
+    const struct window *w = window;
     struct decoder d;
     memset(&d, 0, sizeof d);
-    d.coded = coded;
+    d.coded = memory;
     listen(&d.said, text, w->strict);
     d.jpeg.err = &d.said.errors;
     d.source = (struct jpeg_source_mgr){NULL, 0, nothing, next_piece, skip, jpeg_resync_to_restart, nothing};

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from augrecipes.native.libjpeg import Coded
 from augrecipes.sources.formats.header import ImageHeader
 
 
@@ -66,6 +67,7 @@ class Format:
         scales: data and header to the values of `reduce` beyond 1 that `region` takes.
         region: data, header, channels and part to its pixels, as `decode` gives them; the law: at `reduce` 1 the very
             pixels of the whole decode. It may overlook damage that lies outside of the part.
+        coded: the same to what kernels are to be told of it, who decode it themselves; None where they cannot.
     """
 
     name: str
@@ -79,3 +81,4 @@ class Format:
     frames: str = "frames"
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
     region: Callable[[bytes, ImageHeader, int | None, StoredRegion], NDArray[Any]] | None = None
+    coded: Callable[[bytes, ImageHeader, int | None, StoredRegion], Coded | None] | None = None

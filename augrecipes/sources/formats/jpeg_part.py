@@ -25,6 +25,7 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
+from augrecipes.native.libjpeg import Coded
 from augrecipes.sources.formats import jpeg, jpeg_window
 from augrecipes.sources.formats.format import Ends, Format, StoredRegion
 from augrecipes.sources.formats.header import ImageHeader
@@ -61,6 +62,13 @@ def region(data: bytes, header: ImageHeader, channels: int | None, part: StoredR
     rows, columns = part.reduced
     top //= part.reduce
     return jpeg.as_rgb(pixels[rows.start - top : rows.stop - top, columns], header)
+
+
+def coded(data: bytes, header: ImageHeader, channels: int | None, part: StoredRegion) -> Coded | None:
+    """A part that is not decoded yet; None where `region` is to say what becomes of it. Raises UnreadableError."""
+    colorspace = jpeg.colorspace(data, header, channels)
+    band = band_of(data, header.layout, part)
+    return None if band is None else jpeg_window.coded(data, header.layout, colorspace, band, part)
 
 
 def _cut(data: bytes, s: jpeg.Segments, band: Band) -> bytearray | None:
@@ -119,4 +127,5 @@ FORMAT = Format(
     complete=_complete,
     scales=scales,
     region=region,
+    coded=coded,
 )

@@ -14,7 +14,7 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
-from augrecipes.native.libjpeg import SPACES, Codec, Window, codec
+from augrecipes.native.libjpeg import SPACES, Codec, Coded, Window, codec
 from augrecipes.sources.formats import jpeg
 from augrecipes.sources.formats.format import StoredRegion
 from augrecipes.sources.formats.jpeg_band import MARGIN, Band, band_of, units
@@ -35,13 +35,19 @@ _PROBED = 4  # windows of it
 
 def pixels(data: bytes, s: jpeg.Segments, colorspace: str, band: Band, part: StoredRegion) -> NDArray[np.uint8] | None:
     """A part of a band, uint8 H×W×C; None where simplejpeg is to decode it."""
+    found = coded(data, s, colorspace, band, part)
+    return None if found is None else _pixels(found)
+
+
+def coded(data: bytes, s: jpeg.Segments, colorspace: str, band: Band, part: StoredRegion) -> Coded | None:
+    """The same, not decoded yet."""
     library = codec()
     if library is None or colorspace == "CMYK" or not isinstance(data, bytes):
         return None
     kind = "Gray" if s.components == 1 else _ENCODED.get(jpeg.sampling(data, s))
     if kind is None or not agrees(library, kind, colorspace, part.reduce):
         return None
-    return _pixels(library, data, s, colorspace, band, part)
+    return _coded(library, data, s, colorspace, band, part)
 
 
 @cache
@@ -59,15 +65,20 @@ def agrees(library: Codec, kind: str, colorspace: str, reduce: int) -> bool:
         )
         part = StoredRegion(y0, x0, y1, x1, reduce)
         band = band_of(data, s, part)
-        seen = None if band is None else _pixels(library, data, s, colorspace, band, part)
+        seen = None if band is None else _pixels(_coded(library, data, s, colorspace, band, part))
         if seen is None or not np.array_equal(seen, whole[part.reduced]):
             return False
     return True
 
 
-def _pixels(
-    library: Codec, data: bytes, s: jpeg.Segments, colorspace: str, band: Band, part: StoredRegion
-) -> NDArray[np.uint8] | None:
+def _pixels(found: Coded) -> NDArray[np.uint8] | None:
+    try:
+        return found.pixels()
+    except ValueError:
+        return None
+
+
+def _coded(library: Codec, data: bytes, s: jpeg.Segments, colorspace: str, band: Band, part: StoredRegion) -> Coded:
     k, (rows, columns), top = part.reduce, part.reduced, band.top // part.reduce
     unit = units(data, s)[0] // k
     left = max(columns.start - _LEFT, 0) // unit * unit
@@ -89,8 +100,5 @@ def _pixels(
         x0=left,
         x1=min(columns.stop + _RIGHT, -(-s.width // k)),
     )
-    try:
-        found = library.decode(data, window)
-    except ValueError:
-        return None
-    return found[rows.start - top - above : rows.stop - top - above, columns.start - left : columns.stop - left]
+    height, width = rows.stop - rows.start, columns.stop - columns.start
+    return Coded(library, data, window, rows.start - top - above, columns.start - left, height, width)

@@ -129,6 +129,9 @@ class SlideWindow:
         """Of its pixels."""
         return math.prod(self.shape)
 
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
+        """Nothing: no kernel reads slides."""
+
     def scales(self) -> tuple[int, ...]:
         """None: a window is read at its own resolution."""
         return ()

@@ -1,0 +1,55 @@
+"""Memory that one thread needs to carry out samples: what steps put between them, and what files are decoded to."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from augrecipes.native.libjpeg import Codec
+
+_LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
+
+
+class Room:
+    """Memory of one thread; `numbers` are how the head of a plan names it, from `decode` to `room` in native/plan.h."""
+
+    def __init__(self) -> None:
+        self._scratch, self._pixels = np.empty(_LEAST, np.uint8), np.empty(0, np.uint8)
+        self._codec: Codec | None = None
+        self._memory: Any = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Addresses of the decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it."""
+        decoder = 0, 0, 0, 0
+        if self._codec is not None:
+            memory, pixels = ctypes.addressof(self._memory), self._pixels.ctypes.data
+            decoder = self._codec.address, memory, pixels, len(self._pixels)
+        return *decoder, self._scratch.ctypes.data, len(self._scratch)
+
+    def grow(self, size: int) -> None:
+        """Have so many bytes for steps."""
+        self._scratch = np.empty(size, np.uint8)
+
+    def decode(self, codec: Codec, most: int) -> None:
+        """Be ready to decode parts of files that take so many bytes at most."""
+        if self._memory is None:
+            self._memory = codec.memory()
+        if most > len(self._pixels):
+            self._pixels = np.empty(most, np.uint8)
+        self._codec = codec
+
+    def decoded(self) -> None:
+        """No more is decoded for now: keep what most pictures take."""
+        self._codec = None
+        if len(self._pixels) > _KEPT:
+            self._pixels = np.empty(0, np.uint8)
+
+    def be_like(self, other: Room) -> None:
+        """Be ready for all that another is ready for."""
+        if len(self._scratch) < len(other._scratch):
+            self.grow(len(other._scratch))
+        if other._codec is not None:
+            self.decode(other._codec, len(other._pixels))

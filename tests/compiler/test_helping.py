@@ -1,0 +1,148 @@
+"""Threads that help each other: all is done once, nobody leaves early, and what is raised is heard."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from augrecipes.compiler.native_plan import helping
+from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.native_plan.helping import HelpingThreads, of_this_thread
+from augrecipes.compiler.run.at_once import in_threads
+from augrecipes.native.kernels import library
+from augrecipes.recipe.parse import parse_text
+
+PIECES = 40
+
+
+class Job:
+    """Pieces of work that any thread may begin with, and who did them."""
+
+    def __init__(self, wait: Callable[[int], float] = lambda piece: 0.0) -> None:
+        self.next, self.wait = itertools.count(), wait
+        self.done, self.by = Counter[int](), set[int]()
+
+    def __call__(self) -> None:
+        while (piece := next(self.next)) < PIECES:
+            time.sleep(self.wait(piece))
+            self.done[piece] += 1
+            self.by.add(threading.get_ident())
+
+    def is_done_once(self) -> bool:
+        return self.done == Counter(range(PIECES))
+
+
+def threads_here() -> HelpingThreads:
+    found = of_this_thread()
+    assert found is not None
+    return found
+
+
+@given(st.integers(2, 5), st.integers(1, 4), st.booleans())
+def test_all_is_done_once(threads: int, jobs: int, helped: bool) -> None:
+    made: list[Job] = []
+
+    def work(_: int) -> None:
+        for _ in range(jobs):
+            job = Job()
+            made.append(job)
+            threads_here().share(job, job)
+            assert job.is_done_once()
+
+    in_threads(work, range(threads), helped=helped)
+    assert len(made) == jobs * (1 if helped else threads)
+    assert of_this_thread() is None
+
+
+def test_who_has_nothing_left_helps_and_is_waited_for() -> None:
+    job = Job(lambda piece: 0.3 if piece == PIECES - 1 else 0.002)
+
+    def work(lane: int) -> None:
+        if not lane:
+            threads_here().share(job, job)
+            assert job.is_done_once()
+
+    in_threads(work, range(3))
+    assert len(job.by) == 3
+
+
+@pytest.mark.parametrize("where", ["work", "helping", "before"])
+def test_what_is_raised_is_heard_and_nobody_waits_for_ever(where: str) -> None:
+    job = Job(lambda _: 0.002)
+
+    def fails() -> None:
+        job()
+        raise KeyError(where)
+
+    def work(lane: int) -> None:
+        if where == "before" and lane:
+            raise KeyError(where)
+        if not lane:
+            threads_here().share(fails if where == "work" else job, fails if where == "helping" else job)
+
+    with pytest.raises(KeyError, match=where):
+        in_threads(work, range(3))
+    assert job.is_done_once()
+
+
+def test_one_thread_has_no_others() -> None:
+    found: list[Any] = []
+    in_threads(lambda _: found.append(of_this_thread()), range(1))
+    assert found == [None]
+
+
+# -- what plans make of it ---------------------------------------------------------------------------------------------
+
+RECIPE = parse_text(
+    "{version: 1, recipe: r, steps: [D4, Rotate: {limit: 30}, RandomCrop: {height: 20, width: 20}], eval: []}"
+)
+
+
+def check_batch() -> None:
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 256, (40, 50, 3), np.uint8) for _ in range(24)]
+    pipeline = RECIPE.compile(optimize="exact")
+    wanted = pipeline.batch(images)
+    for _ in range(3):
+        np.testing.assert_array_equal(pipeline.batch(images, threads=3), wanted)
+
+
+@pytest.fixture
+def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def share(self: HelpingThreads, work: Callable[[], object], helping: Callable[[], object]) -> None:
+        del self
+        helping()
+        work()
+
+    monkeypatch.setattr(helping.HelpingThreads, "share", share)
+    yield
+
+
+@pytest.mark.skipif(library() is None, reason="no native kernels here")
+@pytest.mark.usefixtures("others_do_all")
+class TestHelpersMake:
+    def test_what_the_others_would_make(self) -> None:
+        check_batch()
+
+    def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = NativePlan._in_spare_room
+
+        def of_another_epoch(self: NativePlan, work: Callable[[int], object], held: object) -> None:
+            kept = self._plan.raw
+            struct.pack_into("=Q", self._plan, 8, 99)
+            whole(self, work, held)
+            self._plan.raw = kept
+
+        monkeypatch.setattr(NativePlan, "_in_spare_room", of_another_epoch)
+        with pytest.raises(AssertionError):
+            check_batch()
