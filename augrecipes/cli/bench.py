@@ -11,7 +11,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
-from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, numbers, one_of, overrides
+from augrecipes.cli.options import Masks, Mode, Seed, Set, Without, here, numbers, one_of, overrides
 from augrecipes.cli.progress import parts, progress
 from augrecipes.cli.terminal import report_once, say, say_line
 
@@ -90,7 +90,9 @@ def bench(
     json_: Json = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Write a report here: a page, plots and bench.json."),
+        typer.Option(
+            "--out", "-o", parser=here, metavar="FOLDER", help="Write a report here: a page, plots and bench.json."
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,

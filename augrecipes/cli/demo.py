@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer
+from augrecipes.cli.options import here
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import report_once, width
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where to write.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option("--out", "-o", parser=here, metavar="FOLDER", help="Where to write.")] = Path(
+        "demo-out"
+    ),
     seed: Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the data and of the draws.")] = 0,
     json_: Json = None,
 ) -> None:

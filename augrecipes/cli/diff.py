@@ -10,7 +10,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, apart, data_of
-from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.options import Masks, Optimize, Seed, Set, Without, here, one_of, overrides
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import complain, exit_status, say, say_line
 
@@ -30,9 +30,9 @@ def diff(
     ],
     mode: Annotated[str, typer.Option("--mode", metavar="train|eval|both", help="Which sections.")] = "both",
     data: Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
-        "diff.png"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
+    ] = Path("diff.png"),
     rows: Annotated[int, typer.Option("--rows", min=1, max=64, help="Samples in the picture.")] = 4,
     optimize: Optimize = None,
     seed: Seed = 0,

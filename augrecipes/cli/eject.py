@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import Mode, Recipe, Set, Without, one_of, overrides
+from augrecipes.cli.options import Mode, Recipe, Set, Without, here, one_of, overrides
 
 
 def eject(
@@ -17,7 +17,8 @@ def eject(
         bool, typer.Option("--python", help="Python code, which is what is written without --json.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the code; else it is printed.")
+        Path | None,
+        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the code; else it is printed."),
     ] = None,
     mode: Mode = "train",
     json_: Json = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import Json, answer
+from augrecipes.cli.options import here
 
 if TYPE_CHECKING:
     from augrecipes.bring.draft import RecipeDraft
@@ -29,7 +30,9 @@ def import_(
             "FILE.py:NAME or MODULE:NAME.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write the recipe.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
+    ] = None,
     key: Annotated[
         str, typer.Option("--key", metavar="PATH", help="Which pipeline of a config: keys joined by dots.")
     ] = "",

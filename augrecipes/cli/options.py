@@ -31,6 +31,13 @@ Masks = Annotated[Path | None, typer.Option("--masks", metavar="FOLDER", help="M
 Seed = Annotated[int, typer.Option("--seed", metavar="INTEGER", help="Seed of the draws.")]
 
 
+def here(given: str) -> Path:
+    """Where a command writes: a path of this machine. DataError for an address."""
+    from augrecipes.addresses import local
+
+    return local(given)
+
+
 def overrides(given: list[str] | None) -> dict[str, Any]:
     """What `--set` changes, by address; values are read as YAML.
 

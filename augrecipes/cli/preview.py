@@ -9,7 +9,7 @@ import typer
 
 from augrecipes.cli.answers import Json, answer
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.options import Masks, Mode, Optimize, Recipe, Seed, Set, Without, here, one_of, overrides
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import say_line
 
@@ -18,9 +18,9 @@ def preview(
     recipe: Recipe,
     words: Words = None,
     data: Data = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The PNG or JPEG to write.")] = Path(
-        "preview.png"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", parser=here, metavar="FILE", help="The PNG or JPEG to write.")
+    ] = Path("preview.png"),
     stages: Annotated[
         bool, typer.Option("--stages", help="One draw, after every step, instead of many draws.")
     ] = False,

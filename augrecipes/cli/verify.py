@@ -11,7 +11,7 @@ import typer
 
 from augrecipes.cli.answers import STDOUT, Json, answer, renamed
 from augrecipes.cli.folders import Data, Words, sources
-from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, one_of, overrides
+from augrecipes.cli.options import Masks, Mode, Recipe, Seed, Set, Without, here, one_of, overrides
 from augrecipes.cli.progress import progress
 from augrecipes.cli.terminal import complain, paint, say, say_line
 
@@ -45,7 +45,8 @@ def verify(
         typer.Option("--dtype", metavar="uint8|float32|both", help="Of the images that go in; each has its own plan."),
     ] = "both",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Draw the worst three samples as PNG or JPEG.")
+        Path | None,
+        typer.Option("--out", "-o", parser=here, metavar="FILE", help="Draw the worst three samples as PNG or JPEG."),
     ] = None,
     json_: Json = None,
     format_: Annotated[str | None, typer.Option("--format", metavar="text|json", hidden=True)] = None,

@@ -72,9 +72,8 @@ class Loader(Displayed, DataLoader[Any]):
             and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
             See `augrecipes.data.batches.collate`.
         sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
-            random generators that seed and epoch decide (its own, too), and its `set_epoch` is called. Positions that
-            come again have draws of their own. Ranks share out what it says, unless it knows ranks itself (a
-            DistributedSampler).
+            random generators (its own, too) that seed and epoch decide, and its `set_epoch` is called. What comes again
+            has draws of its own. Ranks share out what it says, unless it knows ranks itself (a DistributedSampler).
         batch_sampler: the same of batches, lists of positions: by buckets, of several tasks.
         weights: one number a sample: draw in proportion. `"balanced"` weighs every class alike. A dataset's own weight
             column is `ds.weights`; it is used when it is given here.

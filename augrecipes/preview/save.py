@@ -9,12 +9,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.addresses import local
 from augrecipes.errors import DataError
 
 
 def checked_path(out: str | os.PathLike[str]) -> Path:
-    """The path of a picture; DataError where its ending is not one of a picture's."""
-    path = Path(out)
+    """The path of a picture; DataError where its ending is not one of a picture's, or it is an address."""
+    path = local(out)
     if path.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
         raise DataError("a picture is written as .png or .jpg", path=str(path))
     return path

@@ -8,6 +8,7 @@ import re
 import stat
 from pathlib import Path
 
+from augrecipes.addresses import address_of
 from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.problems import Problems
 
@@ -35,6 +36,8 @@ def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> 
         Stop: it cannot be read; the problem is noted.
     """
     here = Place(shown)
+    if address_of(path) is not None:
+        raise problems.stop("E101", here, "is an address, and recipes are read from this machine: copy it here", "file")
     try:
         # A pipe or a device could block for ever.
         mode = Path(path).stat().st_mode

@@ -26,7 +26,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.remote.place import RemotePath, remote_place
+from augrecipes.sources.remote.place import RemotePath, is_pattern, remote_place
 
 _log = logging.getLogger("augrecipes")
 
@@ -161,6 +161,8 @@ def _list_one(
             f"{deeper:,}",
         )
     if not (direct or deeper if flat else deeper):
+        if is_pattern(name):
+            raise DataError("no picture fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no pictures in this folder" + ("" if flat else "'s subfolders"), path=name)
     if flat:
         return None, [(b"", [*here, *(part for parts in below.values() for part in parts)])]

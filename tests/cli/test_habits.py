@@ -212,3 +212,19 @@ def test_reports_keep_within_narrow_lines_too(run, data, monkeypatch, columns):
     ):
         text = run(*words).stdout
         assert [line for line in too_wide(text, int(columns)) if "(" not in line] == [], words
+
+
+def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
+    """Of `s3://bucket/grid.png` pathlib would make the folder `s3:` here."""
+    told = "s3://bucket/grid.png: is an address: give a path of this machine"
+    writing = [
+        name for name in sorted({*WITH_DATA, *WITHOUT, *ELSEWHERE} - {"pack"}) if "--out" in run(name, "-h").output
+    ]
+    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "verify"]
+    for name in writing:
+        assert told in run(name, "-o", "s3://bucket/grid.png").output, name
+    result = run("preview", "crop.yaml", "photos", "-o", "s3://bucket/grid.png")
+    assert (result.exit_code, list(tmp_path.glob("s3*"))) == (2, [])
+    result = run("check", "s3://bucket/recipe.yaml")
+    assert result.exit_code == 2
+    assert "E101 file: is an address, and recipes are read from this machine: copy it here" in result.output

@@ -187,6 +187,19 @@ def nothing(staged: Path) -> None:
     staged.write_bytes(b"")
 
 
+def test_the_environment_bounds_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.SIZE, "1k")
+    assert FileCache(folder=tmp_path).limit == 1_000
+    assert FileCache(50, tmp_path).limit == 50  # who says it in the program is asked first
+    kept = FileCache(folder=tmp_path)
+    for k in range(len(SIZES)):
+        kept.mapped("s", str(k), SIZES[k], written(k))
+    assert 0 < sum(path.stat().st_size for path in tmp_path.glob("*~*")) <= 1_000 < sum(SIZES)
+    monkeypatch.setenv(cache.SIZE, "much")
+    with pytest.raises(StoreError, match="AUGRECIPES_CACHE_SIZE: a size of 'much': give a number and a unit"):
+        FileCache(folder=tmp_path)
+
+
 def test_what_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreError, match=r"100 bytes.*may have 50: give it more with AUGRECIPES_CACHE_SIZE"):
         FileCache(50, tmp_path / "a").mapped("s", "n", 100, nothing)

@@ -64,6 +64,13 @@ def test_a_store_is_packed_merged_and_read(
     assert len(list(ar.loader(opened(f"{protocol}://store"), 3, shuffle=True))) > 0
 
 
+def test_a_pattern_that_fits_no_picture_is_told(elsewhere: Path, roots: dict[str, Path]) -> None:
+    shutil.copytree(roots["image"], elsewhere / "files")
+    for pattern in ("shop://files/*.bmp", "shop://fil*/nothing/*.jpg"):
+        with pytest.raises(ar.DataError, match=r"shop://.*: no picture fits this pattern: \* stops at a slash"):
+            ar.ImageFolder(pattern, "folder-128")
+
+
 def test_a_driver_that_is_missing_is_told(elsewhere: Path) -> None:
     for protocol, wheel in (("gs", "gcsfs"), ("abfs", "adlfs")):
         with pytest.raises(ar.AugrecipesError, match=f"pip install {wheel}"):

@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import url2pathname
 
+from augrecipes.addresses import address_of, local
 from augrecipes.atomic import STAGED
 from augrecipes.masked import masked
 from augrecipes.sources.remote.requests import RemoteError, asked, stamp_in
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
-_CRUMPLED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
-_LOCAL = ("file://", "local://")
 _PARTLY = 48 << 20  # bytes from which a driver may read an object in several requests
 # Where an object is there whole, or not at all, and folders are but names.
 _OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
@@ -36,40 +33,24 @@ def is_remote(path: Any) -> bool:
 def remote_place(path: Any) -> RemotePath | None:
     """The address that a path is; None of one of this machine, and of what is no path.
 
-    `pathlib.Path("s3://a/b")` has lost a slash, which is given back.
-
     >>> remote_place("s3://bucket/photos/"), remote_place(Path("s3://bucket/photos")), remote_place("a/b")
     (RemotePath(url='s3://bucket/photos'), RemotePath(url='s3://bucket/photos'), None)
     """
     if isinstance(path, RemotePath):
         return path
-    if not isinstance(path, str | bytes | os.PathLike):
+    if (address := address_of(path)) is None:
         return None
-    text = os.fsdecode(path)
-    if ":/" not in text or text.startswith(_LOCAL):
-        return None
-    if _ADDRESS.match(text):
-        url, query = _split(text)  # which may end with a slash of its own
-        return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
-    if not isinstance(path, str | bytes) and (match := _CRUMPLED.match(text)) and not os.path.lexists(text):
-        return remote_place(f"{match[1]}://{text[match.end() :]}")
-    return None
+    url, query = _split(address)  # which may end with a slash of its own
+    return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
 
 
 def place_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Place:
     """A path of this machine, or an address.
 
-    >>> place_of("file:///tmp/photos") == place_of("file:///tmp/%70hotos") == Path("/tmp/photos")
-    True
+    >>> place_of("file:///tmp/photos") == Path("/tmp/photos"), place_of("memory://photos")
+    (True, RemotePath(url='memory://photos'))
     """
-    if (found := remote_place(path)) is not None:
-        return found
-    text = os.fsdecode(path)
-    if not text.startswith(_LOCAL):
-        return Path(text)
-    place = Path(text.partition("://")[2])
-    # `Path.as_uri` writes a space as %20, and the drive of Windows behind a slash; others write names as they are.
-    return place if ("%" not in text and os.name != "nt") or os.path.lexists(place) else Path(url2pathname(str(place)))
+    return remote_place(path) or local(path)
 
 
 def is_pattern(path: Any) -> bool:

@@ -44,12 +44,13 @@ class _Connections:
         self.renew()
 
     def renew(self) -> None:
-        self.slots = threading.BoundedSemaphore(_connections())
+        self.said = os.environ.get(CONNECTIONS, "").strip() or str(_AT_ONCE)
+        self.slots = threading.BoundedSemaphore(int(self.said) if self.make_sense else _AT_ONCE)
 
-
-def _connections() -> int:
-    given = os.environ.get(CONNECTIONS, "")
-    return int(given) if given.isdecimal() and int(given) else _AT_ONCE
+    @property
+    def make_sense(self) -> bool:
+        """Whether the environment says a number, or nothing."""
+        return self.said.isdecimal() and int(self.said) > 0
 
 
 _open = _Connections()
@@ -96,6 +97,8 @@ def asked(url: str, request: Callable[[Any, str], Found]) -> Found:
     >>> asked("memory://there", lambda system, path: (system.pipe_file(path, b"it is"), system.cat_file(path))[1])
     b'it is'
     """
+    if not _open.make_sense:
+        raise RemoteError(f"{CONNECTIONS} is {_open.said!r}: say how many requests there may be at a time, such as 8")
     for number in range(ATTEMPTS):
         if number:
             time.sleep(_pause(url, number))

@@ -28,6 +28,7 @@ from urllib.parse import quote
 from augrecipes.atomic import STAGED
 from augrecipes.caches import CACHE, REMOTE
 from augrecipes.errors import StoreError
+from augrecipes.machine import bytes_of
 from augrecipes.sources.store.disk import map_file, naming
 from augrecipes.sources.store.lock import HeldError, Lock
 
@@ -58,10 +59,15 @@ class FileCache:
         folder: None: that of `augrecipes.caches.REMOTE`.
 
     Raises:
-        StoreError: nobody knows where the user's cache folder is.
+        StoreError: nobody knows where the user's cache folder is, or AUGRECIPES_CACHE_SIZE says no size.
     """
 
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
+        if limit is None and (said := os.environ.get(SIZE, "")):
+            try:
+                limit = bytes_of(said)
+            except StoreError as error:
+                raise StoreError(f"{SIZE}: {error}") from None
         if folder is None:
             try:
                 folder = REMOTE.folder
