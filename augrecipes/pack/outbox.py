@@ -14,7 +14,7 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -51,16 +51,20 @@ class Outbox:
             folder = UNSENT.folder / blake2b(there.url.encode()).hexdigest()[:24]
         except OSError as error:
             raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None
-        with naming(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._lock = folder, Lock(folder / _LOCK)
+        with _saying_why(folder):
+            with naming(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._folder, self._lock = folder, Lock(folder / _LOCK)
         self.here = folder / (there.name or "store")
 
     def __enter__(self) -> Outbox:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._lock.release()
+        if error is not None:
+            with _saying_why(self._folder):
+                raise error
 
     def seal(self, stamps: Sequence[Any]) -> None:
         """Notes what the store is made of, just before it is whole."""
@@ -137,6 +141,18 @@ class Outbox:
             if stamps.stat().st_mtime_ns >= (self.here / NAME).stat().st_mtime_ns:
                 return dict(json.loads(stamps.read_bytes()))
         return {}
+
+
+@contextmanager
+def _saying_why(folder: Path) -> Iterator[None]:
+    """Says of what cannot be written in a folder of this machine why it is to be written there."""
+    try:
+        yield
+    except StoreError as error:
+        if not isinstance(error.__cause__, OSError) or not (error.path or "").startswith(str(folder)):
+            raise
+        why = f"what is sent elsewhere is packed in the cache folder first; {CACHE} names another one"
+        raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__
 
 
 class Unsent:

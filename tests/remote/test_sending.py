@@ -218,8 +218,9 @@ def test_requests_are_bounded(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) 
     requests._open.renew()
     try:
         assert asked_at_once(10) <= 3
-        monkeypatch.setattr(requests._open, "slots", threading.BoundedSemaphore(100))  # planted
-        assert asked_at_once(10) > 3
+        with monkeypatch.context() as patch:  # whose end comes before that of the three
+            patch.setattr(requests._open, "slots", threading.BoundedSemaphore(100))  # planted
+            assert asked_at_once(10) > 3
     finally:
         monkeypatch.delenv(requests.CONNECTIONS)
         requests._open.renew()

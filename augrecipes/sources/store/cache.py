@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from augrecipes.atomic import STAGED
@@ -37,7 +38,7 @@ _LOCK = ".lock"
 _LOOK = 0.01, 0.05  # seconds between two looks at a lock that another process holds: at first, and at most
 # The file that is being fetched, and its bytes; others' files may lie in this folder, too.
 _STAGED = re.compile(rf"\.(.+{re.escape(REMOTE.suffix)})\.([0-9]+)\.\w+{re.escape(STAGED)}")
-_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _freed = threading.Condition()  # notified when a thread of this process lets go of a lock
 
 
@@ -136,7 +137,7 @@ class FileCache:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except StoreError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
+            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
                 return None
             raise
         except OSError as error:
@@ -145,13 +146,7 @@ class FileCache:
     def _bring(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes | None:
         staged = self._reserved(path, size)
         try:
-            try:
-                fetch(staged)
-            except (OSError, StoreError) as error:
-                cause = error.__cause__ if isinstance(error, StoreError) else error
-                if getattr(cause, "errno", None) not in _FULL or not self._cleared(size):
-                    raise
-                fetch(staged)  # once more: others need the disk, too, and it is they who have grown
+            self._fetched(staged, size, fetch)
             with staged.open("rb+") as file:
                 os.fsync(file.fileno())
             staged.chmod(0o444)
@@ -167,6 +162,20 @@ class FileCache:
         finally:
             with suppress(OSError):
                 staged.unlink(missing_ok=True)
+
+    def _fetched(self, staged: Path, size: int, fetch: Callable[[Path], None]) -> None:
+        for again in (True, False):
+            try:
+                fetch(staged)
+            except (OSError, StoreError) as error:
+                cause = error.__cause__ if isinstance(error, StoreError) else error
+                full = getattr(cause, "errno", None) in _FULL
+                if again and full and self._cleared(size):
+                    continue  # others need the disk, too, and it is they who have grown
+                if full or getattr(cause, "filename", None) == str(staged):  # and not of the server
+                    raise StoreError(self._why(cause, size), str(self.folder)) from cause
+                raise
+            return
 
     def _reserved(self, path: Path, size: int) -> Path:
         """A name for a file that is being fetched, once there is room for it."""
@@ -259,7 +268,7 @@ class FileCache:
                 raise
             raise StoreError(self._why(error.__cause__, size), str(self.folder)) from error.__cause__
 
-    def _why(self, error: OSError, size: int) -> str:
+    def _why(self, error: Any, size: int) -> str:
         if error.errno in _FULL:
             return (
                 f"the disk of the cache of remote files is full: {size:,} bytes are needed; make room, give the cache "

@@ -1,0 +1,190 @@
+"""Law: whatever becomes of the cache folder, samples are those of without one; what needs it ends in a typed error.
+
+And afterwards, the fault gone, whatever was left in the folder changes nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+import shop
+from failing_folder import Fault, failing, files_end_at
+from given_sources import Files
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from kinds import BAG, IMAGE, PAIR, Kind, pixels
+from made_tars import write
+from packed_kinds import packed, recipe_of
+from whole_slides import write_slide
+
+import augrecipes as ar
+from augrecipes import atomic, caches
+from augrecipes.data.samples import Samples
+from augrecipes.errors import StoreError
+from augrecipes.ops import verdicts
+from augrecipes.recipe.parse import parse_text
+from augrecipes.sources import folder_cache
+from augrecipes.sources.remote import requests
+from augrecipes.sources.slides.opened import OPENED as SLIDES
+from augrecipes.sources.store.cache import FileCache
+from augrecipes.sources.tar import kept
+from augrecipes.sources.tar.opened import OPENED as ARCHIVES
+
+Open = Callable[[], list[int]]
+NEED_ONE = ("store elsewhere", "sent elsewhere")
+KINDS = ("read-only", "full", "unreadable", "vanished", "a file")
+
+
+def of(dataset: Any) -> list[int]:
+    """Every third sample, in a number."""
+    return [crc32(pixels(dataset[i])) for i in range(0, len(dataset), 3)]
+
+
+def archive(kind: Kind, root: Path, path: Path) -> str:
+    files = Files(kind, root, "bytes")
+    return str(write(path, {f"{k:04}.{name}.png": data for k in range(len(files)) for name, data in files[k].items()}))
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Open]]:
+    """By name: how the samples of a source are had that keeps something in the cache folder."""
+    root = tmp_path_factory.mktemp("sources")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOP", "")
+        patch.setattr(requests, "PAUSE", 0.0)
+        away = shop.opened(root / "elsewhere")
+        for kind in (IMAGE, PAIR, BAG):
+            kind.fill(root / kind.name)
+        archive(IMAGE, root / "image", root / "a.tar")
+        for k in range(2):
+            write_slide(root, "420", height=128, width=160, factors=(2,), name=f"{k}", seed=k)
+        shutil.copytree(packed(IMAGE, root / "image", shard_size=3_000), away / "store")
+        shutil.copytree(root / "image", away / "photos")
+        image, baked, bags = (parse_text(text) for text in (IMAGE.recipe, recipe_of(IMAGE), BAG.recipe))
+
+        def sent() -> list[int]:
+            shutil.rmtree(away / "sent", ignore_errors=True)
+            ar.pack(baked, str(root / "image"), "shop://sent", workers=0, shard_size=3_000)
+            return of(ar.Packed("shop://sent", baked, seed=3))
+
+        yield {
+            "image": lambda: of(IMAGE.open(root / "image", seed=3)),
+            "pair": lambda: of(PAIR.open(root / "pair", seed=3)),
+            "bag": lambda: of(BAG.open(root / "bag", seed=3)),
+            "tar": lambda: of(Samples(str(root / "a.tar"), image, seed=3)),
+            "slides": lambda: of(ar.SlideBags(str(root / "*.tif"), bags, tile=64, level=0, max_white=1.0, seed=3)),
+            "photos elsewhere": lambda: of(ar.ImageFolder("shop://photos", image, seed=3)),
+            "store elsewhere": lambda: of(ar.Packed("shop://store", baked, seed=3)),
+            "sent elsewhere": sent,
+        }
+
+
+NAMES = ("image", "pair", "bag", "tar", "slides", "photos elsewhere", *NEED_ONE)
+
+
+@pytest.fixture(scope="module")
+def wanted(sources: dict[str, Open], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(caches.CACHE, str(tmp_path_factory.mktemp("cache")))
+        return {name: samples() for name, samples in sources.items()}
+
+
+@contextmanager
+def a_run(folder: Path) -> Iterator[None]:
+    """As a process of its own would be, some time after all files were written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(caches.CACHE, str(folder))
+        patch.setattr(verdicts, "_kept", {})
+        patch.setattr(caches, "_said", set())
+        patch.setattr(folder_cache, "now_ns", lambda: folder_cache.time.time_ns() + 10**10)
+        patch.setattr(kept, "_SETTLED_NS", -(10**18))
+        ARCHIVES._open.clear()
+        SLIDES._open.clear()
+        yield
+
+
+def law(samples: Open, wanted: list[int], folder: Path, fault: Fault | None, needs: bool) -> None:
+    """See the module.
+
+    Args:
+        samples: of a source.
+        wanted: what they are.
+        folder: of the cache.
+        fault: what happens in it.
+        needs: whether there may be none of them, and a typed error.
+    """
+    with a_run(folder), failing(fault):
+        try:
+            assert samples() == wanted
+        except StoreError as error:
+            assert needs, error
+            assert (fault is not None and fault.what == "unreadable") or caches.CACHE in str(error)
+    if fault is None or fault.what not in ("read-only", "unreadable"):
+        assert not list(folder.rglob(f"*{atomic.STAGED}")), "something is left half written"
+    if folder.is_file():
+        folder.unlink()
+    with a_run(folder):
+        assert samples() == wanted, "what was left is believed"
+
+
+@settings(max_examples=80, phases=[Phase.generate])  # each fails for its own reason: shrinking takes minutes
+@given(
+    name=st.sampled_from(NAMES), what=st.sampled_from(KINDS), after=st.integers(0, 25), once=st.booleans(),
+    warm=st.booleans(),
+)  # fmt: skip
+def test_whatever_becomes_of_the_folder(
+    sources: dict[str, Open], wanted: dict[str, list[int]], tmp_path_factory: pytest.TempPathFactory, name: str,
+    what: str, after: int, once: bool, warm: bool,
+) -> None:  # fmt: skip
+    folder = tmp_path_factory.mktemp("cache") / "mine"
+    if warm:
+        with a_run(folder):
+            sources[name]()
+    fault = Fault(folder, what, after, 1 if once else 1 << 30)
+    law(sources[name], wanted[name], folder, fault, name in NEED_ONE)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of the size of files")
+@pytest.mark.parametrize("size", [0, 10, 2_500])
+def test_writing_that_ends_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setenv(caches.CACHE, str(tmp_path))
+    with files_end_at(size):
+        for cache in caches.CACHES:
+            assert not cache.write("a", bytes(3_000))
+            assert cache.read("a") is None
+        with pytest.raises(StoreError, match=f"{tmp_path}.* is full: 3,000 bytes are needed; .*{caches.CACHE}"):
+            FileCache(10_000).mapped("store", "a", 3_000, lambda staged: staged.write_bytes(bytes(3_000)) and None)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_planted_faults_are_caught(
+    sources: dict[str, Open], wanted: dict[str, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: a writer that leaves what it began with, one that writes in place, one that does not ask what fails."""
+
+    def left(path: Path, data: bytes, **_: Any) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name(f".{path.name}.x{atomic.STAGED}").write_bytes(data)
+        raise OSError(28, "full")
+
+    def in_place(self: caches.Cache, key: str, data: bytes, **_: Any) -> bool:
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return True
+
+    for attribute, planted, fault in (
+        ("augrecipes.caches.atomic.write", left, None),
+        ("augrecipes.caches.Cache.write", in_place, Fault(tmp_path / "mine", "full")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(attribute, planted)
+            with pytest.raises((AssertionError, OSError)):
+                law(sources["image"], wanted["image"], tmp_path / "mine", fault, needs=False)
