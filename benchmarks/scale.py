@@ -30,12 +30,14 @@ from augrecipes.sources.paths import PathTable
 
 _A_FOLDER = 1000
 _FEW = 2 * _A_FOLDER
+_COMMON = "/memfd:augrecipes"  # what the memory that all workers map is called
 _RECIPE = "{version: 1, recipe: s, steps: [RandomCrop: {height: 24, width: 24}, HorizontalFlip], eval: []}"
 _METHOD = """\
 Class folders of a thousand small JPEGs each (hard links to one a folder). Every figure is of a process of its own.
 Listed anew: with an empty cache, the kernel's own memory of the folders warm. Memory of a worker is what is private to
-it after it has read two batches. Ten million: the table of the million, ten times over, as ten listings would make it;
-its order, its pickle for a worker and its workers are real, the files behind it are not ten million."""
+it after it has read two batches; what all workers of a loader map is there once. Ten million: the table of the million,
+ten times over, as ten listings would make it; its order, its pickle for a worker and its workers are real, the files
+behind it are not ten million."""
 
 
 def main() -> None:
@@ -78,10 +80,10 @@ def _orders(count: int) -> Iterator[Row]:
 def _workers(folder: Path, count: int) -> Iterator[Row]:
     few = _written(folder.parent, _FEW)
     for method in ("fork", "spawn", "forkserver"):
-        least, begun = _child("work", few, method=method)
+        least, begun, _ = _child("work", few, method=method)
         for repeats in (1, 10):
-            memory, started = _child("work", folder, repeats, method)
-            beside = f"{memory:.0f} MB a worker; with {_FEW:,}: {begun:.1f} s, {least:.0f} MB"
+            memory, started, common = _child("work", folder, repeats, method)
+            beside = f"{memory:.0f} MB a worker, {common:.0f} MB once; with {_FEW:,}: {begun:.1f} s, {least:.0f} MB"
             yield Row(
                 f"{repeats * count:,} files, {method}",
                 f"first batch {started:.1f} s",
@@ -110,29 +112,42 @@ def _listed(folder: Path) -> tuple[float, float, float, float]:
     return wall, processor, most - before, _resident() - before if len(ds) else 0.0
 
 
-def _worked(folder: Path, repeats: int, method: str) -> tuple[float, float]:
-    """MB that are private to a worker, and seconds until the first batch was there."""
+def _worked(folder: Path, repeats: int, method: str) -> tuple[float, float, float]:
+    """MB that are a worker's own, seconds until the first batch was there, and MB that all workers map."""
     ds = ar.ImageFolder(folder, folder.parent / "s.yaml")
     if repeats > 1:
         images, labels = ds.table.images, ds.table.labels
         ds._hold(ImageTable(images=PathTable.concat([images] * repeats), labels=np.tile(labels, repeats)), None, None)
-    begun, private = time.perf_counter(), 0.0
+    begun, own, common = time.perf_counter(), 0.0, 0.0
     options = {"backend": "processes", "num_workers": 1, "multiprocessing_context": method, "shuffle": True}
     for number, _ in enumerate(ar.loader(ds, 50, samples_per_epoch=600, **options)):
         if number == 0:
             begun = time.perf_counter() - begun
         if number == 1:
-            private = max(_private(child.pid or 0) for child in active_children())
-    return private, begun
+            own, common = max(_memory(child.pid or 0) for child in active_children())
+    return own, begun, common
 
 
 def _resident() -> float:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize() / 1e6
 
 
-def _private(process: int) -> float:
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024 / 1e6
+def _memory(process: int) -> tuple[float, float]:
+    """MB that are a process's own, and MB that it maps of what all workers map.
+
+    Of the latter the kernel calls private what one worker alone has touched so far.
+    """
+    own = common = 0
+    shared = False
+    for line in Path(f"/proc/{process}/smaps").read_text(encoding="utf-8").splitlines():
+        name, *rest = line.split()
+        if not name.endswith(":"):
+            shared = _COMMON in line
+        elif name == "Size:" and shared:
+            common += int(rest[0])
+        elif name.startswith("Private_") and not shared:
+            own += int(rest[0])
+    return own * 1024 / 1e6, common * 1024 / 1e6
 
 
 def _written(parent: Path, count: int) -> Path:
