@@ -12,7 +12,6 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
@@ -25,7 +24,7 @@ from measure import Pair, alone, in_turns, settle, timing
 from options import Part, parser, run
 from peers.albumentations import by_opencv
 from results import Row, times
-from sides import BATCH, Each, Sample, counted, ours
+from sides import BATCH, Each, Sample, at_once, counted, ours
 
 import augrecipes as ar
 from augrecipes.ops.registry import construct
@@ -51,8 +50,7 @@ sample at a time, written into the same batch of {BATCH} as float32 C×H×W; med
 median over the turns, and above 1 augrecipes is the quicker. `whole` is the same compiled recipe on the whole decode of
 the same library; W2 and W5 beside other libraries have scripts of their own. As a user runs it: `A.Compose` of the same
 steps in a process of its own, with `ToTensorV2` and `torch.stack`, glibc's allocator and OpenCV's threads as they come;
-augrecipes in another, with what `ar.loader` sets. Two threads: the same samples dealt out to one and to two, a pipeline
-each."""
+augrecipes in another, a batch at once, with what `ar.loader` sets."""
 
 
 def main() -> None:
@@ -68,7 +66,6 @@ def main() -> None:
         "windows": lambda: _windows(options.photos, turns),
         "large": lambda: _large(options.photos, turns // 10),
         "user": lambda: _as_a_user(options.photos, 2 if options.quick else 7, quick=options.quick),
-        "threads": lambda: _threads(options.photos, turns),
     }
     run(__file__, "Decoding", _METHOD, parts, options)
 
@@ -109,7 +106,7 @@ def _as_a_user(folder: Path | None, rounds: int, *, quick: bool) -> Iterator[Row
     both = list(zip(*found.values(), strict=True))
     extra = timing([mine - plain for mine, plain in both])
     pair = Pair(*map(timing, found.values()), median(plain / mine for mine, plain in both), extra)
-    yield _row("W2 as a user runs it, `fast`", pair, "stock on cv2", 2.0)
+    yield _row("W2 as a user runs it, `fast`", pair, "stock on cv2", 2.2)
 
 
 def _alone(side: str, folder: Path | None, batches: int) -> float:
@@ -118,36 +115,19 @@ def _alone(side: str, folder: Path | None, batches: int) -> float:
     counter = itertools.count()
     if side == "ours":
         settle()
-        sample, batch = _reading(recipe, "fast", pool), np.zeros((BATCH, 3, 224, 224), np.float32)
+        made = at_once(recipe, "fast", Each(pool, as_file), (3, 224, 224))
 
-        def work() -> None:
-            for k in range(BATCH):
-                sample(next(counter), batch[k])
+        def work() -> object:
+            return [*made()]
     else:
         normal = recipe.output.normalize
         steps = [construct(step) for step in recipe.steps]
         plain = A.Compose([*steps, A.Normalize(mean=normal.mean, std=normal.std), ToTensorV2()])
 
-        def work() -> None:
-            torch.stack([plain(image=by_opencv(pool[next(counter) % len(pool)]))["image"] for _ in range(BATCH)])
+        def work() -> object:
+            return torch.stack([plain(image=by_opencv(pool[next(counter) % len(pool)]))["image"] for _ in range(BATCH)])
 
     return alone(work, batches).median / BATCH
-
-
-def _threads(folder: Path | None, turns: int) -> Iterator[Row]:
-    for name, recipe, size, out in (("W2", ar.load(_TRAIN), (375, 500), 224), ("W5", ar.load(_CROP), (533, 800), 256)):
-        pool = jpegs(folder, *size)
-        samples = [_reading(recipe, "fast", pool) for _ in range(2)]
-        batches = [np.zeros((BATCH, 3, out, out), np.float32) for _ in samples]
-
-        def deal(thread: int, threads: int, samples: list[Sample] = samples, batches: list = batches) -> None:
-            for k in range(thread, BATCH, threads):
-                samples[thread](k, batches[thread][k])
-
-        with ThreadPoolExecutor(2) as threads:
-            both = lambda deal=deal: list(threads.map(deal, (0, 1), (2, 2)))  # noqa: E731
-            pair = in_turns(both, lambda deal=deal: list(threads.map(deal, (0,), (1,))), turns // 10)
-        yield _row(f"{name}, `fast`, {BATCH} samples by two threads", pair, "by one", 1.7, "ms")
 
 
 def _reading(recipe: ar.Recipe, optimize: str, pool: list[bytes]) -> Sample:
