@@ -6,6 +6,7 @@ Nothing large is imported here: connecting comes first, and the rest meanwhile.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from augrecipes.errors import StoreError
 from augrecipes.pack.ray_task import get_ready
 
 _READY = 16  # processes that begin before it is known what there is to do
+_ANSWERS = 10  # seconds, that a cluster has to take a connection
 
 
 @contextmanager
@@ -41,8 +43,9 @@ def connected(address: str | None) -> Iterator[Any]:
         if address is None:
             ray.init(address="local", include_dashboard=False, **quiet)
         else:
+            _knock(address)
             ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
         raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
     try:
         warm = ray.remote(num_cpus=1, max_retries=0)(get_ready)
@@ -51,6 +54,13 @@ def connected(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """OSError where an address with a port takes no connection: Ray would try again for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS).close()
 
 
 def cores(ray: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -153,6 +154,18 @@ def test_without_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(StoreError, match=r"pip install 'augrecipes\[ray\]'"):
         on_ray.write_on_ray(prepare(RECIPE, str(photos), tmp_path / "store"))
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_an_address_where_nobody_is(scheme: str) -> None:
+    """Ray alone would try for many minutes: whoever mistypes a port is told at once."""
+    pytest.importorskip("ray", reason="packing on Ray wants it: pip install '.[ray]'")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
+        for one in (address, f"{scheme}127.0.0.1:99999"):
+            with pytest.raises(StoreError, match=f"no Ray cluster at {one}"), ray_cluster.connected(one):
+                pass
 
 
 # -- Slurm ------------------------------------------------------------------------------------------------------------
