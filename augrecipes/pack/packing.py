@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from augrecipes.data.reading.listing import DataListing
 from augrecipes.data.tables.packed_table import Unreadable
+from augrecipes.errors import counted
+from augrecipes.masked import masked
 from augrecipes.pack.bake import Baker
 from augrecipes.pack.part import PackPart
 from augrecipes.pack.plan import BakedSteps
@@ -38,6 +40,12 @@ class Packing:
     unreadable: tuple[Unreadable, ...] = ()
     part: PackPart | None = None
     shard_bytes: int | None = None
+
+    def __repr__(self) -> str:
+        size = f"{'' if self.size.exact else 'about '}{self.size.bytes:,} bytes"
+        lost = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
+        facts = ", ".join([self.baker.format, counted(self.rows, "row"), size, *lost])
+        return f"<Packing to {masked(str(self.place))}: {facts}>"
 
     @property
     def place(self) -> Place:

@@ -313,6 +313,8 @@ def test_the_size_is_told(roots: dict[str, Path], tmp_path: Path, kind: Kind, fo
     assert 0.6 * (real - frame) < packing.size.bytes < 1.5 * real
     assert packing.size.exact == (form == "raw")
     assert packing.size.channels == 3
+    size = f"{'' if form == 'raw' else 'about '}{packing.size.bytes:,} bytes"
+    assert repr(packing) == f"<Packing to {tmp_path / 'store'}: {form}, {packing.rows} rows, {size}>"
 
 
 def test_nothing_to_pack(tmp_path: Path, roots: dict[str, Path]) -> None:
