@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from augrecipes.compiler.native_plan import helping
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
-from augrecipes.compiler.native_plan.helping import HelpingThreads, of_this_thread
+from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
 from augrecipes.compiler.run.at_once import in_threads
 from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
@@ -93,6 +93,21 @@ def test_what_is_raised_is_heard_and_nobody_waits_for_ever(where: str) -> None:
     with pytest.raises(KeyError, match=where):
         in_threads(work, range(3))
     assert job.is_done_once()
+
+
+@given(st.integers(1, 4), st.integers(0, 50), st.booleans())
+def test_each_number_is_made_once(threads: int, count: int, helped: bool) -> None:
+    made = Counter[int]()
+
+    def make(number: int) -> int:
+        made[number] += 1
+        return 2 * number
+
+    found: list[list[int | None]] = []
+    in_threads(lambda _: found.append(mapped(make, range(count))), range(threads), helped=helped)
+    times = 1 if helped else threads
+    assert found == [[2 * k for k in range(count)]] * times
+    assert made == Counter(dict.fromkeys(range(count), times))
 
 
 def test_one_thread_has_no_others() -> None:

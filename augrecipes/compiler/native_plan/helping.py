@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 Work = Callable[[], object]
+T = TypeVar("T")
 _here = threading.local()
 
 
 class HelpingThreads:
-    """So many threads, each of which enters with `at_work`.
+    """So many threads, `count`, each of which enters with `at_work`.
 
     >>> threads, left = HelpingThreads(1), [3, 2, 1]
     >>> with threads.at_work():
@@ -22,7 +25,8 @@ class HelpingThreads:
     """
 
     def __init__(self, count: int) -> None:
-        self._changed, self._open, self._busy = threading.Condition(), dict[object, Work](), count
+        self.count, self._busy = count, count
+        self._changed, self._open = threading.Condition(), dict[object, Work]()
         self._helped = Counter[object]()
 
     @contextmanager
@@ -71,6 +75,21 @@ class HelpingThreads:
                     self._open.pop(key, None)  # nothing is left of it to begin
                     self._helped[key] -= 1
                     self._changed.notify_all()
+
+
+def mapped(make: Callable[[int], T], numbers: Sequence[int]) -> list[T | None]:
+    """What a function gives for each of some numbers, made by this thread and those that help it."""
+    threads, turn, found = of_this_thread(), itertools.count(), list[T | None]([None] * len(numbers))
+
+    def work() -> None:
+        while (at := next(turn)) < len(numbers):
+            found[at] = make(numbers[at])
+
+    if threads is None or len(numbers) < 2:
+        work()
+    else:
+        threads.share(work, work)
+    return found
 
 
 def of_this_thread() -> HelpingThreads | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.undecoded import Decodable, Undecoded, is_encoded, undecoded
+from augrecipes.compiler.native_plan.helping import mapped, of_this_thread
 from augrecipes.errors import DataError
 from augrecipes.native.libjpeg import Coded
 
@@ -124,28 +125,40 @@ def decoded(
 
     Of files not many at once, so that what was decoded is still in the cache.
     """
-    part: list[int] = []
-    lie: list[tuple[int, int, int, int]] = []
-    held: list[np.ndarray] = []
-    size = 0
-    for k in places:
-        picture = pictures[k]
-        try:
-            found = pixels_of(picture, windows[k])
-        except DataError:
-            continue
-        if found is None:
-            continue
-        pixels, top, left = found
-        part.append(k)
-        lie.append((pixels.__array_interface__["data"][0], pixels.strides[0], top, left))
-        held.append(pixels)
-        size += 0 if pixels is picture else pixels.nbytes
+    part = [k for k in places if isinstance(pictures[k], np.ndarray)]
+    held: list[np.ndarray] = [pictures[k] for k in part]  # type: ignore[misc]
+    lie = [_lies(array, 0, 0) for array in held]
+    if part:
+        yield part, lie, held
+    files = [k for k in places if not isinstance(pictures[k], np.ndarray)]
+    threads = of_this_thread()
+    most, size = 1 if threads is None else 2 * threads.count, 0
+    part, lie, held = [], [], []
+    for at in range(0, len(files), most):
+        some = files[at : at + most]
+        for k, found in zip(some, mapped(lambda k: _readable(pictures[k], windows[k]), some), strict=True):
+            if found is not None:
+                pixels, top, left = found
+                part.append(k)
+                lie.append(_lies(pixels, top, left))
+                held.append(pixels)
+                size += pixels.nbytes
         if size > _AT_ONCE:
             yield part, lie, held
             part, lie, held, size = [], [], [], 0
     if part:
         yield part, lie, held
+
+
+def _readable(picture: Picture, window: Sequence[int]) -> Pixels | None:
+    try:
+        return pixels_of(picture, window)
+    except DataError:
+        return None
+
+
+def _lies(pixels: np.ndarray, top: int, left: int) -> tuple[int, int, int, int]:
+    return pixels.__array_interface__["data"][0], pixels.strides[0], top, left
 
 
 def _lies_well(pixels: np.ndarray) -> bool:

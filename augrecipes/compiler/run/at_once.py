@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compiler.kernels.undecoded import is_encoded
 from augrecipes.compiler.native_plan.helping import HelpingThreads
 from augrecipes.compiler.run.quiet import quiet
 
@@ -19,13 +18,6 @@ _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smal
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
 Read = Callable[[int], Any]
-
-
-def is_read(picture: Any) -> bool:
-    """Whether kernels read a picture without Python, so that threads may help each other with it."""
-    if isinstance(picture, np.ndarray):
-        return picture.dtype == np.uint8
-    return is_encoded(picture) and picture.coded(0, 0, *picture.shape[:2]) is not None
 
 
 class PictureQueue:
@@ -37,7 +29,7 @@ class PictureQueue:
         count: of pictures.
         threads: that share them.
         held: all are in memory anyway, so that only their number matters.
-        evened: who is done helps the others: each takes its share at once, as far as kernels read it.
+        evened: who is done helps the others: each takes its share at once.
     """
 
     def __init__(self, count: int, threads: int, *, held: bool = False, evened: bool = False) -> None:
@@ -58,7 +50,7 @@ class PictureQueue:
             picture = found.get("image") if several else found
             if not taken and self._threads > 1:
                 left = self.count - k
-                few = -(-left // self._threads) if self._evened and is_read(picture) else left // (2 * self._threads)
+                few = -(-left // self._threads) if self._evened else left // (2 * self._threads)
             shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
             pixels += shown if isinstance(picture, np.ndarray) else _FILE * shown
             yield k, found

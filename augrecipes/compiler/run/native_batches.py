@@ -59,7 +59,8 @@ class NativeBatches(NativelyRun):
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
         lanes = self.for_this_thread().lanes(min(threads, len(keys)))
-        batch.read(lanes, lambda k: {"image": images[k]}, held=True, evened=self.kept_apart() is None)
+        evened = _leaves_nothing(self.coming(arrival_of(images[0])).native)
+        batch.read(lanes, lambda k: {"image": images[k]}, held=True, evened=evened)
         return batch.image()
 
     @property
@@ -68,6 +69,11 @@ class NativeBatches(NativelyRun):
         if len(self.outputs) > 1:
             return "a sample is more than one picture"
         return self.coming("encoded" if self.reads else "uint8").native
+
+    @property
+    def evened(self) -> bool:
+        """Whether threads that share a batch may help each other with all of it."""
+        return _leaves_nothing(self.at_once)
 
     @property
     def natively(self) -> str:
@@ -220,3 +226,8 @@ class NativeBatches(NativelyRun):
             return all(is_picture(one, files=files) and check_size(one, self.recipe.inputs).shape for one in pictures)
         except DataError:
             return False
+
+
+def _leaves_nothing(plan: NativePlan | str) -> bool:
+    """Whether no step of any sample is left to Python."""
+    return isinstance(plan, NativePlan) and not (plan.left or plan.given)

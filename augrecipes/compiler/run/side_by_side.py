@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.run.at_once import PictureQueue, in_threads, is_read
+from augrecipes.compiler.run.at_once import PictureQueue, in_threads
 from augrecipes.errors import CollateError, DataError
 
 _LABELS = np.dtype(np.int64)
@@ -113,7 +113,7 @@ class SampleBatch:
             held: all pictures are in memory anyway.
             evened: see `PictureQueue`.
         """
-        helped = held and evened and is_read(read(0).get("image"))
+        helped = held and evened
         turns = PictureQueue(len(self.keys), 1 if helped else len(lanes), held=held, evened=evened)
 
         def kept(k: int) -> Sample:

@@ -95,7 +95,7 @@ class BagPipeline(ImagePipeline):
         if not work.tiles:
             raise DataError("a bag needs at least one tile")
         count = min(threads or default_threads(), len(work.tiles))
-        turns = PictureQueue(len(work.tiles), count, evened=self.kept_apart() is None)
+        turns = PictureQueue(len(work.tiles), count, evened=self.evened)
         in_threads(lambda lane: work.through(lane, turns), self.lanes(count))
         return work.result(save_applied=self.compiled.save_applied_params)
 
