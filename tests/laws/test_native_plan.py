@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -250,7 +251,8 @@ def several_sizes(seed: int) -> None:
     made: list[np.ndarray] = []
 
     def places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, range]:
-        made.append(np.zeros((4 + 4, *shape), dtype)[:4])  # with room behind it for what a planted fault writes
+        room = np.zeros(4 * 3 * 8 * 8 * 2, dtype)  # of any of the sizes, behind it too: for what a planted fault writes
+        made.append(room[: 4 * math.prod(shape)].reshape(4, *shape))
         return made[0], range(4)
 
     left = pipeline.native.many(5, [(k, 0) for k in range(4)], images, places)
