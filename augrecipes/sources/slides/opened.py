@@ -10,6 +10,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources.open_files import OpenFiles
 from augrecipes.sources.slides.by_openslide import ByOpenSlide, mpp_of, opened
 from augrecipes.sources.slides.level import Pyramid, needed
+from augrecipes.sources.slides.text_check import check_text
 from augrecipes.sources.slides.tiff_check import LONGEST, check_tiff
 from augrecipes.sources.slides.tiff_index import PyramidIndex, index_of
 from augrecipes.sources.slides.tiles import JpegTiles
@@ -76,6 +77,8 @@ def _reader(path: str) -> Pyramid:
     openslide = needed("openslide")
     index = _index(path)
     vendor = openslide.OpenSlide.detect_format(path)
+    if vendor is not None:
+        check_text(path, vendor)
     if vendor not in (None, *_OTHER_TIFF):
         check_tiff(path, falling=vendor == "aperio")
     handle = None if vendor is None else opened(path)
