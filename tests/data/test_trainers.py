@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import warnings
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,14 @@ def plain(ds: Any, **options: Any) -> Any:
 
 def found(batches: Any) -> list[bytes]:
     return [pixels(sample) for batch in batches for sample in batch]
+
+
+def in_two_processes(rank: Any, *arguments: Any) -> None:
+    """Runs a function of the rank, of a free port where both meet, and of what else it is given."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    spawn(rank, (port, *arguments), nprocs=2)  # type: ignore[no-untyped-call]
 
 
 # -- Lightning --------------------------------------------------------------------------------------------------------
@@ -162,9 +171,9 @@ def test_lightning_goes_on_from_a_checkpoint(steps: int, way: str, tmp_path: Pat
     assert [p for batch in seen for _, p in batch] == [p for _ in range(3) for p in found(whole)]
 
 
-def _lightning_rank(rank: int, folder: str, wrapped: bool, theirs: bool, stops: bool = False) -> None:
+def _lightning_rank(rank: int, port: int, folder: str, wrapped: bool, theirs: bool, stops: bool = False) -> None:
     warnings.simplefilter("ignore")
-    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29571", "NODE_RANK": "0", "LOCAL_RANK": str(rank)}
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "NODE_RANK": "0", "LOCAL_RANK": str(rank)}
     os.environ |= {"WORLD_SIZE": "2", "GROUP_RANK": "0"}
     ds, seen = Gathering(N + 1), []
     make = plain if wrapped else listing
@@ -176,7 +185,7 @@ def _lightning_rank(rank: int, folder: str, wrapped: bool, theirs: bool, stops: 
 
 def test_lightning_goes_on_with_fewer_ranks(tmp_path: Path) -> None:
     pytest.importorskip("lightning")
-    spawn(_lightning_rank, (os.fspath(tmp_path), False, True, True), nprocs=2)  # type: ignore[no-untyped-call]
+    in_two_processes(_lightning_rank, os.fspath(tmp_path), False, True, True)
     seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
     ds, rest = Gathering(N + 1), []
     lightning_of(lambda: listing(ds), 1, "fit", str(tmp_path), rest, more={"ckpt_path": tmp_path / "saved.ckpt"})
@@ -187,7 +196,7 @@ def test_lightning_goes_on_with_fewer_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("wrapped", "theirs"), [(False, False), (False, True), (True, True)])
 def test_lightning_in_two_processes(wrapped: bool, theirs: bool, tmp_path: Path) -> None:
     pytest.importorskip("lightning")
-    spawn(_lightning_rank, (os.fspath(tmp_path), wrapped, theirs), nprocs=2)  # type: ignore[no-untyped-call]
+    in_two_processes(_lightning_rank, os.fspath(tmp_path), wrapped, theirs)
     seen = [one for rank in range(2) for one in torch.load(tmp_path / f"{rank}.pt")]
     assert len(seen) == 2 * 3 * 7
     assert {i % (N + 1) for i, _ in seen} == set(range(N + 1))
@@ -237,9 +246,9 @@ def test_accelerate_over_a_plain_loader_does_not_freeze(way: str) -> None:
         assert found(prepared) == direct(ds, epoch)
 
 
-def _accelerate_rank(rank: int, folder: str, mine: bool) -> None:
+def _accelerate_rank(rank: int, port: int, folder: str, mine: bool) -> None:
     accelerate = pytest.importorskip("accelerate")
-    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "29572", "RANK": str(rank), "WORLD_SIZE": "2"}
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
     os.environ |= {"LOCAL_RANK": str(rank)}
     ds = Gathering(N)
     prepared = accelerate.Accelerator(cpu=True).prepare(listing(ds, shuffle=True, num_workers=1) if mine else plain(ds))
@@ -251,7 +260,7 @@ def _accelerate_rank(rank: int, folder: str, mine: bool) -> None:
 @pytest.mark.parametrize("mine", [True, False])
 def test_accelerate_in_two_processes(mine: bool, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
-    spawn(_accelerate_rank, (os.fspath(tmp_path), mine), nprocs=2)  # type: ignore[no-untyped-call]
+    in_two_processes(_accelerate_rank, os.fspath(tmp_path), mine)
     shares = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     ds = Gathering(N)
     for epoch in range(3):
