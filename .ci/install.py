@@ -14,6 +14,7 @@ import time
 
 _QUIET = 10.0  # seconds
 _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \(([\d.]+) (MB|GB)\)")
+_BUILD = re.compile(r"\s*(?:Preparing editable metadata|Building editable) .*: started")
 _INSTALL = re.compile(r"\s*Installing collected packages: (.*)")
 
 
@@ -21,6 +22,8 @@ def report(line: str) -> str | None:
     """What a line of pip's is worth to someone who waits; None for most of them."""
     if found := _DOWNLOAD.match(line):
         return f"downloading {found[1]}, {found[2]} {found[3]}"
+    if _BUILD.match(line):
+        return "building augrecipes, and its kernels"
     if found := _INSTALL.match(line):
         names = found[1].split(", ")
         return f"installing {len(names)} package{'' if len(names) == 1 else 's'}"

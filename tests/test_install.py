@@ -29,6 +29,10 @@ def test_what_is_told(install):
         "downloading torch-2.13.0, 1.2 GB"
     )
     assert report("Installing collected packages: numpy, torch\n") == "installing 2 packages"
+    building = "building augrecipes, and its kernels"
+    assert report("  Preparing editable metadata (pyproject.toml): started\n") == building
+    assert report("  Building editable for augrecipes (pyproject.toml): started\n") == building
+    assert report("  Building editable for augrecipes (pyproject.toml): finished with status 'done'\n") is None
     assert report("  Downloading six-1.16.0-py2.py3-none-any.whl.metadata (11 kB)\n") is None
     assert report("Requirement already satisfied: numpy\n") is None
 
