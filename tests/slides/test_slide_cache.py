@@ -230,10 +230,10 @@ def test_whatever_changes_is_noticed(
 @pytest.mark.parametrize(
     ("fault", "how", "done"),
     [
-        (lambda path, mask: real_state(path, None), "masks", ("mask", 1)),
-        (lambda path, mask: real_state(path, None), TISSUE[3], ("exchanged", 0)),
-        (lambda path, mask: "as before", "otsu", ("slide", 2)),
-        (lambda path, mask: str(os.stat(path).st_mtime_ns), "otsu", ("same times", 0)),  # noqa: PTH116
+        (lambda path, mask, folders: real_state(path, None, folders), "masks", ("mask", 1)),
+        (lambda path, mask, folders: real_state(path, None, folders), TISSUE[3], ("exchanged", 0)),
+        (lambda path, mask, folders: "as before", "otsu", ("slide", 2)),
+        (lambda path, mask, folders: str(os.stat(path).st_mtime_ns), "otsu", ("same times", 0)),  # noqa: PTH116
     ],
     ids=["mask", "regions", "slide", "times"],
 )
@@ -279,7 +279,7 @@ def test_whatever_is_in_the_cache_is_a_hint(
     first = listed(root, "otsu")
     (file,) = SLIDES.files()
     for slide in first.slides:
-        key, state = slide_cache.identity(slide), slide_cache.state_of(slide, None)
+        key, state = slide_cache.identity(slide), slide_cache.state_of(slide, None, {})
         content = text.replace("KEY", key).replace("STATE", state or "").encode()
         file.path.write_bytes(zlib.crc32(content).to_bytes(4, "little") + content)
         assert same(first, listed(root, "otsu"))
@@ -292,6 +292,21 @@ def test_files_that_belong_to_a_slide_are_looked_at(tmp_path: Path, name: str, i
     for one in (tmp_path / name, tmp_path / inside):
         one.parent.mkdir(exist_ok=True)
         one.write_bytes(b"1")
-    before = slide_cache.state_of(str(tmp_path / name), None)
+    before = slide_cache.state_of(str(tmp_path / name), None, {})
     (tmp_path / inside).write_bytes(b"22")
-    assert slide_cache.state_of(str(tmp_path / name), None) not in (before, None)
+    assert slide_cache.state_of(str(tmp_path / name), None, {}) not in (before, None)
+
+
+def test_a_folder_is_looked_at_once_for_all_slides_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file of a DICOM slide belongs to every slide of its folder."""
+    paths = [tmp_path / f"{k}.dcm" for k in range(20)]
+    for path in paths:
+        path.write_bytes(b"1")
+    asked: list[str] = []
+    real = os.stat
+    monkeypatch.setattr(slide_cache.os, "stat", lambda path, **how: (asked.append(str(path)), real(path, **how))[1])
+    folders: dict[Path, str | None] = {}
+    states = {slide_cache.state_of(str(path), None, folders) for path in paths}
+    assert len(states) == len(paths)
+    assert None not in states
+    assert sum(name.endswith(".dcm") for name in asked) <= 4 * len(paths)

@@ -96,15 +96,35 @@ class SlideCache:
             SLIDES.write(self._name, zlib.crc32(text).to_bytes(_CRC, "little") + text)
 
 
-def state_of(path: str, mask: str | None) -> str | None:
+def state_of(path: str, mask: str | None, folders: dict[Path, str | None]) -> str | None:
     """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
 
     Args:
         path: of the slide.
         mask: of the file that says where its tissue is.
+        folders: what was found of folders that slides lie in, and is looked at once for all of them; filled here.
     """
+    here = Path(path)
+    kind = here.suffix.lower()
+    folder = here.with_suffix("") if kind in _IN_FOLDER_BELOW else here.parent
+    states = [_state_of_files([path] if mask is None else [path, mask])]
+    if kind in (*_IN_FOLDER_BELOW, *_IN_FOLDER_BESIDE) and folder.is_dir():
+        if folder not in folders:
+            folders[folder] = _state_of_folder(folder)
+        states.append(folders[folder])
+    known = [state for state in states if state is not None]
+    return " ".join(known) if len(known) == len(states) else None
+
+
+def _state_of_folder(folder: Path) -> str | None:
     try:
-        files = [*_files_of(path), *([] if mask is None else [mask])]
+        return _state_of_files(sorted(str(file) for file in folder.iterdir() if file.is_file()))
+    except OSError:
+        return None
+
+
+def _state_of_files(files: Sequence[str]) -> str | None:
+    try:
         states = [os.stat(file) for file in files]  # noqa: PTH116  the text of a path that the user gave
     except (OSError, ValueError):
         return None
@@ -112,15 +132,6 @@ def state_of(path: str, mask: str | None) -> str | None:
         return None  # written again in the same tick of the clock, its times might stay
     stamps = [(about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns) for about in states]
     return blake2b(repr(stamps).encode(), digest_size=16).hexdigest()
-
-
-def _files_of(path: str) -> list[str]:
-    """The files that a slide lies in, as its kind has it."""
-    here = Path(path)
-    kind = here.suffix.lower()
-    folder = here.with_suffix("") if kind in _IN_FOLDER_BELOW else here.parent
-    several = kind in (*_IN_FOLDER_BELOW, *_IN_FOLDER_BESIDE) and folder.is_dir()
-    return [path, *(sorted(str(file) for file in folder.iterdir() if file.is_file()) if several else ())]
 
 
 def _parsed(content: bytes | None) -> dict[str, list[Any]]:

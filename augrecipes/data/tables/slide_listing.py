@@ -118,12 +118,13 @@ def table_of_slides(
     """
     paths = slides_in(slides)
     cache = SlideCache(windows, paths)
+    folders: dict[Path, str | None] = {}
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
         twice = [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]
         raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
     with ThreadPoolExecutor(cores()) as pool:
-        found = list(pool.map(lambda path: _found_in(path, windows, cache), paths))
+        found = list(pool.map(lambda path: _found_in(path, windows, cache, folders), paths))
     cache.save()
     lost = [one for one in found if isinstance(one, DataError)]
     if lost and (check or len(lost) == len(found)):
@@ -195,10 +196,12 @@ def _files(text: str) -> list[str]:
     return files
 
 
-def _found_in(path: str, windows: Windows, cache: SlideCache) -> _ListedSlide | DataError:
+def _found_in(
+    path: str, windows: Windows, cache: SlideCache, folders: dict[Path, str | None]
+) -> _ListedSlide | DataError:
     try:
         stamp = stamp_of_slide(path)
-        state = state_of(path, _mask_of(path, windows))
+        state = state_of(path, _mask_of(path, windows), folders)
         kept = cache.get(path, state)
         OPENED.forget(path, stamp)
         if kept is None:
