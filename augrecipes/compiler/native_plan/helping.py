@@ -1,16 +1,21 @@
-"""Threads that work on one batch: whoever has nothing left to take helps another with what that is at."""
+"""Threads that work on one batch: whoever has nothing left to take helps another with what that is at.
+
+An interrupt may come between any two calls of the main thread: what is waited for here is in C, and whoever waits for
+the end looks up now and then.
+"""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 Work = Callable[[], object]
 T = TypeVar("T")
+_LOOK_UP = 0.1  # seconds
 _here = threading.local()
 
 
@@ -25,9 +30,8 @@ class HelpingThreads:
     """
 
     def __init__(self, count: int) -> None:
-        self.count, self._busy = count, count
-        self._changed, self._open = threading.Condition(), dict[object, Work]()
-        self._helped = Counter[object]()
+        self.count, self.ended, self._busy = count, False, count
+        self._lock, self._shared = threading.Lock(), SimpleQueue[_Shared | None]()
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -37,6 +41,10 @@ class HelpingThreads:
             yield
         finally:
             _here.threads = None
+            with self._lock:
+                self._busy -= 1
+            if not self._busy:
+                self.end()
             self._help()
 
     def share(self, work: Work, helping: Work) -> None:
@@ -46,35 +54,55 @@ class HelpingThreads:
             work: what this thread does; returns when nothing is left to begin.
             helping: what others do meanwhile, each in its own thread; the same.
         """
-        key = object()
-        with self._changed:
-            self._open[key] = helping
-            self._changed.notify_all()
+        shared = _Shared(helping)
+        for _ in range(self.count - 1):
+            self._shared.put(shared)
         try:
             work()
         finally:
-            with self._changed:
-                self._open.pop(key, None)
-                self._changed.wait_for(lambda: not self._helped[key])
+            shared.close()
+
+    def end(self) -> None:
+        """Nobody helps any more, once they are done with what they are at."""
+        self.ended = True
+        for _ in range(self.count):
+            self._shared.put(None)
 
     def _help(self) -> None:
-        with self._changed:
-            self._busy -= 1
-            self._changed.notify_all()
-            while True:
-                self._changed.wait_for(lambda: self._open or not self._busy)
-                if not self._open:
-                    return
-                key, helping = next(iter(self._open.items()))
-                self._helped[key] += 1
-                self._changed.release()
-                try:
-                    helping()
-                finally:
-                    self._changed.acquire()
-                    self._open.pop(key, None)  # nothing is left of it to begin
-                    self._helped[key] -= 1
-                    self._changed.notify_all()
+        while True:
+            try:
+                shared = self._shared.get(timeout=_LOOK_UP)
+            except Empty:
+                shared = None
+            if shared is not None:
+                shared.help()
+            elif self.ended:
+                return
+
+
+class _Shared:
+    """Work that others may help with until it is closed."""
+
+    def __init__(self, helping: Work) -> None:
+        self._helping, self._lock, self._left = helping, threading.Lock(), SimpleQueue[None]()
+        self._closed, self._begun = False, 0
+
+    def help(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._begun += 1
+        try:
+            self._helping()
+        finally:
+            self._left.put(None)
+
+    def close(self) -> None:
+        """Let nobody begin any more, and wait for those who have."""
+        with self._lock:
+            self._closed = True
+        for _ in range(self._begun):
+            self._left.get()
 
 
 def mapped(make: Callable[[int], T], numbers: Sequence[int]) -> list[T | None]:

@@ -81,10 +81,14 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: boo
     with quiet.held():
         # Begun for this batch alone: threads that waited for the next one would not outlive a fork.
         others = [threading.Thread(target=guarded, args=(at,)) for at in range(1, len(lanes))]
-        for thread in others:
-            thread.start()
-        guarded(0)
-        for thread in others:
-            thread.join()
+        try:
+            for thread in others:
+                thread.start()
+            guarded(0)
+        finally:
+            helping.ended = True  # whatever has come between
+            for thread in others:
+                if thread.ident is not None:
+                    thread.join()
     if raised:
         raise raised[min(raised)]
