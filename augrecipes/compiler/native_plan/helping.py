@@ -31,7 +31,7 @@ class HelpingThreads:
 
     def __init__(self, count: int) -> None:
         self.count, self.ended, self._busy = count, False, count
-        self._lock, self._shared = threading.Lock(), SimpleQueue[_Shared | None]()
+        self._lock, self._shared = threading.Lock(), SimpleQueue[_SharedWork | None]()
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -54,7 +54,7 @@ class HelpingThreads:
             work: what this thread does; returns when nothing is left to begin.
             helping: what others do meanwhile, each in its own thread; the same.
         """
-        shared = _Shared(helping)
+        shared = _SharedWork(helping)
         for _ in range(self.count - 1):
             self._shared.put(shared)
         try:
@@ -80,7 +80,7 @@ class HelpingThreads:
                 return
 
 
-class _Shared:
+class _SharedWork:
     """Work that others may help with until it is closed."""
 
     def __init__(self, helping: Work) -> None:
