@@ -20,6 +20,7 @@ _SOS, _DRI, _APP0, _APP1, _APP14, _COM = 0xDA, 0xDD, 0xE0, 0xE1, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 # The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
 _SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+_NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # what usually stands right behind a segment
 _END = b"\xff\xd9"
 _MOST_JUNK = 2**24  # bytes of it
 _MOST_EXIF = 16  # blocks that are searched for an orientation
@@ -94,18 +95,21 @@ def colorspace(data: bytes, info: ImageHeader, channels: int | None) -> str:
 def _walk(data: bytes) -> Segments:
     at, end, kept, frame, interval, turn, blocks, junk = 2, 2, [(0, 2)], None, 0, 1, 0, _MOST_JUNK
     for _ in range(MOST_PARTS):
-        found = _SEGMENT.search(data, end, end + junk)
-        if found is None and end + junk < len(data):
-            raise UnreadableError(
-                f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
-                f"{data[end + junk : end + junk + 8].hex(' ')} …"
-            )
-        if found is None or found.group() == _END or found.start() + 4 > len(data):
-            at = len(data)
-            break
-        junk -= found.start() - end
-        at, marker = found.start(), found.group()[1]
-        (length,) = struct.unpack_from(">H", data, at + 2)
+        if end + 4 <= len(data) and data[end] == 0xFF and data[end + 1] in _NEXT:
+            at = end
+        else:
+            found = _SEGMENT.search(data, end, end + junk)
+            if found is None and end + junk < len(data):
+                raise UnreadableError(
+                    f"not a real JPEG: no segment in front of byte {end + junk:,} of {len(data):,}, but fill or junk: "
+                    f"{data[end + junk : end + junk + 8].hex(' ')} …"
+                )
+            if found is None or found.group() == _END or found.start() + 4 > len(data):
+                at = len(data)
+                break
+            junk -= found.start() - end
+            at = found.start()
+        marker, length = data[at + 1], data[at + 2] << 8 | data[at + 3]
         end = at + 2 + length
         if length < 2:
             raise UnreadableError(f"a JPEG segment of {length} bytes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lcm
 
 from augrecipes.sources.formats.format import StoredRegion
@@ -68,7 +69,11 @@ def units(data: bytes, s: Segments) -> tuple[int, int]:
     """Columns and rows of pixels in a minimum coded unit; zero where the header is damaged."""
     if s.components == 1:  # blocks are coded one by one, whatever the sampling says
         return 8, 8
-    blocks = sampling(data, s)
+    return _units(sampling(data, s))
+
+
+@lru_cache(256)
+def _units(blocks: bytes) -> tuple[int, int]:
     return 8 * max(both >> 4 for both in blocks), 8 * max(both & 15 for both in blocks)
 
 
