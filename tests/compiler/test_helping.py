@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from augrecipes.compiler.native_plan import helping
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
+from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import in_threads
 from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
@@ -123,7 +124,8 @@ RECIPE = parse_text(
 )
 
 
-def check_batch() -> None:
+def check_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "_LEAST", 1)
     rng = np.random.default_rng(0)
     images = [rng.integers(0, 256, (40, 50, 3), np.uint8) for _ in range(24)]
     pipeline = RECIPE.compile(optimize="exact")
@@ -146,8 +148,8 @@ def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.skipif(library() is None, reason="no native kernels here")
 @pytest.mark.usefixtures("others_do_all")
 class TestHelpersMake:
-    def test_what_the_others_would_make(self) -> None:
-        check_batch()
+    def test_what_the_others_would_make(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        check_batch(monkeypatch)
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = NativePlan._in_spare_room
@@ -160,4 +162,4 @@ class TestHelpersMake:
 
         monkeypatch.setattr(NativePlan, "_in_spare_room", of_another_epoch)
         with pytest.raises(AssertionError):
-            check_batch()
+            check_batch(monkeypatch)

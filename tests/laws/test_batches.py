@@ -25,6 +25,7 @@ from test_native_plan import BENT, NATIVE, SETS, WARPED
 
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
+from augrecipes.compiler.run import at_once
 from augrecipes.data.batches.collate import Collate
 from augrecipes.data.gathered import SomeFailedError
 from augrecipes.data.loader import loader
@@ -72,6 +73,14 @@ def in_python() -> Iterator[None]:
     """No plan is carried out natively inside."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ImagePipeline, "native", property(lambda _: "not here"))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_work_is_shared() -> Iterator[None]:
+    """Threads are asked for however little there is to do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_once, "_LEAST", 1)
         yield
 
 

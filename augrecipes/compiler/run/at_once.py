@@ -51,9 +51,26 @@ class PictureQueue:
             if not taken and self._threads > 1:
                 left = self.count - k
                 few = -(-left // self._threads) if self._evened else left // (2 * self._threads)
-            shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
-            pixels += shown if isinstance(picture, np.ndarray) else _FILE * shown
+            pixels += _pixels(picture)
             yield k, found
+
+
+def _pixels(picture: Any) -> int:
+    """How many values of pixels a picture is; of a file as many as take as long."""
+    shown = math.prod(getattr(picture, "shape", ()) or (_LEAST,))
+    return shown if isinstance(picture, np.ndarray) else _FILE * shown
+
+
+def busy_threads(threads: int, pictures: Sequence[Any]) -> int:
+    """How many of these threads a batch of pictures keeps busy: to begin one takes as long as some small pictures.
+
+    >>> small = [np.zeros((32, 32, 3), np.uint8)] * 256
+    >>> busy_threads(4, small), busy_threads(4, 3 * small), busy_threads(1, [])
+    (1, 2, 1)
+    """
+    if threads < 2:
+        return 1
+    return max(1, min(threads, len(pictures), sum(map(_pixels, pictures)) // _LEAST))
 
 
 def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: bool = False) -> None:

@@ -12,6 +12,7 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.native_plan.carrying_out import NativePlan, Places
 from augrecipes.compiler.native_plan.pictures import InMemory, as_picture, is_mask, is_picture
 from augrecipes.compiler.plan import Compiled
+from augrecipes.compiler.run.at_once import busy_threads
 from augrecipes.compiler.run.natively import NativelyRun
 from augrecipes.compiler.run.output_buffer import output_buffer
 from augrecipes.compiler.run.pipeline import key_part
@@ -58,7 +59,7 @@ class NativeBatches(NativelyRun):
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
-        lanes = self.for_this_thread().lanes(min(threads, len(keys)))
+        lanes = self.for_this_thread().lanes(busy_threads(threads, images))
         evened = _leaves_nothing(self.coming(arrival_of(images[0])).native)
         batch.read(lanes, lambda k: {"image": images[k]}, held=True, evened=evened)
         return batch.image()
