@@ -7,6 +7,7 @@ python benchmarks/batches.py --write    prints, and writes the section `batches`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import cv2
@@ -19,9 +20,10 @@ from workloads import Small, photos, stained, tissue
 
 import augrecipes as ar
 
+_LARGE = 128
 _TWO_THREADS = 1.8  # times as fast as one
 _METHOD = f"""\
-`pipeline.batch` of {BATCH} pictures into memory that is there, with two threads and with one in turns (A B A B), in the
+`pipeline.batch` of {BATCH} or {_LARGE} pictures into memory that is there, with two threads and with one in turns (A B A B), in the
 same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
 
 
@@ -30,12 +32,15 @@ def main() -> None:
     turns = 7 if options.quick else 41
 
     def measure() -> Iterator[Row]:
-        for name, recipe, optimize, pool, out in _workloads():
-            one, two = (_pass(at_once(recipe, optimize, pool, (3, out, out), threads=count)) for count in (1, 2))
+        for (name, recipe, optimize, pool, out), size in product(_workloads(), (BATCH, _LARGE)):
+            shape = 3, out, out
+            one, two = (_pass(at_once(recipe, optimize, pool, shape, threads=k, batch=size)) for k in (1, 2))
             pair = in_turns(two, one, turns)
             goal = _TWO_THREADS if name in ("W2", "W5") else None
             beside = f"one thread {pair.peer.in_units('ms')}"
-            yield Row(f"{name}, `{optimize}`, two threads", pair.ours.in_units("ms"), beside, times(pair.ratio, goal))
+            yield Row(
+                f"{name}, `{optimize}`, {size}, two threads", pair.ours.in_units("ms"), beside, times(pair.ratio, goal)
+            )
 
     run(__file__, "Batches in threads", _METHOD, {"batches": measure}, options)
 

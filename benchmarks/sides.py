@@ -110,15 +110,15 @@ def ours(recipe: ar.Recipe, optimize: str, pool: Sequence[Any], **more: Any) -> 
 
 
 def at_once(
-    recipe: ar.Recipe, optimize: str, pool: Sequence[Any], shape: Sequence[int], *, threads: int = 1
+    recipe: ar.Recipe, optimize: str, pool: Sequence[Any], shape: Sequence[int], *, threads: int = 1, batch: int = BATCH
 ) -> Batches:
     """Passes of one batch each, by one call that may share it among threads; the samples are those of `ours`."""
     pipeline: Any = recipe.compile(optimize=optimize)  # type: ignore[arg-type]
-    turn, out = itertools.count(0, BATCH), np.zeros((BATCH, *shape), np.float32)
+    turn, out = itertools.count(0, batch), np.zeros((batch, *shape), np.float32)
 
     def run() -> Iterator[Batch]:
         first = next(turn)
-        pictures = [pool[k % len(pool)] for k in range(first, first + BATCH)]
-        yield {"image": pipeline.batch(pictures, range(first, first + BATCH), out=out, threads=threads)}
+        pictures = [pool[k % len(pool)] for k in range(first, first + batch)]
+        yield {"image": pipeline.batch(pictures, range(first, first + batch), out=out, threads=threads)}
 
     return run

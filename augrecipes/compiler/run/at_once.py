@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.compiler.native_plan.helping import HelpingThreads
 from augrecipes.compiler.run.quiet import quiet
 
-_MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
+MOST_AT_ONCE, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
 _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
@@ -34,7 +34,7 @@ class PictureQueue:
 
     def __init__(self, count: int, threads: int, *, held: bool = False, evened: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._threads, self._most, self._evened = threads, min(_MOST, -(-count // threads)), evened
+        self._threads, self._most, self._evened = threads, min(MOST_AT_ONCE, -(-count // threads)), evened
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives (one, or targets by name), until that is enough for once."""
