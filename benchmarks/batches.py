@@ -23,8 +23,8 @@ import augrecipes as ar
 _LARGE = 128
 _TWO_THREADS = 1.8  # times as fast as one
 _METHOD = f"""\
-`pipeline.batch` of {BATCH} or {_LARGE} pictures into memory that is there, with two threads and with one in turns (A B A B), in the
-same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
+`pipeline.batch` of {BATCH} or {_LARGE} pictures into memory that is there, with two threads and with one in turns
+(A B A B), in the same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
 
 
 def main() -> None:
@@ -38,9 +38,8 @@ def main() -> None:
             pair = in_turns(two, one, turns)
             goal = _TWO_THREADS if name in ("W2", "W5") else None
             beside = f"one thread {pair.peer.in_units('ms')}"
-            yield Row(
-                f"{name}, `{optimize}`, {size}, two threads", pair.ours.in_units("ms"), beside, times(pair.ratio, goal)
-            )
+            what = f"{name}, `{optimize}`, {size} by two threads"
+            yield Row(what, pair.ours.in_units("ms"), beside, times(pair.ratio, goal))
 
     run(__file__, "Batches in threads", _METHOD, {"batches": measure}, options)
 
