@@ -6,6 +6,7 @@ import itertools
 import struct
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -65,7 +66,14 @@ def test_all_is_done_once(threads: int, jobs: int, helped: bool) -> None:
 
 
 def test_who_has_nothing_left_helps_and_is_waited_for() -> None:
-    job = Job(lambda piece: 0.3 if piece == PIECES - 1 else 0.002)
+    all_have_one = threading.Barrier(3)
+
+    def wait(piece: int) -> float:
+        if piece < 3:
+            all_have_one.wait(30)
+        return 0.3 if piece == PIECES - 1 else 0
+
+    job = Job(wait)
 
     def work(lane: int) -> None:
         if not lane:
@@ -114,6 +122,62 @@ def test_one_thread_has_no_others() -> None:
     found: list[Any] = []
     in_threads(lambda _: found.append(of_this_thread()), range(1))
     assert found == [None]
+
+
+def test_threads_within_threads() -> None:
+    found: list[Any] = []
+
+    def work(_: int) -> None:
+        outer = threads_here()
+        in_threads(lambda _: None, range(2))
+        found.append(of_this_thread() is outer)
+
+    in_threads(work, range(2))
+    assert found == [True, True]
+
+
+def test_what_was_shared_is_not_kept_while_nobody_has_time_for_it() -> None:
+    seen, found = threading.Event(), list[Any]()
+
+    def work(lane: int) -> None:
+        if lane:
+            seen.wait(10)
+            return
+        job = Job()
+        threads_here().share(job, job)
+        found.append(weakref.ref(job))
+        del job
+        found.append(found[0]())
+        seen.set()
+
+    in_threads(work, range(2))
+    assert found[1] is None
+
+
+def test_who_interrupts_the_waiting_for_threads_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are at pipelines that the next batch takes."""
+    join, interrupts, ended = threading.Thread.join, [KeyboardInterrupt()], list[int]()
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        join(self, timeout)
+
+    begun = threading.Event()
+
+    def work(lane: int) -> None:
+        if not lane:
+            begun.wait(10)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.3)
+        ended.append(lane)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(HelpingThreads, "_help", lambda self: None)  # an interrupt has ended that, too
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(2))
+    assert ended == [1]
 
 
 # -- what plans make of it ---------------------------------------------------------------------------------------------
