@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import struct
 import threading
@@ -13,17 +14,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compiler.native_plan import helping
+from augrecipes.compiler.native_plan import carrying_out, helping
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
 from augrecipes.compiler.run.at_once import in_threads
 from augrecipes.native.kernels import library
+from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.encoded import encoded
 
 PIECES = 40
+_BYTES = 1 << 32  # addresses are above, sizes below
 
 
 class Job:
@@ -185,6 +190,7 @@ def test_who_interrupts_the_waiting_for_threads_leaves_none_at_work(monkeypatch:
 RECIPE = parse_text(
     "{version: 1, recipe: r, steps: [D4, Rotate: {limit: 30}, RandomCrop: {height: 20, width: 20}], eval: []}"
 )
+OF_FILES = parse_text("{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 20}, D4], eval: []}")
 
 
 def check_batch() -> None:
@@ -212,6 +218,33 @@ def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class TestHelpersMake:
     def test_what_the_others_would_make(self) -> None:
         check_batch()
+
+    @pytest.mark.parametrize("files", [False, True])
+    def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
+        whole, seen = NativePlan._in_spare_room, list[bool]()
+
+        def looked_at(self: NativePlan, work: Callable[[int], object], held: object) -> None:
+            def wrapped(plan: int) -> None:
+                at = plan + carrying_out._HEAD.size - carrying_out._STEPS.size - carrying_out._ROOM.size
+                theirs = carrying_out._ROOM.unpack(ctypes.string_at(at, carrying_out._ROOM.size))
+                ours = self._room.numbers
+                assert theirs[0] == ours[0]
+                assert all(their >= our for their, our in zip(theirs[3::2], ours[3::2], strict=True))
+                assert all(their != our for their, our in zip(theirs[1:], ours[1:], strict=True) if our > _BYTES)
+                seen.append(bool(ours[0]))
+                work(plan)
+
+            whole(self, wrapped, held)
+
+        monkeypatch.setattr(NativePlan, "_in_spare_room", looked_at)
+        if files:
+            pictures = [encoded(Jpeg(60, 80).data, name="it")] * 6
+            pipeline = OF_FILES.compile(optimize="exact")
+            wanted = pipeline.batch([one.array() for one in pictures])
+            np.testing.assert_array_equal(pipeline.batch(pictures, threads=3), wanted)
+        else:
+            check_batch()
+        assert set(seen) == {files and codec() is not None}
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = NativePlan._in_spare_room

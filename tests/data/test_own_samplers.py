@@ -217,7 +217,7 @@ def test_what_does_not_go_together(options: dict[str, Any], text: str) -> None:
 
 
 def test_what_no_seed_decides_is_refused() -> None:
-    with pytest.raises(TypeError, match="no seed decides: give it a random.Random"):
+    with pytest.raises(TypeError, match=r"no seed decides: give it a random\.Random"):
         [*loader(Gathering(N), sampler=OfItsOwn(random.SystemRandom()))]
 
 
