@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Literal
 
 import numpy as np
@@ -144,18 +145,15 @@ class Samples(SampleDataset):
             return None
         alike: set[tuple[frozenset[str], frozenset[str]]] = set()
         beside: dict[int, dict[str, Any]] = {}
-        held: dict[int, Any] = {}  # the last picture: while it is, only what writes to it again lies where it does
+        seen: Seen = {}
 
         def read(k: int) -> dict[str, Any]:
             row = int(rows[k])
             targets, beside[k] = self._parts(row)
             alike.add((frozenset(targets), frozenset(beside[k])))
-            image = targets.get("image")
-            again = row not in held and any(_lie_together(image, one) for one in held.values())
-            if len(alike) > 1 or again:
+            written_again = [_is_anothers(value, row, seen) for value in targets.values()]
+            if len(alike) > 1 or any(written_again):
                 raise _UnlikeError
-            held.clear()
-            held[row] = image
             return targets
 
         try:
@@ -182,10 +180,18 @@ class _UnlikeError(Exception):
     """Samples of a batch have not the same parts, or a source writes them to the same array: each is made by itself."""
 
 
-def _lie_together(image: Any, other: Any) -> bool:
-    """Whether two pictures begin at the same place of memory."""
-    both = isinstance(image, np.ndarray) and isinstance(other, np.ndarray)
-    return both and image.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+# By its address, what arrays of a batch were given there last: the row, and the array while somebody has it.
+Seen = dict[int, tuple[int, "weakref.ref[np.ndarray]"]]
+
+
+def _is_anothers(value: Any, row: int, seen: Seen) -> bool:
+    """Whether an array lies where one of another row does that is still to be made; it is among the `seen` then."""
+    if not (isinstance(value, np.ndarray) and value.size):
+        return False
+    at = value.__array_interface__["data"][0]
+    of, before = seen.get(at, (row, None))
+    seen[at] = row, weakref.ref(value)
+    return of != row and before is not None and before() is not None
 
 
 def _columns(beside: dict[int, dict[str, Any]], count: int, found: dict[str, Any]) -> dict[str, Any]:

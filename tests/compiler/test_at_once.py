@@ -36,6 +36,18 @@ def test_threads_end_together(count: int, threads: int, picture: Any) -> None:
     assert len(parts) <= 4 * threads * (2 + math.log(count))
 
 
+@given(st.integers(1, 400), st.integers(2, 8), st.sampled_from([LARGE, FILE]))
+def test_threads_that_help_each_other_take_a_share_each(count: int, threads: int, picture: Any) -> None:
+    turns, parts = PictureQueue(count, threads, held=True, evened=True), list[list[int]]()
+    while part := [k for k, _ in turns.take(lambda _: picture)]:
+        parts.append(part)
+    assert [k for part in parts for k in part] == [*range(count)]
+    left = count
+    for part in parts:
+        assert len(part) == min(32, -(-left // threads))
+        left -= len(part)
+
+
 def test_small_pictures_are_handed_out_many_at_once() -> None:
     parts, _ = shared(320, 2, np.zeros((32, 32, 3), np.uint8))
     assert {len(part) for part in parts} == {32}

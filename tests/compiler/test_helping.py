@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import struct
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from drawn_jpegs import Jpeg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augrecipes.compiler.native_plan import helping
+from augrecipes.compiler.native_plan import carrying_out, helping
 from augrecipes.compiler.native_plan.carrying_out import NativePlan
 from augrecipes.compiler.native_plan.helping import HelpingThreads, mapped, of_this_thread
 from augrecipes.compiler.run import at_once
 from augrecipes.compiler.run.at_once import in_threads
 from augrecipes.native.kernels import library
+from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.parse import parse_text
+from augrecipes.sources.encoded import encoded
 
 PIECES = 40
+_BYTES = 1 << 32  # addresses are above, sizes below
 
 
 class Job:
@@ -66,7 +72,14 @@ def test_all_is_done_once(threads: int, jobs: int, helped: bool) -> None:
 
 
 def test_who_has_nothing_left_helps_and_is_waited_for() -> None:
-    job = Job(lambda piece: 0.3 if piece == PIECES - 1 else 0.002)
+    all_have_one = threading.Barrier(3)
+
+    def wait(piece: int) -> float:
+        if piece < 3:
+            all_have_one.wait(30)
+        return 0.3 if piece == PIECES - 1 else 0
+
+    job = Job(wait)
 
     def work(lane: int) -> None:
         if not lane:
@@ -117,11 +130,68 @@ def test_one_thread_has_no_others() -> None:
     assert found == [None]
 
 
+def test_threads_within_threads() -> None:
+    found: list[Any] = []
+
+    def work(_: int) -> None:
+        outer = threads_here()
+        in_threads(lambda _: None, range(2))
+        found.append(of_this_thread() is outer)
+
+    in_threads(work, range(2))
+    assert found == [True, True]
+
+
+def test_what_was_shared_is_not_kept_while_nobody_has_time_for_it() -> None:
+    seen, found = threading.Event(), list[Any]()
+
+    def work(lane: int) -> None:
+        if lane:
+            seen.wait(10)
+            return
+        job = Job()
+        threads_here().share(job, job)
+        found.append(weakref.ref(job))
+        del job
+        found.append(found[0]())
+        seen.set()
+
+    in_threads(work, range(2))
+    assert found[1] is None
+
+
+def test_who_interrupts_the_waiting_for_threads_leaves_none_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are at pipelines that the next batch takes."""
+    join, interrupts, ended = threading.Thread.join, [KeyboardInterrupt()], list[int]()
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        join(self, timeout)
+
+    begun = threading.Event()
+
+    def work(lane: int) -> None:
+        if not lane:
+            begun.wait(10)
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.3)
+        ended.append(lane)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(HelpingThreads, "_help", lambda self: None)  # an interrupt has ended that, too
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(2))
+    assert ended == [1]
+
+
 # -- what plans make of it ---------------------------------------------------------------------------------------------
 
 RECIPE = parse_text(
     "{version: 1, recipe: r, steps: [D4, Rotate: {limit: 30}, RandomCrop: {height: 20, width: 20}], eval: []}"
 )
+OF_FILES = parse_text("{version: 1, recipe: r, steps: [RandomCrop: {height: 20, width: 20}, D4], eval: []}")
 
 
 def check_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +220,33 @@ def others_do_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class TestHelpersMake:
     def test_what_the_others_would_make(self, monkeypatch: pytest.MonkeyPatch) -> None:
         check_batch(monkeypatch)
+
+    @pytest.mark.parametrize("files", [False, True])
+    def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
+        whole, seen = NativePlan._in_spare_room, list[bool]()
+
+        def looked_at(self: NativePlan, work: Callable[[int], object], held: object) -> None:
+            def wrapped(plan: int) -> None:
+                at = plan + carrying_out._HEAD.size - carrying_out._STEPS.size - carrying_out._ROOM.size
+                theirs = carrying_out._ROOM.unpack(ctypes.string_at(at, carrying_out._ROOM.size))
+                ours = self._room.numbers
+                assert theirs[0] == ours[0]
+                assert all(their >= our for their, our in zip(theirs[3::2], ours[3::2], strict=True))
+                assert all(their != our for their, our in zip(theirs[1:], ours[1:], strict=True) if our > _BYTES)
+                seen.append(bool(ours[0]))
+                work(plan)
+
+            whole(self, wrapped, held)
+
+        monkeypatch.setattr(NativePlan, "_in_spare_room", looked_at)
+        if files:
+            pictures = [encoded(Jpeg(60, 80).data, name="it")] * 6
+            pipeline = OF_FILES.compile(optimize="exact")
+            wanted = pipeline.batch([one.array() for one in pictures])
+            np.testing.assert_array_equal(pipeline.batch(pictures, threads=3), wanted)
+        else:
+            check_batch()
+        assert set(seen) == {files and codec() is not None}
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = NativePlan._in_spare_room

@@ -216,6 +216,11 @@ def test_what_does_not_go_together(options: dict[str, Any], text: str) -> None:
         loader(Gathering(N), **options)
 
 
+def test_what_no_seed_decides_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"no seed decides: give it a random\.Random"):
+        [*loader(Gathering(N), sampler=OfItsOwn(random.SystemRandom()))]
+
+
 @pytest.mark.parametrize(("sampler", "error"), [(iter([1]), TypeError), ([N], IndexError), (["a"], TypeError)])
 def test_what_is_no_sampler(sampler: Any, error: type[Exception]) -> None:
     with pytest.raises(error):

@@ -162,28 +162,33 @@ def test_items_that_are_not_alike_are_told_as_one_by_one(odd: str, where: int) -
 
 
 class Rewritten:
-    """A source whose items are all one array, written to again for each."""
+    """A source whose items are a few arrays, written to again in turn: pictures, or the masks of pictures."""
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: int, *, masks: bool = False) -> None:
         self.pictures = np.random.default_rng(0).integers(0, 256, (N, 30, 26, 3), np.uint8)
-        self.array = np.empty((30, 26, 3), np.uint8)
+        self.masks = masks
+        self.arrays = [np.empty_like(self.pictures[0, :, :, 0] if masks else self.pictures[0]) for _ in range(arrays)]
 
     def __len__(self) -> int:
         return N
 
-    def __getitem__(self, index: int) -> np.ndarray:
-        self.array[...] = self.pictures[index]
-        return self.array
+    def __getitem__(self, index: int) -> dict[str, np.ndarray]:
+        array, picture = self.arrays[index % len(self.arrays)], self.pictures[index]
+        array[...] = picture[:, :, 0] if self.masks else picture
+        return {"image": picture, "mask": array} if self.masks else {"image": array}
 
 
-def test_a_source_that_writes_to_its_array_again() -> None:
-    here, there = Samples(Rewritten(), RECIPE), OneByOne(Rewritten(), RECIPE)
+@pytest.mark.parametrize("arrays", [1, 2, 3])
+@pytest.mark.parametrize("masks", [False, True], ids=["pictures", "masks"])
+def test_a_source_that_writes_to_its_arrays_again(arrays: int, masks: bool) -> None:
+    here, there = Samples(Rewritten(arrays, masks=masks), RECIPE), OneByOne(Rewritten(arrays, masks=masks), RECIPE)
+    assert here.gathers
     for batch, other in zip(loader(here, 4), loader(there, 4), strict=True):
         same(batch, other)
-    same(here.__getitems__([1, 1, 2]), [there[k] for k in (1, 1, 2)])
+    same(here.__getitems__([1, 1, 2, 4, 5]), [there[k] for k in (1, 1, 2, 4, 5)])
     with pytest.MonkeyPatch.context() as patch, pytest.raises(AssertionError):
-        patch.setattr(of_samples, "_lie_together", lambda *_: False)  # a planted fault
-        same([*loader(Samples(Rewritten(), RECIPE), 4)], [*loader(there, 4)])
+        patch.setattr(of_samples, "_is_anothers", lambda *_: False)  # a planted fault
+        same([*loader(Samples(Rewritten(arrays, masks=masks), RECIPE), 8)], [*loader(there, 8)])
 
 
 @pytest.mark.parametrize("fault", ["another's", "lists stay lists", "unlike is alike"])

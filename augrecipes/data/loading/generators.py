@@ -34,6 +34,8 @@ def _torchs(own: torch.Generator) -> _Generator:
 
 
 def _pythons(own: Any) -> _Generator:
+    if isinstance(own, random.SystemRandom):
+        raise TypeError("a sampler draws from random.SystemRandom, which no seed decides: give it a random.Random")
     return _Generator(own.getstate, own.setstate, own.seed, lambda: own.getrandbits(63))
 
 
@@ -76,6 +78,9 @@ def decided_by(seed: int, owners: Iterable[Any] = ()) -> Iterator[None]:
         seed: of 64 bits.
         owners: whose attributes may be generators, too. What such a one gives is decided by its state as well, so that
             what its owner seeded it with counts.
+
+    Raises:
+        TypeError: such a one is a random.SystemRandom, which has no seed.
     """
     with ExitStack() as afterwards:
         for each in (_torchs(torch.default_generator), _pythons(random), _numpys_first(np.random)):
