@@ -278,6 +278,8 @@ static const uint8_t *pixels_of(const Plan *p, const Sample *s) {
     return p->pixels + (intptr_t)s->at;
 }
 
+enum { NEAR_END = 4 }; /* samples; no thread has more than one of these before it can do it */
+
 /* The next sample that no thread has begun with; of one thread alone that behind `last`. */
 static inline int64_t next_sample(int64_t *begun, int64_t last) {
     return begun ? __atomic_fetch_add(begun, 1, __ATOMIC_RELAXED) : last + 1;
@@ -289,8 +291,8 @@ static inline int64_t next_sample(int64_t *begun, int64_t last) {
      own: then UNLIKE says nothing */
 KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
     Merging merging;
-    for (int64_t k = next_sample(begun, -1), next; k < count; k = next) {
-        next = next_sample(begun, k);
+    for (int64_t k = next_sample(begun, -1), next; k < count; k = next >= 0 ? next : next_sample(begun, k)) {
+        next = !begun || k + NEAR_END < count ? next_sample(begun, k) : -1;
         Sample *s = samples + k;
         Run run = {.plan = plan, .sample = s, .merging = &merging};
         begin_merging(&merging);
@@ -304,7 +306,7 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
         if (s->answer != DONE)
             continue;
         Ahead ahead = {0};
-        if (next < count && !merging.left)
+        if (next >= 0 && next < count && !merging.left)
             ahead = ahead_of(plan, samples + next);
         s->answer = finish(&run, &ahead);
     }

@@ -16,7 +16,7 @@ import numpy as np
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
 from augrecipes.compiler.native_plan.pictures import InMemory, Picture, coded_of, decoded, pixels_of
-from augrecipes.compiler.native_plan.room import Room
+from augrecipes.compiler.native_plan.room import Needs, Room, spare_room
 from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
 from augrecipes.native.libjpeg import laid_out
@@ -66,7 +66,7 @@ class NativePlan:
     ) -> None:
         self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
-        self._room, self._spare = Room(), list[Room]()
+        self._room = Room()
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self.given: dict[int, Any] = {}
@@ -179,8 +179,10 @@ class NativePlan:
                 numbers[[*coded], _FILE], files = laid_out([*coded.values()])
                 self._room.decode(coded[min(coded)].library, int(numbers[:, _FILE.stop - 1].max()))
                 self._begin(epoch, channels, strides[1], kind)
-                self._some(numbers, [*coded], (out, files))
-                self._room.decoded()
+                try:
+                    self._some(numbers, [*coded], (out, files))
+                finally:
+                    self._room.decoded()
             self._begin(epoch, channels, strides[1], kind)
             for part, lie, held in decoded([k for k in asked if k not in coded], windows, pictures):
                 numbers[part, _LIES] = lie
@@ -271,22 +273,18 @@ class NativePlan:
         def work(plan: int) -> None:
             self._kernel(plan, at, count, ctypes.addressof(begun))
 
-        # An interrupt may end this thread's waiting: what others write to has to stay as long as they are at it.
-        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, (numbers, held)))
+        # An interrupt may end this thread's waiting: others go by what is now, and what they write to stays meanwhile.
+        plan, needs = self._plan.raw, self._room.needs
+        threads.share(lambda: work(self._at), lambda: self._in_spare_room(work, plan, needs, (numbers, held)))
         return True
 
-    def _in_spare_room(self, work: Callable[[int], object], held: object) -> None:
-        """Work at a copy of the plan, in memory that no other thread is at."""
-        plan = ctypes.create_string_buffer(self._plan.raw)
-        try:
-            room = self._spare.pop()
-        except IndexError:
-            room = Room()
-        room.be_like(self._room)
-        self._let_work_in(room, plan)
-        work(ctypes.addressof(plan))
-        room.decoded()
-        self._spare.append(room)
+    def _in_spare_room(self, work: Callable[[int], object], plan: bytes, needs: Needs, held: object) -> None:
+        """Work at a copy of a plan, in memory that no other thread is at."""
+        with spare_room(needs) as room:
+            if room is not None:
+                copy = ctypes.create_string_buffer(plan)
+                self._let_work_in(room, copy)
+                work(ctypes.addressof(copy))
 
     def _run_one(self) -> bool:
         """Carry out the one sample; whether the kernel does not take it."""

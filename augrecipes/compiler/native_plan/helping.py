@@ -36,11 +36,11 @@ class HelpingThreads:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Inside this thread works; at the end it helps the others until none is at work."""
-        _here.threads = self
+        before, _here.threads = of_this_thread(), self
         try:
             yield
         finally:
-            _here.threads = None
+            _here.threads = before
             with self._lock:
                 self._busy -= 1
             if not self._busy:
@@ -54,6 +54,9 @@ class HelpingThreads:
             work: what this thread does; returns when nothing is left to begin.
             helping: what others do meanwhile, each in its own thread; the same.
         """
+        if self.ended:
+            work()
+            return
         shared = _SharedWork(helping)
         for _ in range(self.count - 1):
             self._shared.put(shared)
@@ -84,23 +87,24 @@ class _SharedWork:
     """Work that others may help with until it is closed."""
 
     def __init__(self, helping: Work) -> None:
-        self._helping, self._lock, self._left = helping, threading.Lock(), SimpleQueue[None]()
-        self._closed, self._begun = False, 0
+        self._lock, self._left = threading.Lock(), SimpleQueue[None]()
+        self._helping: Work | None = helping
+        self._begun = 0
 
     def help(self) -> None:
         with self._lock:
-            if self._closed:
+            if (helping := self._helping) is None:
                 return
             self._begun += 1
         try:
-            self._helping()
+            helping()
         finally:
             self._left.put(None)
 
     def close(self) -> None:
         """Let nobody begin any more, and wait for those who have."""
         with self._lock:
-            self._closed = True
+            self._helping = None  # nor is what it holds kept until somebody has time to find this closed
         for _ in range(self._begun):
             self._left.get()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from augrecipes.native.libjpeg import Codec
 
+# Bytes for steps, the decoder of files, and bytes that are decoded.
+Needs = tuple[int, Codec | None, int]
 _LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
 
 
@@ -47,9 +51,37 @@ class Room:
         if len(self._pixels) > _KEPT:
             self._pixels = np.empty(0, np.uint8)
 
-    def be_like(self, other: Room) -> None:
+    @property
+    def needs(self) -> Needs:
+        """What it is ready for."""
+        return len(self._scratch), self._codec, len(self._pixels)
+
+    def be_ready(self, needs: Needs) -> None:
         """Be ready for all that another is ready for."""
-        if len(self._scratch) < len(other._scratch):
-            self.grow(len(other._scratch))
-        if other._codec is not None:
-            self.decode(other._codec, len(other._pixels))
+        scratch, codec, pixels = needs
+        if len(self._scratch) < scratch:
+            self.grow(scratch)
+        if codec is not None:
+            self.decode(codec, pixels)
+
+
+_spare: list[Room] = []  # as many as threads have ever helped at once
+
+
+@contextmanager
+def spare_room(needs: Needs) -> Iterator[Room | None]:
+    """Memory that no other thread is at, inside; None where there is not enough left."""
+    try:
+        room = _spare.pop()
+    except IndexError:
+        room = Room()
+    try:
+        room.be_ready(needs)
+        ready: Room | None = room
+    except MemoryError:
+        ready = None
+    try:
+        yield ready
+    finally:
+        room.decoded()
+        _spare.append(room)

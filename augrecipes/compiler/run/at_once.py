@@ -78,8 +78,8 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: boo
 
     What is raised is raised here, of several the first lane's.
 
-    `helped`: only the first works, and the threads of the others help with what kernels do. What Python is at stays
-    with one core then: a second one has to fetch all of it.
+    `helped`: only the first works, and the threads of the others help with what kernels do. Where each took a part of
+    32 photographs, two threads spent a third more of the processors' time on a busy machine, and so 7 % more.
     """
     if len(lanes) == 1:
         work(lanes[0])
@@ -90,7 +90,7 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: boo
     def guarded(at: int) -> None:
         try:
             with helping.at_work():
-                if not at or not helped:
+                if not at or not (helped or helping.ended):
                     work(lanes[at])
         except BaseException as error:  # whatever it is, who waits for it is to have it
             raised[at] = error
@@ -105,7 +105,10 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: boo
         finally:
             helping.ended = True  # whatever has come between
             for thread in others:
-                if thread.ident is not None:
-                    thread.join()
+                while thread.is_alive():
+                    try:
+                        thread.join()
+                    except KeyboardInterrupt as error:  # it is at a pipeline that the next batch takes
+                        raised[0] = error
     if raised:
         raise raised[min(raised)]

@@ -53,15 +53,16 @@ class NativeBatches(NativelyRun):
         >>> pipeline.batch([np.zeros((300, 400, 3), np.uint8), np.zeros((256, 256, 3), np.uint8)], [7, 8]).shape
         (2, 3, 224, 224)
         """
-        keys = [(key_part("indices", index), 0) for index in (range(len(images)) if indices is None else indices)]
-        if len(keys) != len(images) or not keys:
-            raise ValueError(f"a batch needs pictures, and an index for each: got {len(images)} and {len(keys)}")
-        allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
+        pictures = [*images]
+        keys = [(key_part("indices", index), 0) for index in (range(len(pictures)) if indices is None else indices)]
+        if len(keys) != len(pictures) or not keys:
+            raise ValueError(f"a batch needs pictures, and an index for each: got {len(pictures)} and {len(keys)}")
+        allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", pictures)
         take: Allocate = lambda shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
         batch = SampleBatch(key_part("epoch", epoch), keys, lambda _, shape, dtype: take(shape, dtype))
-        lanes = self.for_this_thread().lanes(busy_threads(threads, images))
-        evened = _leaves_nothing(self.coming(arrival_of(images[0])).native)
-        batch.read(lanes, lambda k: {"image": images[k]}, held=True, evened=evened)
+        lanes = self.for_this_thread().lanes(busy_threads(threads, pictures))
+        evened = len(lanes) > 1 and self.coming(arrival_of(pictures[0]))._takes_all(pictures)
+        batch.read(lanes, lambda k: {"image": pictures[k]}, held=True, evened=evened)
         return batch.image()
 
     @property
@@ -70,6 +71,10 @@ class NativeBatches(NativelyRun):
         if len(self.outputs) > 1:
             return "a sample is more than one picture"
         return self.coming("encoded" if self.reads else "uint8").native
+
+    def _takes_all(self, pictures: Sequence[Any]) -> bool:
+        """Whether no step of any sample of these is left to Python."""
+        return _leaves_nothing(self.native) and all(is_picture(one, files=self.takes_files) for one in pictures)
 
     @property
     def evened(self) -> bool:
