@@ -72,6 +72,7 @@ OWN: dict[str, Callable[[int], Any]] = {
     "Python's own": lambda seed: OfItsOwn(random.Random(seed)),
     "numpy's own": lambda seed: OfItsOwn(np.random.default_rng(seed)),
     "numpy's older own": lambda seed: OfItsOwn(np.random.RandomState(seed)),
+    "numpy's older own of other bits": lambda seed: OfItsOwn(np.random.RandomState(np.random.PCG64(seed))),
 }
 
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -198,6 +199,11 @@ def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -
     assert (first := read_by(one)) == read_by(alike) != read_by(other)
     assert first == read_by(one)
     assert [*one] == [*OWN[name](1)]
+
+
+def test_what_the_system_draws_stays_the_systems() -> None:
+    found = read_by(OfItsOwn(random.SystemRandom()))
+    assert sorted(index for batch in found for index, _ in batch) == [*range(N)]
 
 
 @pytest.mark.parametrize(
