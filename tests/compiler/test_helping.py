@@ -224,8 +224,9 @@ class TestHelpersMake:
     @pytest.mark.parametrize("files", [False, True])
     def test_in_memory_of_their_own(self, monkeypatch: pytest.MonkeyPatch, files: bool) -> None:
         whole, seen = NativePlan._in_spare_room, list[bool]()
+        monkeypatch.setattr(at_once, "_LEAST", 1)
 
-        def looked_at(self: NativePlan, work: Callable[[int], object], held: object) -> None:
+        def looked_at(self: NativePlan, work: Callable[[int], object], *more: Any) -> None:
             def wrapped(plan: int) -> None:
                 at = plan + carrying_out._HEAD.size - carrying_out._STEPS.size - carrying_out._ROOM.size
                 theirs = carrying_out._ROOM.unpack(ctypes.string_at(at, carrying_out._ROOM.size))
@@ -236,7 +237,7 @@ class TestHelpersMake:
                 seen.append(bool(ours[0]))
                 work(plan)
 
-            whole(self, wrapped, held)
+            whole(self, wrapped, *more)
 
         monkeypatch.setattr(NativePlan, "_in_spare_room", looked_at)
         if files:
@@ -245,17 +246,14 @@ class TestHelpersMake:
             wanted = pipeline.batch([one.array() for one in pictures])
             np.testing.assert_array_equal(pipeline.batch(pictures, threads=3), wanted)
         else:
-            check_batch()
+            check_batch(monkeypatch)
         assert set(seen) == {files and codec() is not None}
 
     def test_planted_faults_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = NativePlan._in_spare_room
 
-        def of_another_epoch(self: NativePlan, work: Callable[[int], object], held: object) -> None:
-            kept = self._plan.raw
-            struct.pack_into("=Q", self._plan, 8, 99)
-            whole(self, work, held)
-            self._plan.raw = kept
+        def of_another_epoch(self: NativePlan, work: Callable[[int], object], plan: bytes, *more: Any) -> None:
+            whole(self, work, plan[:8] + struct.pack("=Q", 99) + plan[16:], *more)
 
         monkeypatch.setattr(NativePlan, "_in_spare_room", of_another_epoch)
         with pytest.raises(AssertionError):

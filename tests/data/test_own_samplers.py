@@ -72,6 +72,7 @@ OWN: dict[str, Callable[[int], Any]] = {
     "Python's own": lambda seed: OfItsOwn(random.Random(seed)),
     "numpy's own": lambda seed: OfItsOwn(np.random.default_rng(seed)),
     "numpy's older own": lambda seed: OfItsOwn(np.random.RandomState(seed)),
+    "numpy's older own of other bits": lambda seed: OfItsOwn(np.random.RandomState(np.random.PCG64(seed))),
 }
 
 SAMPLERS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -200,6 +201,11 @@ def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -
     assert [*one] == [*OWN[name](1)]
 
 
+def test_what_the_system_draws_stays_the_systems() -> None:
+    found = read_by(OfItsOwn(random.SystemRandom()))
+    assert sorted(index for batch in found for index, _ in batch) == [*range(N)]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -214,11 +220,6 @@ def test_a_generator_of_a_samplers_own_counts_and_goes_on_as_it_was(name: str) -
 def test_what_does_not_go_together(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         loader(Gathering(N), **options)
-
-
-def test_what_no_seed_decides_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"no seed decides: give it a random\.Random"):
-        [*loader(Gathering(N), sampler=OfItsOwn(random.SystemRandom()))]
 
 
 @pytest.mark.parametrize(("sampler", "error"), [(iter([1]), TypeError), ([N], IndexError), (["a"], TypeError)])

@@ -62,16 +62,17 @@ _busy, _lock = threading.local(), threading.Lock()
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _now is None or (event != "open" and event not in _CHANGES + _LOOKS) or getattr(_busy, "yes", False):
+    fault = _now  # which another thread may take away meanwhile
+    if fault is None or (event != "open" and event not in _CHANGES + _LOOKS) or getattr(_busy, "yes", False):
         return
     path = arguments[0]
-    if not isinstance(path, str | bytes | os.PathLike) or not os.fsdecode(path).startswith(str(_now.folder)):
+    if not isinstance(path, str | bytes | os.PathLike) or not os.fsdecode(path).startswith(str(fault.folder)):
         return
     with _lock:
         _busy.yes = True
         try:
-            if _now is not None:
-                _now.meets(event, arguments)
+            if fault is _now:
+                fault.meets(event, arguments)
         finally:
             _busy.yes = False
 

@@ -228,13 +228,15 @@ def test_requests_are_bounded(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_number_of_requests_that_is_none_is_told(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (elsewhere / "file").write_bytes(b"x")
-    for said in ("many", "0", "-1", "2.5"):
-        monkeypatch.setenv(requests.CONNECTIONS, said)
+    try:
+        for said in ("many", "0", "-1", "2.5"):
+            monkeypatch.setenv(requests.CONNECTIONS, said)
+            requests._open.renew()
+            with pytest.raises(requests.RemoteError, match=rf"AUGRECIPES_CONNECTIONS is '{said}': say how many"):
+                RemotePath("shop://file").read_bytes()
+    finally:
+        monkeypatch.delenv(requests.CONNECTIONS)
         requests._open.renew()
-        with pytest.raises(requests.RemoteError, match=rf"AUGRECIPES_CONNECTIONS is '{said}': say how many"):
-            RemotePath("shop://file").read_bytes()
-    monkeypatch.delenv(requests.CONNECTIONS)
-    requests._open.renew()
     assert RemotePath("shop://file").read_bytes() == b"x"
 
 

@@ -15,14 +15,14 @@ from programs import Programs
 pytest.importorskip("openslide")
 pytest.importorskip("tifffile")
 
-from text_slides import write_mirax, write_vmu
+from text_slides import write_mirax, write_vms, write_vmu
 
 from augrecipes.errors import DataError
 from augrecipes.sources.slides.level import Part
 from augrecipes.sources.slides.opened import open_slide
 
 Write = Callable[[Path], tuple[Path, Path]]
-KINDS = pytest.mark.parametrize("write", [write_mirax, write_vmu])
+KINDS = pytest.mark.parametrize("write", [write_mirax, write_vms, write_vmu])
 END = """
 import sys
 from augrecipes.sources.slides import opened
@@ -78,6 +78,7 @@ def test_nothing_said_ends_the_process(
         (write_mirax, "CameraImageDivisionsPerSide", "5", "has to be a whole number from 1 to 4, and is 5"),
         (write_mirax, "IMAGENUMBER_X", "16000000", "16000000×4 pictures are more than a slide can have: 16,777,216"),
         (write_mirax, "DIGITIZER_WIDTH", "-3", "has to be a whole number from 1 to 16,384, and is -3"),
+        (write_vms, "NoJpegRows", "50000000", "has to be a whole number from 1 to 16,777,216, and is 50000000"),
         (write_vmu, "BitsPerPixel", "24", "BitsPerPixel has to be 36, and is 24"),
         (write_vmu, "PixelOrder", None, "PixelOrder has to be RGB, and is missing"),
     ],

@@ -1,4 +1,4 @@
-"""Slides that text files describe, as small as OpenSlide opens them: MIRAX and Hamamatsu's VMU."""
+"""Slides that text files describe, as small as OpenSlide opens them: MIRAX, and Hamamatsu's VMU and VMS."""
 
 from __future__ import annotations
 
@@ -50,6 +50,17 @@ PhysicalWidth=100000
 PhysicalHeight=100000
 SourceLens=20
 """
+_VMS = """[Virtual Microscope Specimen]
+NoLayers=1
+NoJpegColumns=1
+NoJpegRows=1
+ImageFile=a.jpg
+MapFile=m.jpg
+MacroImage=m.jpg
+PhysicalWidth=100000
+PhysicalHeight=100000
+SourceLens=20
+"""
 
 
 def noise(height: int, width: int, most: int = 255) -> np.ndarray:
@@ -86,3 +97,12 @@ def write_vmu(folder: Path) -> tuple[Path, Path]:
         (folder / name).write_bytes(head + noise(side, side, 4095).astype("<u2").tobytes())
     (folder / "a.vmu").write_text(_VMU)
     return folder / "a.vmu", folder / "a.vmu"
+
+
+def write_vms(folder: Path) -> tuple[Path, Path]:
+    """A VMS slide, which is the text that describes it."""
+    how = [cv2.IMWRITE_JPEG_RST_INTERVAL, 32, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
+    for name in ("a.jpg", "m.jpg"):
+        cv2.imwrite(str(folder / name), noise(256, 256).astype(np.uint8), how)
+    (folder / "a.vms").write_text(_VMS)
+    return folder / "a.vms", folder / "a.vms"

@@ -34,17 +34,20 @@ def _torchs(own: torch.Generator) -> _Generator:
 
 
 def _pythons(own: Any) -> _Generator:
-    if isinstance(own, random.SystemRandom):
-        raise TypeError("a sampler draws from random.SystemRandom, which no seed decides: give it a random.Random")
     return _Generator(own.getstate, own.setstate, own.seed, lambda: own.getrandbits(63))
 
 
 def _numpys_first(own: Any) -> _Generator:
+    bits = getattr(np.random, own.get_state(legacy=False)["bit_generator"])
+
+    def seeded(seed: int) -> None:
+        if bits is np.random.MT19937:
+            own.seed(seed & 0xFFFFFFFF)
+        else:  # `seed` is of Mersenne twisters alone
+            own.set_state(bits(seed).state)
+
     return _Generator(
-        own.get_state,
-        own.set_state,
-        lambda seed: own.seed(seed & 0xFFFFFFFF),
-        lambda: own.randint(_MOST, dtype=np.int64),
+        lambda: own.get_state(legacy=False), own.set_state, seeded, lambda: own.randint(_MOST, dtype=np.int64)
     )
 
 
@@ -77,10 +80,7 @@ def decided_by(seed: int, owners: Iterable[Any] = ()) -> Iterator[None]:
     Args:
         seed: of 64 bits.
         owners: whose attributes may be generators, too. What such a one gives is decided by its state as well, so that
-            what its owner seeded it with counts.
-
-    Raises:
-        TypeError: such a one is a random.SystemRandom, which has no seed.
+            what its owner seeded it with counts. A `random.SystemRandom` has none, and stays what nothing decides.
     """
     with ExitStack() as afterwards:
         for each in (_torchs(torch.default_generator), _pythons(random), _numpys_first(np.random)):
@@ -94,4 +94,5 @@ def decided_by(seed: int, owners: Iterable[Any] = ()) -> Iterator[None]:
 
 def _of(owner: Any) -> Iterator[_Generator]:
     for own in getattr(owner, "__dict__", {}).values():
-        yield from (opened(own) for kind, opened in _KINDS.items() if isinstance(own, kind))
+        if not isinstance(own, random.SystemRandom):
+            yield from (opened(own) for kind, opened in _KINDS.items() if isinstance(own, kind))

@@ -11,7 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from functools import cache
+from functools import lru_cache
 
 from augrecipes.sources.slides.level import Pixels
 
@@ -78,7 +78,7 @@ def recent_tiles() -> RecentTiles:
     return _of(os.getpid())
 
 
-@cache
+@lru_cache(maxsize=1)  # what a parent kept is not kept in its fork
 def _of(process: int) -> RecentTiles:
     del process
     return RecentTiles(_KEPT)

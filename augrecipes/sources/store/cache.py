@@ -38,7 +38,7 @@ _LOCK = ".lock"
 _LOOK = 0.01, 0.05  # seconds between two looks at a lock that another process holds: at first, and at most
 # The file that is being fetched, and its bytes; others' files may lie in this folder, too.
 _STAGED = re.compile(rf"\.(.+{re.escape(REMOTE.suffix)})\.([0-9]+)\.\w+{re.escape(STAGED)}")
-_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _freed = threading.Condition()  # notified when a thread of this process lets go of a lock
 
 
@@ -172,7 +172,8 @@ class FileCache:
                 full = getattr(cause, "errno", None) in _FULL
                 if again and full and self._cleared(size):
                     continue  # others need the disk, too, and it is they who have grown
-                if full or getattr(cause, "filename", None) == str(staged):  # and not of the server
+                here = getattr(cause, "errno", None) == errno.EFBIG or getattr(cause, "filename", None) == str(staged)
+                if full or here:  # and not of the server
                     raise StoreError(self._why(cause, size), str(self.folder)) from cause
                 raise
             return
