@@ -42,7 +42,7 @@ class NativeBatches(NativelyRun):
             indices: that key the draws; without them 0, 1, 2, …
             epoch: of the draws.
             out: an array or a torch tensor, of that very shape and dtype, to write to.
-            threads: that share them.
+            threads: that may share them; a batch that is made before a second one has begun is made by one.
 
         Raises:
             DataError: a picture is not what the recipe's inputs say, or a step fails on it: of several the first.
