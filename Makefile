@@ -40,11 +40,12 @@ soak: $(TOOLS) $(KERNELS)  ## run the long tests too: more random recipes, more 
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'soak or not soak' --hypothesis-profile soak
 
 # What goes over memory and arithmetic that the kernels may not touch ends the run: compiled with gcc or clang's watchers.
+# Its report goes straight to the terminal: what pytest captures would be lost with the run.
 WATCHED = build/kernels-watched.so
 sanitize: $(TOOLS)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
 	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DREADS_WHAT_IT_ASKS_FOR -fsanitize=address,undefined -fno-sanitize-recover=all
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
-		$(BIN)/pytest -p no:xdist $(SANITIZED)
+		$(BIN)/pytest -p no:xdist --capture=sys $(SANITIZED)
 
 coverage: $(TOOLS) $(KERNELS)  ## how much of the package the quick tests reach; fails below the floor in pyproject.toml
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --cov --cov-report term $(addprefix --ignore tests/,$(SLOW))
