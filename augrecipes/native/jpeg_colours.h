@@ -137,9 +137,10 @@ static inline void put_pixels(const Halves planes[COLOURS], uint8_t *to) {
 #endif
 }
 
-/* Colours of the pixels of LANES columns, every second one, less 128. */
-static inline Shorts between(Shorts nearer, Shorts other, int16_t half) {
-    return ((nearer * 3 + other + half) >> 4) - 128;
+/* Colours of the pixels of LANES columns, every second one, less 128. Behind the last column anything may lie: sums of
+   that may wrap round. */
+static inline Shorts between(Shorts nearer, Shorts other, uint16_t half) {
+    return ((Shorts)((Halves)nearer * 3 + (Halves)other + half) >> 4) - 128;
 }
 
 static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, weight) + 1) >> 1; }
