@@ -55,8 +55,8 @@ def threads_here() -> HelpingThreads:
     return found
 
 
-@given(st.integers(2, 5), st.integers(1, 4), st.booleans())
-def test_all_is_done_once(threads: int, jobs: int, helped: bool) -> None:
+@given(st.integers(2, 5), st.integers(1, 4))
+def test_all_is_done_once(threads: int, jobs: int) -> None:
     made: list[Job] = []
 
     def work(_: int) -> None:
@@ -66,8 +66,8 @@ def test_all_is_done_once(threads: int, jobs: int, helped: bool) -> None:
             threads_here().share(job, job)
             assert job.is_done_once()
 
-    in_threads(work, range(threads), helped=helped)
-    assert len(made) == jobs * (1 if helped else threads)
+    in_threads(work, range(threads))
+    assert len(made) == jobs * threads
     assert of_this_thread() is None
 
 
@@ -109,8 +109,8 @@ def test_what_is_raised_is_heard_and_nobody_waits_for_ever(where: str) -> None:
     assert job.is_done_once()
 
 
-@given(st.integers(1, 4), st.integers(0, 50), st.booleans())
-def test_each_number_is_made_once(threads: int, count: int, helped: bool) -> None:
+@given(st.integers(1, 4), st.integers(0, 50))
+def test_each_number_is_made_once(threads: int, count: int) -> None:
     made = Counter[int]()
 
     def make(number: int) -> int:
@@ -118,10 +118,9 @@ def test_each_number_is_made_once(threads: int, count: int, helped: bool) -> Non
         return 2 * number
 
     found: list[list[int | None]] = []
-    in_threads(lambda _: found.append(mapped(make, range(count))), range(threads), helped=helped)
-    times = 1 if helped else threads
-    assert found == [[2 * k for k in range(count)]] * times
-    assert made == Counter(dict.fromkeys(range(count), times))
+    in_threads(lambda _: found.append(mapped(make, range(count))), range(threads))
+    assert found == [[2 * k for k in range(count)]] * threads
+    assert made == Counter(dict.fromkeys(range(count), threads))
 
 
 def test_one_thread_has_no_others() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from augrecipes.compiler.native_plan.helping import HelpingThreads
 from augrecipes.compiler.run.quiet import quiet
 
-MOST_AT_ONCE, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
+_MOST, _BYTES = 32, 1 << 22  # pictures, and bytes of them, that are taken at once
 _LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
 _FILE = 4  # times as long as on pixels in memory works who has to decode them
 
@@ -34,7 +34,7 @@ class PictureQueue:
 
     def __init__(self, count: int, threads: int, *, held: bool = False, evened: bool = False) -> None:
         self.count, self._next, self._bytes = count, itertools.count(), math.inf if held else _BYTES
-        self._threads, self._most, self._evened = threads, min(MOST_AT_ONCE, -(-count // threads)), evened
+        self._threads, self._most, self._evened = threads, min(_MOST, -(-count // threads)), evened
 
     def take(self, read: Read) -> Iterator[tuple[int, Any]]:
         """The next ones, in order, with what `read` gives (one, or targets by name), until that is enough for once."""
@@ -73,13 +73,10 @@ def busy_threads(threads: int, pictures: Sequence[Any]) -> int:
     return max(1, min(threads, len(pictures), sum(map(_pixels, pictures)) // _LEAST))
 
 
-def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: bool = False) -> None:
+def in_threads(work: Callable[[Any], None], lanes: Sequence[Any]) -> None:
     """Let each lane work in a thread of its own, the first in this one, and wait for all.
 
-    What is raised is raised here, of several the first lane's.
-
-    `helped`: only the first works, and the threads of the others help with what kernels do. Where each took a part of
-    32 photographs, two threads spent a third more of the processors' time on a busy machine, and so 7 % more.
+    Who is done helps the others. What is raised is raised here, of several the first lane's.
     """
     if len(lanes) == 1:
         work(lanes[0])
@@ -90,7 +87,7 @@ def in_threads(work: Callable[[Any], None], lanes: Sequence[Any], *, helped: boo
     def guarded(at: int) -> None:
         try:
             with helping.at_work():
-                if not at or not (helped or helping.ended):
+                if not helping.ended:
                     work(lanes[at])
         except BaseException as error:  # whatever it is, who waits for it is to have it
             raised[at] = error

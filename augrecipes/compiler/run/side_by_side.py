@@ -11,7 +11,7 @@ import numpy as np
 
 from augrecipes.compiler.native_plan.carrying_out import Places
 from augrecipes.compiler.native_plan.pictures import InMemory
-from augrecipes.compiler.run.at_once import MOST_AT_ONCE, PictureQueue, in_threads
+from augrecipes.compiler.run.at_once import PictureQueue, in_threads
 from augrecipes.errors import CollateError, DataError
 
 _LABELS = np.dtype(np.int64)
@@ -113,10 +113,7 @@ class SampleBatch:
             held: all pictures are in memory anyway.
             evened: see `PictureQueue`.
         """
-        helped = (
-            held and evened and len(self.keys) <= MOST_AT_ONCE
-        )  # of more one thread reads some while others make some
-        turns = PictureQueue(len(self.keys), 1 if helped else len(lanes), held=held, evened=evened)
+        turns = PictureQueue(len(self.keys), len(lanes), held=held, evened=evened)
 
         def kept(k: int) -> Sample:
             try:
@@ -130,7 +127,7 @@ class SampleBatch:
                 if samples := {k: sample for k, sample in found.items() if k not in self.failed}:
                     self._make(lane, samples)
 
-        in_threads(work, lanes, helped=helped)
+        in_threads(work, lanes)
 
     def _make(self, lane: Lane, samples: dict[int, Sample]) -> None:
         if (together := Together.of([*samples.values()])) is not None:
