@@ -92,14 +92,17 @@ class _SharedWork:
         self._begun = 0
 
     def help(self) -> None:
-        with self._lock:
-            if (helping := self._helping) is None:
-                return
-            self._begun += 1
+        begun = False
         try:
+            with self._lock:
+                if (helping := self._helping) is None:
+                    return
+                self._begun += 1
+                begun = True
             helping()
         finally:
-            self._left.put(None)
+            if begun:
+                self._left.put(None)
 
     def close(self) -> None:
         """Let nobody begin any more, and wait for those who have."""
