@@ -69,7 +69,8 @@ def broken(text: str, path: str, argument: str, value: Any, do: Slide = slide) -
         return "comments"
     lines, others = text.splitlines(), new.splitlines()
     apart = [k for k, (a, b) in enumerate(zip(lines, others, strict=False)) if a != b]
-    if argument in had and had[argument] is not None and (len(lines) != len(others) or len(apart) > 2):
+    most = max(2, len(value)) if isinstance(value, list) else 2  # each number of a list may have a line of its own
+    if argument in had and had[argument] is not None and (len(lines) != len(others) or len(apart) > most):
         return "other lines"
     if abs(len(lines) - len(others)) > 1:
         return "lines"
