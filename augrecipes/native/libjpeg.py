@@ -42,7 +42,7 @@ class Coded:
     """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `laid_out` says.
 
     Attributes:
-        library: that decodes it.
+        codec: that decodes it.
         data: the file.
         window: what is decoded of it.
         top: the row of these pixels that the part begins at.
@@ -51,7 +51,7 @@ class Coded:
         width: columns.
     """
 
-    library: Codec
+    codec: Codec
     data: bytes
     window: Window
     top: int
@@ -72,7 +72,7 @@ class Coded:
 
     def pixels(self) -> NDArray[np.uint8]:
         """The part, uint8 H×W×C, as a view. ValueError: libjpeg has something to say; the text is its own."""
-        found = self.library.decode(self.data, self.window)
+        found = self.codec.decode(self.data, self.window)
         return found[self.top : self.top + self.height, self.left : self.left + self.width]
 
 

@@ -278,7 +278,7 @@ static const uint8_t *pixels_of(const Plan *p, const Sample *s) {
     return p->pixels + (intptr_t)s->at;
 }
 
-enum { NEAR_END = 4 }; /* samples; no thread has more than one of these before it can do it */
+enum { NEAR_END = 4 }; /* samples that no thread takes before it is done with another: none waits for it then */
 
 /* The next sample that no thread has begun with; of one thread alone that behind `last`. */
 static inline int64_t next_sample(int64_t *begun, int64_t last) {

@@ -13,6 +13,7 @@ from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from same_samples import same
 
 from augrecipes.data import samples as of_samples
 from augrecipes.data.batches.collate import Collate
@@ -73,23 +74,6 @@ def items(form: Callable[[np.ndarray], Any], names: Any, broken: int | None = No
         picture: Any = form(rng.integers(0, 256, (30, 26, 3), np.uint8)) if k != broken else b"no picture"
         made.append({"image": picture} | {name: value(k) for name, value in BESIDE.items() if name in names})
     return made
-
-
-def same(found: Any, wanted: Any) -> None:
-    assert type(found) is type(wanted)
-    if isinstance(found, dict):
-        assert found.keys() == wanted.keys()
-        for key in found:
-            same(found[key], wanted[key])
-    elif isinstance(found, torch.Tensor | np.ndarray):
-        assert found.dtype == wanted.dtype
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
-    elif isinstance(found, list):
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
-            same(one, other)
-    else:
-        assert found == wanted
 
 
 class OneByOne(Samples):

@@ -13,13 +13,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import torch
 from encoded_pictures import exif
 from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from random_recipes import Arguments, Pool, label, recipes
+from same_samples import same
 from test_exact_equals_none import build
 from test_native_plan import BENT, NATIVE, SETS, WARPED
 
@@ -128,21 +128,14 @@ def told(make: Any) -> Any:
         return type(error).__name__, error.path, error.step
 
 
-def same(a: Any, b: Any) -> None:
-    assert type(a) is type(b)
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            same(a[key], b[key])
-    elif isinstance(a, torch.Tensor | np.ndarray):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    elif isinstance(a, list):
-        assert len(a) == len(b)
-        for one, other in zip(a, b, strict=True):
-            same(one, other)
+def check_batch(made: Any, found: list[Any]) -> None:
+    """Holds what `batch` gave, or complains of, to what the samples are one by one."""
+    wrong = [one for one in found if isinstance(one, tuple)]
+    uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
+    if wrong or uneven:
+        assert made in wrong[:1] or (uneven and made[0] == "CollateError")
     else:
-        assert a == b
+        same(made, np.stack(found))
 
 
 @DEAR
@@ -159,12 +152,7 @@ def test_pictures_in_memory(recipe: Recipe, seed: int, levels: tuple[Optimize, O
     with in_python():
         plain = build(recipe, levels[1], seed)
         found = [told(lambda k=k: plain.at(indices[k], 2)(image=images[k])["image"]) for k in range(len(images))]
-    wrong = [one for one in found if isinstance(one, tuple)]
-    uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
-    if wrong or uneven:
-        assert made in wrong[:1] or (uneven and made[0] == "CollateError")
-    else:
-        same(made, np.stack(found))
+    check_batch(made, found)
 
 
 @DEAR
@@ -183,12 +171,7 @@ def test_files_in_memory(
     with in_python():
         plain = build(recipe, levels[1], seed)
         found = [told(lambda k=k: plain.at(k)(image=images[k])["image"]) for k in range(len(images))]
-    wrong = [one for one in found if isinstance(one, tuple)]
-    uneven = len({one.shape for one in found if not isinstance(one, tuple)}) > 1
-    if wrong or uneven:
-        assert made in wrong[:1] or (uneven and made[0] == "CollateError")
-    else:
-        same(made, np.stack(found))
+    check_batch(made, found)
 
 
 def check_folder(recipe: Recipe, folder: Path, seed: int, levels: tuple[Optimize, Optimize], on_error: Any) -> None:

@@ -16,7 +16,8 @@ from examples import DEAR, PLANTED
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import Pool, label, recipes
-from test_batches import ENDS, LEVELS, N, in_python, same
+from same_samples import same
+from test_batches import ENDS, LEVELS, N, in_python
 from test_exact_equals_none import build
 from test_native_boxes import ABOUT_BOXES
 from test_native_plan import BENT, NATIVE, ON_MASKS, SETS, WARPED, WARPED_MASKS

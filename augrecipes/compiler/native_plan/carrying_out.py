@@ -177,7 +177,7 @@ class NativePlan:
             if coded:
                 numbers[[*coded], _LIES] = [(*one.lies(), *windows[k][:2]) for k, one in coded.items()]
                 numbers[[*coded], _FILE], files = laid_out([*coded.values()])
-                self._room.decode(coded[min(coded)].library, int(numbers[:, _FILE.stop - 1].max()))
+                self._room.decode(coded[min(coded)].codec, int(numbers[:, _FILE.stop - 1].max()))
                 self._begin(epoch, channels, strides[1], kind)
                 try:
                     self._some(numbers, [*coded], (out, files))
