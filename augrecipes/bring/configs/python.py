@@ -64,7 +64,7 @@ class _Module:
         self.at: dict[str, Place] = {}
         self.base: dict[str, Node] = {}
         self.imported: set[str] = set()
-        self.sizes: dict[int, int] = {}  # of a node with all that is inside, by its id
+        self.sizes: dict[int, tuple[int, int]] = {}  # values, and levels, of a node with all that is inside, by its id
         self.keep: list[Node] = []  # so that ids stay theirs
 
     def of(self, tree: ast.Module) -> MappingNode:
@@ -113,10 +113,14 @@ class _Module:
 
     def node(self, value: ast.expr) -> Node:
         found = self.made(value)
-        self.sizes[id(found)] = size = 1 + sum(self.sizes.get(id(inner), 1) for inner in _inside(found))
+        inside = [self.sizes.get(id(inner), (1, 1)) for inner in _inside(found)]
+        size, levels = 1 + sum(size for size, _ in inside), 1 + max((levels for _, levels in inside), default=0)
+        self.sizes[id(found)] = size, levels
         self.keep.append(found)
         if size > limits.MAX_NODES:
             raise _error(f"a config holds at most {limits.MAX_NODES:,} values", self.place(value))
+        if levels > limits.MAX_DEPTH + 1:  # the innermost is a plain value
+            raise _error(f"a config nests at most {limits.MAX_DEPTH} levels", self.place(value))
         return found
 
     def made(self, value: ast.expr) -> Node:

@@ -43,10 +43,16 @@ def _tree(document: Document) -> Node | None:
 
 
 def owns(document: Document) -> bool:
-    """Whether there is a pipeline in the config."""
+    """Whether there is a pipeline in the config.
+
+    Raises:
+        RecipeError: it stands for more values than a config may hold.
+    """
     try:
         top = _tree(document)
     except RecipeError:
+        if document.top is not None:
+            raise
         return False
     return top is not None and bool(pipelines(top))
 
