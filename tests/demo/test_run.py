@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from augrecipes.demo.run import run_demo
 
 
 def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
-    screen = io.StringIO()
+    screen, doing = io.StringIO(), []
     report = run_demo(
         tmp_path, console=Console(file=screen, width=120), tiles=12, photos=3, scenes=3, bags=3, shrink=2, spawn=False,
-        rows=2, columns=2,
+        rows=2, columns=2, progress=lambda: nullcontext(lambda *now: doing.append(now)),
     )  # fmt: skip
     assert report.ok
+    assert {what for what, _, total in doing if total == 21} == {"drawing"}
+    assert [done for what, done, _ in doing if what.startswith("reading ")] == list(range(6 + 4 + 4))
+    assert [done for what, done, _ in doing if what.startswith("drawing what ")] == list(range(12))
     said = screen.getvalue()
     assert [what.partition(",")[0] for what in report.proofs] == ["images", "pairs", "bags"]
     for found in report.proofs.values():
