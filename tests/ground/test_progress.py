@@ -79,6 +79,7 @@ def test_frames_in_a_pipe_are_found(monkeypatch):
     monkeypatch.setitem(progress.EVERY, False, 0.0)
     assert moments(told(monkeypatch, io.StringIO(), 21)) != [1, 6, 11, 16, 21]
 
+
 def test_a_part_that_takes_long_is_named_while_it_lasts():
     """By a thread: nobody tells how far it is, and workers are forked meanwhile."""
     read, write = os.pipe()
