@@ -87,9 +87,9 @@ def test_the_plan_says_by_what_each_step_runs() -> None:
     runs = {row.step: row.runs for row in explained.plan}
     assert runs["RandomSunFlare#1"] == "albumentations"
     inside = runs["OneOf#1"]
-    assert inside.endswith("; albumentations: OneOf#1/RandomRain#1")
     if explained.native.startswith("yes"):  # where kernels are in use
         assert (runs["Rotate#1"], inside.partition(":")[0], runs["FancyPCA#1"]) == ("native", "native", "own kernel")
+        assert inside.endswith("; albumentations: OneOf#1/RandomRain#1")
         assert all(label in explained.native for label in ("RandomSunFlare#1", "OneOf#1/RandomRain#1", "FancyPCA#1"))
     else:
         assert "native" not in "".join(runs.values())
