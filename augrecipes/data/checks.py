@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,43 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
         example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
-        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {_what(recipe)}")
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
             f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
+
+
+def _what(given: Any) -> str:
+    """What was given in place of a recipe, and how it becomes one."""
+    package, name = type(given).__module__.partition(".")[0], type(given).__name__
+    if package == "albumentations":
+        return f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it"
+    if package == "torchvision":
+        return f"torchvision's {name}: `augrecipes import FILE.py:NAME` makes a recipe of it"
+    return name
+
+
+_RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
+_OURS = {
+    **dict.fromkeys(("transform", "transforms", "augment", "augmentations", "joint_transform"), _RECIPE),
+    "target_transform": "labels come as they are; map them in the training step, or in a source of ar.Samples",
+    "train": "mode='train' runs the recipe's steps and mode='eval' its eval section; folders are given as they are",
+    "download": "nothing is downloaded; ar.Samples takes a dataset of torchvision's as it is",
+}
+
+
+def check_words(cls: type, given: Iterable[str]) -> None:
+    """Refuse what other libraries' datasets take, and `cls` does not, with what is written instead.
+
+    Raises:
+        TypeError: there is such a word among the arguments that are given by name.
+    """
+    for word in given:
+        if word in _OURS and word not in signature(cls).parameters:
+            raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
 
 
 def as_table(
