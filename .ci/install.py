@@ -1,7 +1,7 @@
 """`pip install` for make: a line for each large download, and one whenever nothing else was said for some seconds.
 
-Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another command that may take
-long, as `python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
+Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another command that may
+take long, as `python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
 """
 
 from __future__ import annotations

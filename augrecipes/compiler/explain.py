@@ -41,7 +41,6 @@ _WHY = {
     "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
 }
 
-
 _COLOURS = ("lookup", "matrix", "pointwise")
 _NAMED = 3  # steps of many
 _WHY_FAST = {
@@ -49,7 +48,6 @@ _WHY_FAST = {
     "matrix": "has no other colour step beside it to join",
     "pointwise": "is no matrix; nothing is known that could stand for it",
 }
-
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Contract], ...] = (
     (join_warps.joins, "GEOMETRY"),
@@ -247,10 +245,7 @@ def explain(
 
 
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
-    """What runs without Python between its steps, samples and batches, and what keeps the others from it.
-
-    Also the steps that such samples leave to Python; None where there are no such samples.
-    """
+    """What runs without Python between its steps, or why nothing does; and the steps that it leaves to Python."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -66,15 +66,15 @@ _OURS = {
 }
 
 
-def check_words(cls: type, given: Iterable[str]) -> None:
-    """Refuse what other libraries' datasets take, and `cls` does not, with what is written instead.
+class RefusesWords:
+    """Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown."""
 
-    Raises:
-        TypeError: there is such a word among the arguments that are given by name.
-    """
-    for word in given:
-        if word in _OURS and word not in signature(cls).parameters:
-            raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """A new one; TypeError where such a word, which the class does not take, is among the arguments."""
+        for word in named:
+            if word in _OURS and word not in signature(cls).parameters:
+                raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
+        return super().__new__(cls)
 
 
 def as_table(

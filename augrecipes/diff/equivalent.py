@@ -13,15 +13,12 @@ from typing import Any
 from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change
 from augrecipes.errors import RecipeError
+from augrecipes.ops.fills import FILL_FIRST
 from augrecipes.ops.registry import plain
 from augrecipes.recipe.model import Arguments, Step
 
 _FILL = "fill"
 _RGB = 3
-# Of one number for all channels they fill the first alone.
-_OF_FIRST = frozenset(
-    {"ElasticTransform", "GridDistortion", "OpticalDistortion", "Perspective", "PiecewiseAffine", "ThinPlateSpline"}
-)
 
 
 def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
@@ -66,7 +63,7 @@ def _state(step: Step) -> dict[str, Any]:
     kept = {name: value for name, value in vars(plain(step)).items() if name not in common}
     fill = kept.get(_FILL)
     if isinstance(fill, list | tuple) and len(fill) == _RGB and fill.count(fill[0]) == _RGB:
-        kept[_FILL] = fill if fill[0] and step.name in _OF_FIRST else fill[0]
+        kept[_FILL] = fill if fill[0] and step.name in FILL_FIRST else fill[0]
     return kept
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from augrecipes.demo import proofs
+from augrecipes.demo import proofs, tables
 from augrecipes.demo.run import run_demo
 
 
@@ -81,3 +81,15 @@ def test_digests_see_every_tensor_and_not_the_batches() -> None:
     assert proofs.digest_of(batches(2, stacked=False)) == first
     assert proofs.digest_of(batches(4, hr=torch.zeros(3, dtype=torch.int64))) != first
     assert proofs.digest_of(batches(4, path="other.png")) != first
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_the_studio_needs_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool
+) -> None:
+    monkeypatch.setattr(tables, "find_spec", lambda name: there or None)
+    screen = io.StringIO()
+    Console(file=screen, width=80).print(tables.next_steps(tmp_path, tmp_path, 1.0))
+    said = screen.getvalue()
+    assert "augrecipes studio" in said
+    assert ("pip install 'augrecipes[studio]'" in said) is not there
