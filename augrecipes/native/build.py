@@ -206,8 +206,10 @@ def main() -> None:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
         to = Path(file)
         kept = not extra and _current(to, HERE), not extra and _current(codec_beside(to), CODEC)
-        made = [to if kept[0] else build(to, tuple(extra))]
-        made += [codec_beside(to) if kept[1] else build_codec(to, tuple(extra))]
+        made = (
+            to if kept[0] else build(to, tuple(extra)),
+            codec_beside(to) if kept[1] else build_codec(to, tuple(extra)),
+        )
         sys.stdout.write("".join(f"{path}\n" for path in made if path))
     except NoCompilerError as error:
         sys.exit(f"kernels are not built, and everything runs without them: {error}")
