@@ -36,6 +36,8 @@ class Document:
         top: the config; None where it is neither YAML nor JSON.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
+        code: of an object the text of the file that made it, where there is one.
+        warned: what albumentations warned of when that was run.
         key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
     """
 
@@ -43,6 +45,8 @@ class Document:
     top: Node | None = None
     text: str = ""
     value: Any = None
+    code: str = ""
+    warned: tuple[str, ...] = ()
     key: str = ""
 
     @property

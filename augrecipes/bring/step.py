@@ -118,6 +118,9 @@ def _taken(line: Line) -> Item:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
         line.beside.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
+    if line.lost:
+        handed_on = _corrected(line)  # what a class writes down for its parents, and takes no more
+        line.lost = {key: lost for key, lost in line.lost.items() if handed_on.get(key, ...) != lost[0]}
     return line
 
 

@@ -500,7 +500,12 @@ class Evaluator:
         if path in FUNCTIONS:
             if None in named or len(args) > 8:
                 raise Unheld
-            return self.spread(node, lambda *each: FUNCTIONS[path](*each[: len(args)], **dict(zip(named, each[len(args) :], strict=True))), *args, *named.values())
+            return self.spread(
+                node,
+                lambda *each: FUNCTIONS[path](*each[: len(args)], **dict(zip(named, each[len(args) :], strict=True))),
+                *args,
+                *named.values(),
+            )
         if last[:1].isupper():
             made = Made(path, args, {key: value for key, value in named.items() if key is not None}, node)
             made.extra = named.get(None)

@@ -112,7 +112,9 @@ def read(text: str, file: str, given: Mapping[str, Any] | None = None, wanted: s
         raise wrong("it is nested too deeply", source.place(1)) from None
     missing = [key for key in given or {} if key not in reader.used]
     if missing:
-        raise wrong(f"nothing that is called {missing[0]} is asked for in the file: --set {missing[0]}=...", source.place(1))
+        raise wrong(
+            f"nothing that is called {missing[0]} is asked for in the file: --set {missing[0]}=...", source.place(1)
+        )
     return Reading(source, found, reader.module.names, reader.exhausted)
 
 
@@ -133,7 +135,11 @@ def _found(reader: Reader) -> Iterator[Found]:
                 inside.add(id(part))
     composes = [kept for kept in reader.kept if kept.value.name in _COMPOSES and id(kept.value) not in inside]
     groups = [kept for kept in reader.kept if kept.value.name in GROUPS and id(kept.value) not in inside]
-    lists = [kept for kept in reader.lists if _is_list(kept.value) and not any(id(part) in inside for part in _flat(kept.value))]
+    lists = [
+        kept
+        for kept in reader.lists
+        if _is_list(kept.value) and not any(id(part) in inside for part in _flat(kept.value))
+    ]
     names: dict[str, list[Call]] = {}
     for kept in _once([*composes, *groups, *lists]):
         for found in _ways(reader, kept):
@@ -195,7 +201,9 @@ def _ways(reader: Reader, kept: Kept) -> Iterator[Found]:
     tests = _tests(kept.value, kept.conditions)
     phases = [test for test in tests if role(test.label)]
     taken = tuple((test, role(test.label) != "eval") for test in tests)
-    yield _as(reader, kept, taken, name if not phases else _behind(name, phases[0].way(role(phases[0].label) != "eval")))
+    yield _as(
+        reader, kept, taken, name if not phases else _behind(name, phases[0].way(role(phases[0].label) != "eval"))
+    )
     for test in phases[:1]:
         holds = role(test.label) == "eval"
         others = tuple((each, holds if each == test else way) for each, way in taken)
@@ -302,7 +310,10 @@ class _Writer:
         name, place = made.name, self.source.at(made.node)
         package = made.path.rpartition(".")[0]
         package = "albumentations" if package.startswith("albumentations") else package
-        args, named = [self.value(each) for each in made.args], {key: self.value(each) for key, each in made.named.items()}
+        args, named = (
+            [self.value(each) for each in made.args],
+            {key: self.value(each) for key, each in made.named.items()},
+        )
         children = None
         if name in _HOLDING:
             key = next((key for key in ("transforms", "first") if key in named), "")
@@ -406,7 +417,11 @@ class _Writer:
                 return self._by_name(value.name, "albumentations", [self.value(each, depth + 1) for each in value.args],
                                      {key: self.value(each, depth + 1) for key, each in value.named.items()})  # fmt: skip
             case list():
-                return type(value)([self.value(each, depth + 1) for each in value], value.at) if hasattr(value, "at") else [self.value(each, depth + 1) for each in value]
+                return (
+                    type(value)([self.value(each, depth + 1) for each in value], value.at)
+                    if hasattr(value, "at")
+                    else [self.value(each, depth + 1) for each in value]
+                )
             case tuple():
                 return tuple(self.value(each, depth + 1) for each in value)
             case dict():
@@ -455,7 +470,9 @@ def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, u
 def _written(given: Mapping[str, Any], children: Sequence[Call] | None = None) -> str:
     items = [f"{key}: {_value(value)}" for key, value in given.items()]
     if children is not None:
-        items.append(f"steps: [{', '.join('{' + child.name + ': ' + _written(child.args, child.children) + '}' for child in children)}]")
+        items.append(
+            f"steps: [{', '.join('{' + child.name + ': ' + _written(child.args, child.children) + '}' for child in children)}]"
+        )
     return "{" + ", ".join(items) + "}"
 
 

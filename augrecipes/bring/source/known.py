@@ -181,7 +181,7 @@ def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any
             return Mapped(value, getattr(value, "at", None), getattr(value, "born", 0))
         case list(), "copy" | "tolist":
             return Listed(value, getattr(value, "at", None), getattr(value, "born", 0))
-        case (int() | float() | tuple()), "item" | "tolist" | "astype":
+        case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
             return value
         case list(), "astype":
             return value

@@ -107,9 +107,7 @@ def _plain(code: str) -> str:
     code = re.sub("\r\n|\r", "\n", code)
     if code.lstrip().startswith("%%") and not code.lstrip().startswith(("%%time", "%%capture")):
         return "\n" * code.count("\n")
-    code = "\n".join(
-        re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n")
-    )
+    code = "\n".join(re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n"))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
