@@ -52,9 +52,13 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     inside = last.opened(call.children or ())
     ends = [each for each in inside if last.is_last(each)]
     draft.keys["output"] = last.output_of(ends, draft)
+    if not _holds("output", draft, call.place):
+        draft.keys["output"] = last.output_of((), draft)
     draft.steps = _steps(inside, draft)
     p = call.args.get("p", 1.0)
-    if p != 1:
+    if not isinstance(p, int | float):
+        draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
+    elif p != 1:
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
         if ends:
             draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")
@@ -69,11 +73,8 @@ def fill(draft: RecipeDraft, call: Call) -> None:
             draft.refuse(key, f"{params}: no {key}", call.place)
     if inputs:
         draft.keys["inputs"] = inputs
-    for key in ("inputs", "output"):
-        alone = RecipeDraft("t", "", call.place, {key: draft.keys[key]} if key in draft.keys else {})
-        for fault in alone.faults():
-            draft.refuse(fault.name, fault.message, call.place)
-            draft.keys.pop(key, None)
+        if not _holds("inputs", draft, call.place):
+            del draft.keys["inputs"]
     draft.note(_DRAWS)
     _note_defaults(call, draft)
     if _further(call):
@@ -106,6 +107,14 @@ def _named(call: Call) -> Call:
     args = {key: value for key, value in call.args.items() if key not in (_FRONT, _BACK)}
     children = None if call.children is None else tuple(_named(each) for each in (*front, *call.children, *back))
     return replace(call, args=args, children=children)
+
+
+def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
+    """Whether a key is as recipes have it; what is wrong with it is refused."""
+    faults = RecipeDraft("t", "", place, {key: draft.keys[key]}).faults()
+    for fault in faults:
+        draft.refuse(fault.name, fault.message, place)
+    return not faults
 
 
 def _further(call: Call) -> dict[str, Any]:

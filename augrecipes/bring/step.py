@@ -24,7 +24,7 @@ from augrecipes.recipe.write import flow
 ALWAYS = "always_apply"
 # What never took always_apply.
 _UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
-_UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
+UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
 
 
 def named(call: Call) -> Iterator[Call]:
@@ -81,7 +81,7 @@ def _line(call: Call) -> Line:
             elif value is not None:
                 line.beside.append(f"was {said}{until}, which did nothing")
         elif (new := today(call.name, key, call.args)) is None:
-            line.lost[key] = value, _UNKNOWN
+            line.lost[key] = value, UNKNOWN
         else:
             line.args |= new
             if key in takes and new and new != {key: to_name(key, value)}:

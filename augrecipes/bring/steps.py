@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, LeftOut, Line, fault_of
-from augrecipes.bring.step import ALWAYS, named, step
+from augrecipes.bring.step import ALWAYS, UNKNOWN, named, step
 from augrecipes.ops import groups, registry
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.refused import REFUSED
@@ -66,12 +66,14 @@ def _unknown(call: Call) -> str:
     )
 
 
-def _flip(call: Call) -> Line:
+def _flip(call: Call) -> Item:
     """One of the two flips, or both at once, each as likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
     each = [Line(name, {"p": 1.0}, call.place) for name in FLIPS]
     both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [Line(name, {"p": 1.0}, call.place) for name in FLIPS])
-    return Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name} until {releases.until(FLIP)}"])
+    line = Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name} until {releases.until(FLIP)}"])
+    line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
+    return _whole_or_less(line)
 
 
 # What albumentations' groups do where nothing is said, and ours do not.
@@ -124,6 +126,8 @@ def _gated(child: Line) -> Line:
 def _one_or_other(call: Call) -> Item:
     """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
     p = call.args.get("p", 0.5)
+    if not isinstance(p, int | float):
+        return LeftOut(call.name, f"p: {p} is no number", call.place)
     inside = [_line(child) for child in call.children or ()]
     for child, weight in zip(inside, (p, 1 - p), strict=False):
         if isinstance(child, Line):

@@ -219,7 +219,9 @@ IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
     ("ElasticTransform", "alpha_affine"): lambda value: not value,
     ("Equalize", "mask"): lambda value: value is None,
     # Drawn within it, and rounded to whole pixels.
-    ("OpticalDistortion", "shift_limit"): lambda value: all(-0.5 <= end <= 0.5 for end in twice(value or 0)),
+    ("OpticalDistortion", "shift_limit"): lambda value: all(
+        isinstance(end, int | float) and -0.5 <= end <= 0.5 for end in twice(value or 0)
+    ),
     ("PiecewiseAffine", "keypoints_threshold"): lambda _: True,
     ("PlasmaShadow", "plasma_size"): lambda _: True,
     ("RandomGamma", "eps"): lambda _: True,
