@@ -25,10 +25,6 @@ _ONE_PICTURE = (
 # Arguments of Compose that are told apart below, and those that change no sample.
 _READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "mask_interpolation")
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
-_DRAWS = (
-    "In a DataLoader, albumentations 2.0.8 draws alike in every worker and again in every epoch: of 192 samples in 3 "
-    "epochs of 4 workers, 16 had draws of their own. Here each sample of each epoch has."
-)
 _OUTERMOST = "only the outermost Compose can have it"
 # Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
 _FIXED = {
@@ -59,7 +55,6 @@ def fill(draft: RecipeDraft, call: Call) -> None:
     }
     if inputs:
         draft.keys["inputs"] = inputs
-    draft.note(_DRAWS)
     if call.args.get("additional_targets"):
         draft.refuse("additional_targets", _ONE_PICTURE, call.place)
     for key, value in call.args.items():

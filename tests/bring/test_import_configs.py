@@ -76,7 +76,7 @@ def test_the_law_sees_what_an_importer_loses(monkeypatch: pytest.MonkeyPatch, fi
         true = albumentations.lines
         monkeypatch.setattr(albumentations, "lines", lambda calls: true(list(calls)[::-1]))
     else:
-        for module in ("augrecipes.bring.configs.forms", "augrecipes.bring.dialects.configs"):
+        for module in ("augrecipes.bring.configs.forms", "augrecipes.bring.configs.pipelines"):
             monkeypatch.setattr(f"{module}.call_of", _lose(fault))
 
     @PLANTED

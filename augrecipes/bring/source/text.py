@@ -6,9 +6,9 @@ import ast
 import json
 import re
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from bisect import bisect_right
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.nodes import Place
@@ -107,9 +107,7 @@ def _plain(code: str) -> str:
     code = re.sub("\r\n|\r", "\n", code)
     if code.lstrip().startswith("%%") and not code.lstrip().startswith(("%%time", "%%capture")):
         return "\n" * code.count("\n")
-    code = "\n".join(
-        re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n")
-    )
+    code = "\n".join(re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n"))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

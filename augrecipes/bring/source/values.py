@@ -155,7 +155,9 @@ class Function:
     def is_property(self) -> bool:
         """Whether taking it as an attribute calls it."""
         decorated = getattr(self.node, "decorator_list", [])
-        return any(getattr(each, "id", getattr(each, "attr", "")) in ("property", "cached_property") for each in decorated)
+        return any(
+            getattr(each, "id", getattr(each, "attr", "")) in ("property", "cached_property") for each in decorated
+        )
 
 
 @dataclass(slots=True, eq=False)
