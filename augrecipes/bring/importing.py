@@ -48,7 +48,10 @@ def draft_of(
     else:
         document = replace(read(source), key=key, given=given or {})
         document = replace(document, root=base_root or document.root)
-    return of_document(document)
+    draft = of_document(document)
+    if _LOADER in document.text:
+        draft.note(_DRAWS)
+    return draft
 
 
 def _streamed() -> Document:
@@ -141,7 +144,7 @@ def of_document(document: Document) -> RecipeDraft:
         if dialect.owns(document):
             if document.key and not dialect.keyed:
                 raise _refused(document, f"--key names one of several pipelines, and this is {dialect.name}")
-            return _completed(dialect.draft(document), document)
+            return dialect.draft(document)
     if document.key:
         node = _at(document.top, document.key.split("."))
         if node is None:
@@ -155,16 +158,6 @@ def of_document(document: Document) -> RecipeDraft:
         raise _refused(document, "this is a recipe already: there is nothing to import")
     known = "; ".join(dialect.name for dialect in DIALECTS)
     raise _refused(document, f"nothing here that can be imported; known are: {known}")
-
-
-def _completed(draft: RecipeDraft, document: Document) -> RecipeDraft:
-    """A draft with what every import has: a section for validation, and a word on loaders where there is one."""
-    if draft.eval is None and "eval" not in draft.keys:
-        draft.keys["eval"] = "derived"
-        draft.remarks["eval"] = "the source has none"
-    if _LOADER in document.text:
-        draft.note(_DRAWS)
-    return draft
 
 
 def _at(node: Node | None, keys: Sequence[str]) -> Node | None:

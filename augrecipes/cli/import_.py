@@ -81,6 +81,7 @@ def import_(
     from augrecipes.recipe.parse import parse_text
 
     draft = draft_of(source, key, overrides(set_), base_root)
+    draft.complete()
     text, left = draft.to_yaml(), draft.left_out()
     recipe = parse_text(text, file="<recipe>" if out is None else str(out))
     if out is not None:

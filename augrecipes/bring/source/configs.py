@@ -155,14 +155,14 @@ class _Nodes:
                 found = ListNode([], at)
                 self.made[id(value)] = found
                 found.items += [self.of(self._item(item), at, depth + 1) for item in value]
-            case Named():
+            case Named(bound=True):
                 return Scalar(value.last, place, value.last)
             case Unknown():
                 return Scalar(Computed(value.text), at, value.text)
             case Either():
                 return self.of(value.yes, place, depth + 1)
-            case Made():
-                return Scalar(Computed(f"{value.path}(...)"), place, value.path)
+            case Named(path=path) | Made(path=path):
+                return Scalar(Computed(path), place, path)
             case _:
                 return Scalar(Computed(getattr(value, "name", "an object")), place, "")
         return found

@@ -508,7 +508,7 @@ class Evaluator:
             return Partial(args[0], args[1:], named)
         if last == "ArgumentParser":
             return Parser()
-        if last in MAPPINGS or path in ("OmegaConf.create", "omegaconf.OmegaConf.create"):
+        if path == "dict" or last in MAPPINGS or path.endswith("OmegaConf.create"):
             if last == "defaultdict":
                 args = args[1:]
             if any(isinstance(each, Unknown) for each in args):
@@ -535,7 +535,8 @@ class Evaluator:
     def _mapping(self, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         found = Mapped({}, self.source.at(node), len(self.conditions))
         for value in args[:1]:
-            self.merge(found, value, node)
+            listed = isinstance(value, list | tuple)
+            self.merge(found, FUNCTIONS["dict"](value) if listed else value, node)
         found.update(named)
         return found
 

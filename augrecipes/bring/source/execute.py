@@ -160,6 +160,8 @@ class Reader(Evaluator):
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a value a name; where conditions hold only there."""
         match target:
+            case ast.Name(id="_base_") if isinstance(self.module.names.get("_base_"), Mapped):
+                return  # the names of the files that it lists, which were read before
             case ast.Name(id=name):
                 scope = self.module if name in self.scope.shared else self.scope
                 now = self.conditions[scope.born :]
@@ -428,7 +430,7 @@ class Reader(Evaluator):
     def run(self, function: Function, args: list[Any], named: dict[str, Any]) -> Any:
         """What a function of the file gives, in each of its ways."""
         if self.calls >= _DEEPEST_CALL:
-            return Unknown(f"{function.name}(...)", self.source.at(function.node))  # type: ignore[arg-type]
+            return Unknown(f"{function.name}(...)", self.source.at(function.node))
         scope = Scope(function.scope, self._bound(function, args, named), len(self.conditions))
         before, self.scope = self.scope, scope
         born = len(self.conditions)
