@@ -30,10 +30,6 @@ _READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "m
 # Steps that Compose of 0.x had apart, in front of the others and behind them.
 _FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
-_DRAWS = (
-    "In a DataLoader, albumentations 2.0.8 draws alike in every worker and again in every epoch: of 192 samples in 3 "
-    "epochs of 4 workers, 16 had draws of their own. Here each sample of each epoch has."
-)
 _OUTERMOST = "only the outermost Compose can have it"
 # Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
 _FIXED = {
@@ -75,7 +71,6 @@ def fill(draft: RecipeDraft, call: Call) -> None:
         draft.keys["inputs"] = inputs
         if not _holds("inputs", draft, call.place):
             del draft.keys["inputs"]
-    draft.note(_DRAWS)
     _note_defaults(call, draft)
     if _further(call):
         draft.refuse("additional_targets", _ONE_PICTURE, call.place)

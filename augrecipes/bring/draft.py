@@ -88,6 +88,12 @@ class RecipeDraft:
         """Name what no recipe can hold, and the way out."""
         self.refused.append(_refusal(name, why, place or self.place))
 
+    def complete(self) -> None:
+        """Derive the section for validation from that for training, where the source has none."""
+        if self.eval is None and "eval" not in self.keys:
+            self.keys["eval"] = "derived"
+            self.remarks["eval"] = "the source has none"
+
     def left_out(self) -> tuple[Diagnostic, ...]:
         """Everything that is refused, in the order of the source."""
         steps = [_refusal(item.name, item.why, item.place) for item in _left_out([*self.steps, *(self.eval or ())])]

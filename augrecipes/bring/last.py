@@ -32,7 +32,11 @@ def opened(calls: Sequence[Call]) -> list[Call]:
 
 def is_last(call: Call) -> bool:
     """Whether `output:` does its work: it acts on every sample."""
-    return call.name in OUTPUTS and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
+    return (
+        call.name in OUTPUTS
+        and not call.unread
+        and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
+    )
 
 
 def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:

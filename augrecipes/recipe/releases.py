@@ -162,7 +162,6 @@ PLACES: dict[str, str] = {
     "KeypointParams": "format label_fields remove_invisible angle_in_degrees check_each_transform",
     "MaskDropout": "max_objects image_fill_value mask_fill_value",
     "Normalize": "mean std max_pixel_value",
-    "OneOrOther": "first second",
     "OpticalDistortion": "distort_limit shift_limit interpolation border_mode value mask_value",
     "PadIfNeeded": "min_height min_width pad_height_divisor pad_width_divisor position border_mode value mask_value",
     "Perspective": "scale keep_size pad_mode pad_val mask_pad_val fit_output interpolation",

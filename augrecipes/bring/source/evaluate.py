@@ -12,9 +12,26 @@ from augrecipes.bring.source.known import FUNCTIONS, MAPPINGS, USUAL, constant, 
 from augrecipes.bring.source.operators import COMPARE, UNARY, Unheld, binary, is_plain, items_of, plain
 from augrecipes.bring.source.text import Source
 from augrecipes.bring.source.values import (
-    MISSING, Class, Conditions, Either, Function, Instance, Listed, Made, Mapped, Maybe, Named, Parser, Partial, Scope,
-    Unknown, either, instead, under,
+    MISSING,
+    Class,
+    Conditions,
+    Either,
+    Function,
+    Instance,
+    Listed,
+    Made,
+    Mapped,
+    Maybe,
+    Named,
+    Parser,
+    Partial,
+    Scope,
+    Unknown,
+    either,
+    instead,
+    under,
 )  # fmt: skip
+from augrecipes.recipe.nodes import NOWHERE
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 _MOST_ROUNDS = 256  # of a comprehension or a loop
@@ -206,7 +223,7 @@ class Evaluator:
         if isinstance(held, list):
             items_of(held)
             self.spend(len(held))
-            return Listed(held[slice(*ends)], getattr(held, "at", None), len(self.conditions))
+            return Listed(held[slice(*ends)], getattr(held, "at", NOWHERE), len(self.conditions))
         return plain(held.__getitem__, slice(*ends)) if isinstance(held, str) else held[slice(*ends)]
 
     def _list(self, node: ast.List) -> Any:
@@ -285,7 +302,7 @@ class Evaluator:
         found = binary(op, left, right)
         if isinstance(found, list):
             self.spend(len(found))
-            return Listed(found, getattr(left, "at", None) or self.source.place(1), len(self.conditions))
+            return Listed(found, getattr(left, "at", NOWHERE), len(self.conditions))
         return found
 
     def _unary(self, node: ast.UnaryOp) -> Any:
@@ -491,7 +508,7 @@ class Evaluator:
             return Partial(args[0], args[1:], named)
         if last == "ArgumentParser":
             return Parser()
-        if last in MAPPINGS or path in ("OmegaConf.create", "omegaconf.OmegaConf.create"):
+        if path == "dict" or last in MAPPINGS or path.endswith("OmegaConf.create"):
             if last == "defaultdict":
                 args = args[1:]
             if any(isinstance(each, Unknown) for each in args):
@@ -500,9 +517,11 @@ class Evaluator:
         if path in FUNCTIONS:
             if None in named or len(args) > 8:
                 raise Unheld
+            keys = list(named)
+            function = FUNCTIONS[path]
             return self.spread(
                 node,
-                lambda *each: FUNCTIONS[path](*each[: len(args)], **dict(zip(named, each[len(args) :], strict=True))),
+                lambda *each: function(*each[: len(args)], **dict(zip(keys, each[len(args) :], strict=True))),
                 *args,
                 *named.values(),
             )
@@ -516,7 +535,8 @@ class Evaluator:
     def _mapping(self, args: list[Any], named: dict[Any, Any], node: ast.Call) -> Any:
         found = Mapped({}, self.source.at(node), len(self.conditions))
         for value in args[:1]:
-            self.merge(found, value, node)
+            listed = isinstance(value, list | tuple)
+            self.merge(found, FUNCTIONS["dict"](value) if listed else value, node)
         found.update(named)
         return found
 

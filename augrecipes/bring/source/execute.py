@@ -17,8 +17,22 @@ from augrecipes.bring.source.evaluate import _MOST_ROUNDS, Evaluator, Spent, dot
 from augrecipes.bring.source.operators import Unheld, binary, items_of
 from augrecipes.bring.source.text import Source
 from augrecipes.bring.source.values import (
-    MISSING, Class, Conditions, Function, Instance, Listed, Made, Mapped, Maybe, Named, Scope, Test, Unknown, either,
-    instead, under,
+    MISSING,
+    Class,
+    Conditions,
+    Function,
+    Instance,
+    Listed,
+    Made,
+    Mapped,
+    Maybe,
+    Named,
+    Scope,
+    Test,
+    Unknown,
+    either,
+    instead,
+    under,
 )  # fmt: skip
 
 _DEEPEST_CALL = 12
@@ -85,7 +99,7 @@ class Reader(Evaluator):
     def _alone_class(self, path: tuple[str, ...], cls: Class, wanted: str) -> None:
         """Go through the methods of a class of which nothing makes an object, on one object."""
         methods = [each for each in cls.scope.names.values() if isinstance(each, Function)]
-        if not any(self._is_new(each.node) for each in methods) and wanted.split(".")[0] != path[-1]:
+        if not any(self._is_new(each.node) for each in methods) and wanted.split(".", maxsplit=1)[0] != path[-1]:
             return
         made = Instance(cls, Scope(born=len(self.conditions)))
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
@@ -146,20 +160,22 @@ class Reader(Evaluator):
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a value a name; where conditions hold only there."""
         match target:
+            case ast.Name(id="_base_") if isinstance(self.module.names.get("_base_"), Mapped):
+                return  # the names of the files that it lists, which were read before
             case ast.Name(id=name):
                 scope = self.module if name in self.scope.shared else self.scope
                 now = self.conditions[scope.born :]
                 scope.names[name] = instead(value, now, scope.names.get(name, MISSING)) if now else value
             case ast.Attribute(value=held, attr=name):
-                self._set(self.of(held), name, value)
+                self._put_at(self.of(held), name, value)
             case ast.Subscript(value=held, slice=key) if not isinstance(key, ast.Slice):
-                self._set(self.of(held), self.of(key), value)
+                self._put_at(self.of(held), self.of(key), value)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 self._unpack(targets, value)
             case ast.Starred(value=inner):
                 self.assign(inner, value)
 
-    def _set(self, held: Any, name: Any, value: Any) -> None:
+    def _put_at(self, held: Any, name: Any, value: Any) -> None:
         """Set an attribute or an item."""
         if isinstance(held, Instance | Class):
             scope = held.scope
@@ -414,7 +430,7 @@ class Reader(Evaluator):
     def run(self, function: Function, args: list[Any], named: dict[str, Any]) -> Any:
         """What a function of the file gives, in each of its ways."""
         if self.calls >= _DEEPEST_CALL:
-            return Unknown(f"{function.name}(...)", self.source.at(function.node))  # type: ignore[arg-type]
+            return Unknown(f"{function.name}(...)", self.source.at(function.node))
         scope = Scope(function.scope, self._bound(function, args, named), len(self.conditions))
         before, self.scope = self.scope, scope
         born = len(self.conditions)

@@ -8,13 +8,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from augrecipes.bring.calls import Call
+from augrecipes.bring.phases import role
 from augrecipes.bring.source import positional
-from augrecipes.bring.source.evaluate import Spent
 from augrecipes.bring.source.execute import Kept, Reader
 from augrecipes.bring.source.operators import is_plain
 from augrecipes.bring.source.text import Source, parse, wrong
 from augrecipes.bring.source.values import (
-    Class, Conditions, Either, Function, Instance, Made, Mapped, Maybe, Named, Partial, Test, Unknown, under,
+    Class,
+    Conditions,
+    Either,
+    Function,
+    Instance,
+    Made,
+    Mapped,
+    Maybe,
+    Named,
+    Partial,
+    Test,
+    Unknown,
+    under,
 )  # fmt: skip
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
@@ -91,7 +103,8 @@ def calls_of(text: str, file: str, given: Mapping[str, Any] | None = None, wante
     Raises:
         RecipeError: it is no Python; or nothing in it is called as `given` says.
 
-    >>> found, = calls_of("import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(size, size)])", "t.py")
+    >>> text = "import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(size, size)])"
+    >>> (found,) = calls_of(text, "t.py")
     >>> found.name, found.call.children[0].args
     ('train', {'height': 64, 'width': 64})
     """
@@ -134,7 +147,11 @@ def _found(reader: Reader) -> Iterator[Found]:
             for part in _parts(kept.value):
                 inside.add(id(part))
     composes = [kept for kept in reader.kept if kept.value.name in _COMPOSES and id(kept.value) not in inside]
-    groups = [kept for kept in reader.kept if kept.value.name in GROUPS and id(kept.value) not in inside]
+    groups = [
+        kept
+        for kept in reader.kept
+        if kept.value.name in GROUPS and id(kept.value) not in inside and kept.value.path.startswith("albumentations")
+    ]
     lists = [
         kept
         for kept in reader.lists
@@ -257,38 +274,6 @@ def _tests(value: Any, conditions: Conditions) -> list[Test]:
     return [test for test in found if test not in known][:8]
 
 
-_EVAL_WORDS = frozenset({"val", "valid", "validation", "test", "testing", "eval", "evaluation", "predict", "inference",
-                         "infer", "tta", "validate", "pred", "dev"})  # fmt: skip
-_TRAIN_WORDS = frozenset({"train", "training", "trn", "fit", "tr", "augment", "augmentation", "aug", "augs", "augmented",
-                          "augmentations"})  # fmt: skip
-
-
-def role(name: str) -> str:
-    """Whether a name speaks of training or of evaluation: `train`, `eval`, or neither; the last word of it decides.
-
-    >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
-    ('train', 'eval', '', 'eval')
-    """
-    found = ""
-    for part in name.split("."):
-        words = _words(part)
-        negated = words[:1] == ["not"] or words[:1] == ["no"]
-        inner = ""
-        if any(word in _EVAL_WORDS for word in words):
-            inner = "eval"
-        elif any(word in _TRAIN_WORDS for word in words):
-            inner = "train"
-        if inner and (inner == "eval" or not found or any(w in ("train", "training") for w in words) or negated):
-            found = inner if not negated else {"train": "eval", "eval": "train"}[inner]
-    return found
-
-
-def _words(name: str) -> list[str]:
-    import re
-
-    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower())
-
-
 class _Writer:
     """Values as calls, where tests hold or do not."""
 
@@ -326,6 +311,8 @@ class _Writer:
             given["**"] = made.extra
         if name in _COMPOSES:
             given = self._of_compose(given, place)
+            if any(child.package == "albumentations" for child in children or ()):
+                package = "albumentations"  # whoever's Compose it is
             return Call(COMPOSE, given, children, place, package)
         unknown = [each for value in given.values() for each in _unknowns(value)]
         if unknown:
@@ -343,9 +330,9 @@ class _Writer:
                 order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
         else:
             order = ()
-        given = {key: value for key, value in zip(order, args, strict=False) if key not in named}
         if len(args) > len(order):
-            given["_args_"] = list(args)
+            return {"_args_": list(args)} | named
+        given = {key: value for key, value in zip(order, args, strict=False) if key not in named}
         return given | named
 
     def _of_compose(self, given: dict[str, Any], place: Place) -> dict[str, Any]:
@@ -353,11 +340,11 @@ class _Writer:
         found: dict[str, Any] = {}
         for key, value in given.items():
             if isinstance(value, dict):
-                for inner, each in list(value.items()):
-                    if unknown := list(_unknowns(each)):
+                lacking = {inner: list(_unknowns(each)) for inner, each in value.items()}
+                for inner, unknown in lacking.items():
+                    if unknown:
                         self._lose(f"{key}.{inner}", unknown, place)
-                        value = {name: held for name, held in value.items() if name != inner}
-                found[key] = _listed(value)
+                found[key] = _listed({inner: each for inner, each in value.items() if not lacking[inner]})
             elif unknown := list(_unknowns(value)):
                 self._lose(key, unknown, place)
             else:
@@ -414,14 +401,11 @@ class _Writer:
             case Either():
                 return self.value(value.yes, depth + 1)
             case Made() if value.name in _PARAMS:
-                return self._by_name(value.name, "albumentations", [self.value(each, depth + 1) for each in value.args],
-                                     {key: self.value(each, depth + 1) for key, each in value.named.items()})  # fmt: skip
+                args = [self.value(each, depth + 1) for each in value.args]
+                named = {key: self.value(each, depth + 1) for key, each in value.named.items()}
+                return self._by_name(value.name, "albumentations", args, named)
             case list():
-                return (
-                    type(value)([self.value(each, depth + 1) for each in value], value.at)
-                    if hasattr(value, "at")
-                    else [self.value(each, depth + 1) for each in value]
-                )
+                return [self.value(each, depth + 1) for each in value]
             case tuple():
                 return tuple(self.value(each, depth + 1) for each in value)
             case dict():
@@ -470,9 +454,8 @@ def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, u
 def _written(given: Mapping[str, Any], children: Sequence[Call] | None = None) -> str:
     items = [f"{key}: {_value(value)}" for key, value in given.items()]
     if children is not None:
-        items.append(
-            f"steps: [{', '.join('{' + child.name + ': ' + _written(child.args, child.children) + '}' for child in children)}]"
-        )
+        steps = ", ".join(f"{{{child.name}: {_written(child.args, child.children)}}}" for child in children)
+        items.append(f"steps: [{steps}]")
     return "{" + ", ".join(items) + "}"
 
 
@@ -499,4 +482,4 @@ def _lacking(unknown: Sequence[Unknown]) -> str:
     return f"{said}; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else f"{said}; write it"
 
 
-__all__ = ["SEQUENTIAL", "Found", "Lost", "Reading", "Spent", "calls_of", "read", "role"]
+__all__ = ["SEQUENTIAL", "Found", "Lost", "Reading", "calls_of", "read"]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from augrecipes.bring.source.operators import MOST_ITEMS, Unheld, is_plain, items_of, plain
+from augrecipes.bring.source.operators import MOST_ITEMS, Unheld, items_of, plain
 from augrecipes.bring.source.values import Listed, Mapped, Unknown
 from augrecipes.ops.constants import BORDER, INTERPOLATION
+from augrecipes.recipe.nodes import NOWHERE
 
 # Modules by the names that people give them: where a snippet has no import, these tell.
 USUAL = {
@@ -58,7 +59,7 @@ def constant(path: str) -> Any:
 
 
 def _array(values: Any, *_: Any, **__: Any) -> Any:
-    return Listed(values, getattr(values, "at", None)) if isinstance(values, list | tuple) else values
+    return Listed(values, getattr(values, "at", NOWHERE)) if isinstance(values, list | tuple) else values
 
 
 def _ordered(*args: Any, **named: Any) -> Mapped:
@@ -66,7 +67,7 @@ def _ordered(*args: Any, **named: Any) -> Mapped:
     if len(args) > 1 or isinstance(given, Unknown):
         raise Unheld
     pairs = given.items() if isinstance(given, Mapping) else [_pair(each) for each in items_of(given)]
-    return Mapped({**dict(pairs), **named}, getattr(given, "at", None), getattr(given, "born", 0))
+    return Mapped({**dict(pairs), **named}, getattr(given, "at", NOWHERE), getattr(given, "born", 0))
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
@@ -178,9 +179,9 @@ def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any
         case Mapping(), "values":
             return Listed(value.values())
         case Mapping(), "copy":
-            return Mapped(value, getattr(value, "at", None), getattr(value, "born", 0))
+            return Mapped(value, getattr(value, "at", NOWHERE), getattr(value, "born", 0))
         case list(), "copy" | "tolist":
-            return Listed(value, getattr(value, "at", None), getattr(value, "born", 0))
+            return Listed(value, getattr(value, "at", NOWHERE), getattr(value, "born", 0))
         case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
             return value
         case list(), "astype":

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from augrecipes.bring.source.values import Listed, Mapped, Maybe
+from augrecipes.recipe.nodes import NOWHERE
 
 MOST_ITEMS = 10_000  # of a list or a text that is made
 _LARGEST = 2**63
@@ -70,10 +71,10 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
         if not is_plain(right) or len(left) > 200 or any(sign in left for sign in "*0123456789"):
             raise Unheld
     elif isinstance(op, ast.BitOr) and all(isinstance(each, Mapping) for each in both):
-        return Mapped({**left, **right}, getattr(left, "at", None), getattr(left, "born", 0))
-    elif not all(isinstance(each, int | float) for each in both):
-        raise Unheld
-    elif isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6):
+        return Mapped({**left, **right}, getattr(left, "at", NOWHERE), getattr(left, "born", 0))
+    elif not all(isinstance(each, int | float) for each in both) or (
+        isinstance(op, ast.Pow | ast.LShift) and (abs(right) > 64 or abs(left) > 1e6)
+    ):
         raise Unheld
     return _held(BINARY.get(type(op)), left, right)
 
@@ -107,14 +108,8 @@ def _held(function: Callable[..., Any] | None, *args: Any, **named: Any) -> Any:
             return found
         case list() if len(found) <= MOST_ITEMS:
             first = args[0] if args else None
-            return Listed(found, getattr(first, "at", None) or _nowhere(), getattr(first, "born", 0))
+            return Listed(found, getattr(first, "at", NOWHERE), getattr(first, "born", 0))
     raise Unheld
-
-
-def _nowhere() -> Any:
-    from augrecipes.recipe.nodes import NOWHERE
-
-    return NOWHERE
 
 
 def items_of(value: Any) -> list[Any]:

@@ -6,9 +6,9 @@ import ast
 import json
 import re
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from bisect import bisect_right
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.nodes import Place
