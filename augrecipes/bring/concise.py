@@ -84,8 +84,9 @@ def _as_written(value: Any) -> Iterator[Any]:
         case {"x": x, "y": y} if x == y and len(value) == 2:
             yield from _as_written(x)
         case [int() | float(), int() | float()]:
-            low, high = (round(float(f"{end:.12g}"), 12) for end in value)
-            if low.is_integer() and high.is_integer() and (max(-low, high) > 1 or isinstance(value[1], int)):
+            low, high = map(tidy, value)
+            whole = float(low).is_integer() and float(high).is_integer()
+            if whole and (max(-low, high) > 1 or isinstance(value[1], int)):
                 low, high = int(low), int(high)
             if low in (0, 1, -high, high):
                 yield high
@@ -102,6 +103,23 @@ def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
     except (RecipeError, TypeError, ValueError):
         return None
     return {key: _near(to_name(key, value)) for key, value in made.items()}
+
+
+def tidy(value: Any) -> Any:
+    """A value without what reckoning left in the last digits of its numbers.
+
+    >>> tidy([0.9 + 0.05, 0.1 * 3, 0.12345678901234567, 3])
+    [0.95, 0.3, 0.12345678901234568, 3]
+    """
+    match value:
+        case float():
+            short = float(f"{value:.12g}")
+            return short if short == float(f"{value:.8g}") else value
+        case list() | tuple():
+            return [tidy(item) for item in value]
+        case Mapping():
+            return {key: tidy(item) for key, item in value.items()}
+    return value
 
 
 def _near(value: Any) -> Any:
