@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from augrecipes.bring.calls import Call
-from augrecipes.bring.concise import saved_of, tidy
+from augrecipes.bring.concise import saved_of
 from augrecipes.bring.configs.forms import positional
 from augrecipes.bring.draft import Item, LeftOut, Line, fault_of
 from augrecipes.errors import RecipeError
@@ -70,7 +69,6 @@ def _line(call: Call) -> Line:
         line.beside.append(f"was {call.name}{_said(call.args)}{_until(call.name)}")
     takes = (registry.arguments(line.name) or {"properties": {}})["properties"]
     was: dict[str, list[str]] = {}  # by the last release with the name
-    call = replace(call, args=tidy(call.args))
     for key, value in call.args.items():
         said = f"{key}: {flow(value)}"
         until = _until(call.name, key)
