@@ -71,10 +71,11 @@ def test_what_names_itself_or_nothing_leaves_its_step_out(text: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["[a]", "[a, a]", "dict(x=a, **dict(y=a))"])
-def test_names_of_python_configs_have_the_same_limits(form: str) -> None:
+def test_names_of_python_configs_stand_for_no_more_than_can_be_read(form: str) -> None:
     text = "a = [1]\n" + f"a = {form}\n" * 2_000 + "train_pipeline = [dict(type='Resize', scale=a)]\n"
-    with pytest.raises(ar.RecipeError):
-        of_document(of_text(text, "config.py"))
+    found = of_document(of_text(text, "config.py"))
+    assert [left.name for left in found.left_out()] == ["Resize"]
+    assert len(found.to_yaml()) < 10_000
 
 
 def _values(names: str) -> st.SearchStrategy[Any]:
