@@ -1,8 +1,6 @@
 """Every private part of torch that augrecipes takes hold of, and the versions in which these hooks are proven.
 
 Another version may still have them: a warning says once that nobody has tried. Where one is gone, an error says so.
-Relied on without being private: a DataLoader takes StopIteration from its batch sampler for "not now" as long as some
-batch is under way (`data.loading.processes`).
 """
 
 from __future__ import annotations
@@ -11,7 +9,8 @@ import re
 import sys
 import threading
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import prod
 from types import FrameType
 from typing import Any
@@ -28,6 +27,7 @@ _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{
 
 try:
     from torch._C._autograd import _profiler_enabled
+    from torch.utils.data._utils import signal_handling
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
 
@@ -121,9 +121,43 @@ def is_over(passing: Any) -> bool:
     return bool(passing._shutdown)
 
 
-def ask_for_more(passing: Any) -> None:
-    """Let an iterator take one more order from its batch sampler, and hand it to the next worker."""
-    passing._try_put_index()
+def begun(loader: DataLoader[Any]) -> Any:
+    """A new iterator of a DataLoader with workers; torch's handler does not tell of their death yet."""
+    passing = iter(loader)
+    _unheard(passing)
+    return passing
+
+
+def workers_of(passing: Any) -> list[Any]:
+    """The processes of an iterator, as far as it is made."""
+    return list(getattr(passing, "_workers", ()))
+
+
+@contextmanager
+def looked_after(passing: Any) -> Iterator[None]:
+    """Within, torch's handler raises a RuntimeError as soon as a worker of this iterator dies.
+
+    Only in the main thread: the handler raises there, wherever it is.
+    """
+    if threading.current_thread() is threading.main_thread() and not passing._worker_pids_set:
+        signal_handling._set_worker_pids(id(passing), tuple(worker.pid for worker in passing._workers))
+        passing._worker_pids_set = True
+    try:
+        yield
+    finally:
+        _unheard(passing)
+
+
+def terminate(passing: Any) -> None:
+    """Let the workers of an iterator end, whatever they are at."""
+    for worker in workers_of(passing):
+        worker.terminate()
+
+
+def _unheard(passing: Any) -> None:
+    if passing._worker_pids_set:
+        passing._worker_pids_set = False
+        signal_handling._remove_worker_pids(id(passing))
 
 
 def end_workers(passing: Any) -> None:
