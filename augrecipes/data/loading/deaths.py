@@ -51,7 +51,10 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
     if says_timeout(text):
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
     if workers:  # it may still be dying; or it is of another loader
-        wait([worker.sentinel for worker in workers], _DYING_SECONDS)
+        dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
+        for worker in workers:
+            if worker.sentinel in dying:
+                worker.join(_DYING_SECONDS)
         return the_dead(workers)
     if says_dead_worker(text):
         return _told(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
