@@ -26,8 +26,8 @@ PROVEN = ((2, 6), (2, 13))
 _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{PROVEN[1][1] + 1}"
 
 try:
+    from torch._C import _remove_worker_pids, _set_worker_pids
     from torch._C._autograd import _profiler_enabled
-    from torch.utils.data._utils import signal_handling
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
 
@@ -140,7 +140,7 @@ def looked_after(passing: Any) -> Iterator[None]:
     Only in the main thread: the handler raises there, wherever it is.
     """
     if threading.current_thread() is threading.main_thread() and not passing._worker_pids_set:
-        signal_handling._set_worker_pids(id(passing), tuple(worker.pid for worker in passing._workers))
+        _set_worker_pids(id(passing), tuple(worker.pid for worker in passing._workers))
         passing._worker_pids_set = True
     try:
         yield
@@ -157,7 +157,7 @@ def terminate(passing: Any) -> None:
 def _unheard(passing: Any) -> None:
     if passing._worker_pids_set:
         passing._worker_pids_set = False
-        signal_handling._remove_worker_pids(id(passing))
+        _remove_worker_pids(id(passing))
 
 
 def end_workers(passing: Any) -> None:

@@ -51,6 +51,6 @@ def next_steps(out: Path, tissue: Path, spent: float) -> Group:
     table.add_row("two side by side", "augrecipes bench A.yaml B.yaml --data FOLDER -o report/")
     table.add_row("in Python", "import augrecipes as ar")
     table.add_row("", f'ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")')
-    table.add_row("", "dl = ar.loader(ds, batch_size=16, num_workers=2)")
+    table.add_row("", "dl = ar.loader(ds, batch_size=16)")
     table.add_row("write your own", "augrecipes studio")
     return Group(Text(f"Done in {spent:.0f} s. Next:", style="bold"), Padding(table, (0, 0, 0, 3), expand=False))

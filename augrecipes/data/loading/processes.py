@@ -23,7 +23,8 @@ class Orders(Sampler[Any]):
     """
 
     def __init__(self, batches: int) -> None:
-        self._batches, self._orders = batches, iter(())
+        self._batches = batches
+        self._orders: Iterator[Order] = iter(())
 
     def begin(self, orders: Iterator[Order]) -> None:
         """What the next pass reads."""

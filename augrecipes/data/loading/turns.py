@@ -44,7 +44,7 @@ class Turns:
         self._lock = threading.Lock()
         self._paces: dict[int, float] = {}
         self._kept, self._measured = _KEPT, 0
-        self._begin()
+        self._samples, self._seconds, self._cpu = 0, 0.0, 0.0
 
     def __reduce__(self) -> tuple[type[Turns], tuple[int]]:
         return Turns, (self.threads,)
