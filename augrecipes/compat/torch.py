@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import prod
+from multiprocessing.connection import wait
 from types import FrameType
 from typing import Any
 
@@ -28,6 +31,7 @@ _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{
 try:
     from torch._C import _remove_worker_pids, _set_worker_pids
     from torch._C._autograd import _profiler_enabled
+    from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
     from torch.utils.data._utils.pin_memory import pin_memory
 
@@ -40,6 +44,7 @@ except (ImportError, AttributeError, KeyError) as error:
 
 __all__ = ["pin_memory"]
 
+_LOOK_SECONDS = 0.25
 _FEEDER = "QueueFeederThread"  # as multiprocessing calls it
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
@@ -122,9 +127,33 @@ def is_over(passing: Any) -> bool:
 
 
 def begun(loader: DataLoader[Any]) -> Any:
-    """A new iterator of a DataLoader with workers; torch's handler does not tell of their death yet."""
+    """A new iterator of a DataLoader with workers.
+
+    torch's handler raises a RuntimeError wherever the main thread is when a worker dies. Of these workers it hears only
+    while something is being received from them, where a message that was cut off would be waited for for ever. Until
+    something comes both are waited for, data and deaths.
+    """
     passing = iter(loader)
     _unheard(passing)
+    of, receive = weakref.ref(passing), type(passing)._try_get_data
+
+    def received(timeout: float = MP_STATUS_CHECK_INTERVAL) -> tuple[bool, Any]:
+        this: Any = of()
+        until = time.monotonic() + timeout
+        if this._pin_memory:  # a thread receives; torch looks who is dead whenever nothing has come
+            found: tuple[bool, Any] = receive(this, timeout=min(timeout, _LOOK_SECONDS))
+            while not found[0] and time.monotonic() < until:
+                found = receive(this, timeout=_LOOK_SECONDS)
+            return found
+        ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
+        if not ready:
+            return False, None
+        if ready != [this._worker_result_queue._reader]:
+            raise EOFError("a worker is gone")
+        with _heard(this):
+            return receive(this, timeout=max(0.0, until - time.monotonic()))  # type: ignore[no-any-return]
+
+    passing._try_get_data = received  # type: ignore[attr-defined]
     return passing
 
 
@@ -134,11 +163,8 @@ def workers_of(passing: Any) -> list[Any]:
 
 
 @contextmanager
-def looked_after(passing: Any) -> Iterator[None]:
-    """Within, torch's handler raises a RuntimeError as soon as a worker of this iterator dies.
-
-    Only in the main thread: the handler raises there, wherever it is.
-    """
+def _heard(passing: Any) -> Iterator[None]:
+    """Within, torch's handler raises as soon as a worker of this iterator dies, if this is the thread where it does."""
     if threading.current_thread() is threading.main_thread() and not passing._worker_pids_set:
         _set_worker_pids(id(passing), tuple(worker.pid for worker in passing._workers))
         passing._worker_pids_set = True

@@ -19,7 +19,11 @@ from augrecipes.compat import torch as hooks
 from augrecipes.data.loader import Loader, loader
 from augrecipes.errors import LoaderError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills by signals")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="kills by signals"),
+    # Where something was being received: torch's handler may raise while a connection is closed.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGBUS, signal.SIGTERM)
 WAYS: list[dict[str, Any]] = [
     {"num_workers": 1},

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Sampler
 
-from augrecipes.compat.torch import begun, end_workers, is_over, kept_pass, looked_after, terminate, workers_of
+from augrecipes.compat.torch import begun, end_workers, is_over, kept_pass, terminate, workers_of
 from augrecipes.data.loading.deaths import dead_worker, the_dead
 from augrecipes.data.loading.fetch import Delivery
 from augrecipes.data.loading.sampler import Order
@@ -40,8 +40,7 @@ class Orders(Sampler[Any]):
 class Processes(Iterator[Delivery]):
     """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler gives orders.
 
-    torch raises a RuntimeError wherever the program is when it hears of a dead worker. Here it hears of ours only while
-    a batch is waited for, and it is a LoaderError then; who died in between is missed when the next batch is asked for.
+    Who died since the last batch is missed when the next one is asked for, not wherever the program is by then.
 
     Raises:
         LoaderError: a worker died.
@@ -53,14 +52,13 @@ class Processes(Iterator[Delivery]):
             if self._inner is None:
                 self._inner = begun(inner)
             else:
-                with looked_after(self._inner):
-                    self._all_alive()
-                    iter(inner)  # the same, from its beginning
+                self._all_alive()
+                iter(inner)  # the same, from its beginning
 
     def __next__(self) -> Delivery:
         if is_over(self._inner):
             raise LoaderError("the loader was closed, and its workers are gone; begin another pass")
-        with self._heard(), looked_after(self._inner):
+        with self._heard():
             self._all_alive()
             delivery: Delivery = next(self._inner)
         return delivery
