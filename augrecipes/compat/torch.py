@@ -5,14 +5,15 @@ Another version may still have them: a warning says once that nobody has tried. 
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import sys
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from math import prod
 from multiprocessing.connection import wait
 from types import FrameType
@@ -29,7 +30,7 @@ PROVEN = ((2, 6), (2, 13))
 _ALLOWED = "torch>=" + ".".join(map(str, PROVEN[0])) + ",<" + f"{PROVEN[1][0]}.{PROVEN[1][1] + 1}"
 
 try:
-    from torch._C import _remove_worker_pids, _set_worker_pids
+    from torch._C import _remove_worker_pids
     from torch._C._autograd import _profiler_enabled
     from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
     from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
@@ -44,7 +45,7 @@ except (ImportError, AttributeError, KeyError) as error:
 
 __all__ = ["pin_memory"]
 
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS, _CUT_OFF_SECONDS = 0.25, 1.0
 _FEEDER = "QueueFeederThread"  # as multiprocessing calls it
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
@@ -127,15 +128,16 @@ def is_over(passing: Any) -> bool:
 
 
 def begun(loader: DataLoader[Any]) -> Any:
-    """A new iterator of a DataLoader with workers.
+    """A new iterator of a DataLoader with workers, of whose death torch's handler does not tell.
 
-    torch's handler raises a RuntimeError wherever the main thread is when a worker dies. Of these workers it hears only
-    while something is being received from them, where a message that was cut off would be waited for for ever. Until
-    something comes both are waited for, data and deaths.
+    It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
+    data and deaths are waited for together.
     """
     passing = iter(loader)
-    _unheard(passing)
-    of, receive = weakref.ref(passing), type(passing)._try_get_data
+    if passing._worker_pids_set:
+        passing._worker_pids_set = False
+        _remove_worker_pids(id(passing))
+    of, receive, turns = weakref.ref(passing), type(passing)._try_get_data, [0]
 
     def received(timeout: float = MP_STATUS_CHECK_INTERVAL) -> tuple[bool, Any]:
         this: Any = of()
@@ -145,16 +147,32 @@ def begun(loader: DataLoader[Any]) -> Any:
             while not found[0] and time.monotonic() < until:
                 found = receive(this, timeout=_LOOK_SECONDS)
             return found
-        ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
-        if not ready:
-            return False, None
-        if ready != [this._worker_result_queue._reader]:
-            raise EOFError("a worker is gone")
-        with _heard(this):
+        turns[0] += 1
+        try:
+            ready = wait([this._worker_result_queue._reader, *(worker.sentinel for worker in this._workers)], timeout)
+            if not ready:
+                return False, None
+            if ready != [this._worker_result_queue._reader]:
+                raise EOFError("a worker is gone")
             return receive(this, timeout=max(0.0, until - time.monotonic()))  # type: ignore[no-any-return]
+        finally:
+            turns[0] += 1
 
     passing._try_get_data = received  # type: ignore[attr-defined]
+    arguments = passing._workers, passing._worker_result_queue, turns
+    threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing
+
+
+def _complete(workers: list[Any], messages: Any, turns: list[int]) -> None:
+    """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
+    wait([worker.sentinel for worker in workers])
+    turn, since = turns[0], time.monotonic()
+    while turn % 2 and turns[0] == turn:  # something is being received; the next turn begins by seeing the dead
+        if time.monotonic() - since < _CUT_OFF_SECONDS:
+            time.sleep(_LOOK_SECONDS)
+        elif select.select([], [messages._writer], [], _LOOK_SECONDS)[1]:
+            os.write(messages._writer.fileno(), bytes(select.PIPE_BUF))
 
 
 def workers_of(passing: Any) -> list[Any]:
@@ -162,28 +180,10 @@ def workers_of(passing: Any) -> list[Any]:
     return list(getattr(passing, "_workers", ()))
 
 
-@contextmanager
-def _heard(passing: Any) -> Iterator[None]:
-    """Within, torch's handler raises as soon as a worker of this iterator dies, if this is the thread where it does."""
-    if threading.current_thread() is threading.main_thread() and not passing._worker_pids_set:
-        _set_worker_pids(id(passing), tuple(worker.pid for worker in passing._workers))
-        passing._worker_pids_set = True
-    try:
-        yield
-    finally:
-        _unheard(passing)
-
-
 def terminate(passing: Any) -> None:
     """Let the workers of an iterator end, whatever they are at."""
     for worker in workers_of(passing):
         worker.terminate()
-
-
-def _unheard(passing: Any) -> None:
-    if passing._worker_pids_set:
-        passing._worker_pids_set = False
-        _remove_worker_pids(id(passing))
 
 
 def end_workers(passing: Any) -> None:

@@ -13,6 +13,7 @@ from augrecipes.data.batches.skips import Skipped
 from augrecipes.data.checks import count
 from augrecipes.data.loading.ahead import with_files_ahead
 from augrecipes.data.loading.arguments import (
+    choose_bytes,
     choose_collate,
     choose_pinned,
     choose_samples,
@@ -21,7 +22,7 @@ from augrecipes.data.loading.arguments import (
     start_method,
 )
 from augrecipes.data.loading.backends import Readers
-from augrecipes.data.loading.budget import Budget, default_bytes
+from augrecipes.data.loading.budget import Budget
 from augrecipes.data.loading.choice import Backend, Choice, chosen
 from augrecipes.data.loading.described import described
 from augrecipes.data.loading.outside import LoaderBatches, LoaderSampler
@@ -194,7 +195,7 @@ class Loader(Displayed, DataLoader[Any]):
         self._plan, self._place = plan, LoaderPosition(dataset)
         self._sampler: Any = LoaderSampler(plan, self._place, dataset)
         budget = Budget(
-            default_bytes() if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1),
+            choose_bytes(prefetch_bytes, choice.backend),
             most=ahead * max(1, choice.workers),
             # Nothing is known of a batch that others may overtake, and they do not wait for it.
             first=1 if in_order else max(1, choice.workers),

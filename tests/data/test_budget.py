@@ -132,3 +132,10 @@ def test_a_worker_waits_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> No
 def test_senseless_bounds_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="prefetch_bytes must be"):
         loader(Counting(3), prefetch_bytes=value)
+
+
+def test_processes_say_that_they_do_not_heed_it(caplog: pytest.LogCaptureFixture) -> None:
+    loader(Counting(3), prefetch_bytes=100, **THREADS)
+    assert not caplog.records
+    loader(Counting(3), prefetch_bytes=100, backend="processes", num_workers=1)
+    assert "prefetch_bytes is for threads" in caplog.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import struct
 import sys
 import threading
 import time
@@ -19,11 +20,7 @@ from augrecipes.compat import torch as hooks
 from augrecipes.data.loader import Loader, loader
 from augrecipes.errors import LoaderError
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="kills by signals"),
-    # Where something was being received: torch's handler may raise while a connection is closed.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills by signals")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGBUS, signal.SIGTERM)
 WAYS: list[dict[str, Any]] = [
     {"num_workers": 1},
@@ -146,5 +143,29 @@ def test_a_worker_that_dies_between_batches_is_told_with_the_next() -> None:
 
 
 def test_a_handler_that_is_left_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hooks, "_unheard", lambda passing: None)
+    monkeypatch.setattr(hooks, "_remove_worker_pids", lambda key: None)
     assert killed_between_batches().startswith("torch: DataLoader worker")
+
+
+class Hanging(Counting):
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        time.sleep(60 * (index > 0))
+        return super().__getitem__(index)
+
+
+def test_a_message_that_its_worker_cannot_end_any_more_is_not_waited_for() -> None:
+    passing = iter(loader(Hanging(9), num_workers=1, multiprocessing_context="fork"))
+    next(passing)
+    inner = passing._inner._inner  # type: ignore[attr-defined]
+
+    def cut_off() -> None:
+        time.sleep(0.3)
+        os.write(inner._worker_result_queue._writer.fileno(), struct.pack("!i", 1_000_000) + b"the beginning")
+        time.sleep(0.3)
+        os.kill(inner._workers[0].pid, signal.SIGKILL)
+
+    writer = threading.Thread(target=cut_off)
+    writer.start()
+    with pytest.raises(LoaderError, match="SIGKILL"):
+        next(passing)
+    writer.join()
