@@ -133,7 +133,7 @@ def begun(loader: DataLoader[Any]) -> Any:
     It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
     data and deaths are waited for together.
     """
-    passing = iter(loader)
+    passing: Any = iter(loader)
     if passing._worker_pids_set:
         passing._worker_pids_set = False
         _remove_worker_pids(id(passing))
@@ -154,11 +154,11 @@ def begun(loader: DataLoader[Any]) -> Any:
                 return False, None
             if ready != [this._worker_result_queue._reader]:
                 raise EOFError("a worker is gone")
-            return receive(this, timeout=max(0.0, until - time.monotonic()))  # type: ignore[no-any-return]
+            return receive(this, timeout=max(0.0, until - time.monotonic()))
         finally:
             turns[0] += 1
 
-    passing._try_get_data = received  # type: ignore[attr-defined]
+    passing._try_get_data = received
     arguments = passing._workers, passing._worker_result_queue, turns
     threading.Thread(target=_complete, args=arguments, name="cut-off-messages", daemon=True).start()
     return passing
