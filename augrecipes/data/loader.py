@@ -51,14 +51,11 @@ class Loader(Displayed, DataLoader[Any]):
         dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
             with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
         batch_size: samples in a batch.
-        num_workers: how many threads read, or processes where `backend` or the rule says so; 0: this thread. None and
-            `"auto"`: one for each core that this process may use, divided by the ranks on this machine (torchrun's
-            LOCAL_WORLD_SIZE).
+        num_workers: how many threads read, or processes (see `backend`); 0: this thread. None and `"auto"`: one for
+            each core that this process may use, divided by the ranks on this machine (torchrun's LOCAL_WORLD_SIZE).
         backend: `threads`: in threads of this process, all of which work on the batch that is due first. `processes`:
             in workers, each of which makes whole batches. `batches`: in this thread, when a batch is asked for. None:
-            threads, but processes where Python of your own takes part (a dataset, source, step or collate function, or
-            worker_init_fn and multiprocessing_context, which are for processes), see docs/LOADING.md; the log has a
-            line. Nothing that is read depends on it.
+            threads, but processes where Python of your own takes part (docs/LOADING.md); the log has a line.
         shuffle: a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
         drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round.
@@ -170,8 +167,7 @@ class Loader(Displayed, DataLoader[Any]):
             plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
         if timeout < 0:
             raise ValueError(f"timeout must not be negative, got {timeout}")
-        merge = choose_collate(collate_fn if collate_fn is not None else collate, dataset)
-        method = start_method(multiprocessing_context)
+        merge, method = choose_collate(collate_fn or collate, dataset), start_method(multiprocessing_context)
         for_processes = {"multiprocessing_context": multiprocessing_context, "worker_init_fn": worker_init_fn}
         choice = chosen(
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
