@@ -24,10 +24,10 @@ import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.pixel.functional as pixel
 from albumentations.augmentations.pixel.functional import sz_lut
 from albumentations.core.bbox_utils import BboxProcessor, filter_bboxes
+from albumentations.core.keypoints_utils import KeypointsProcessor
 from albumentations.core.label_manager import LabelManager, LabelMetadata
 from albumentations.core.pydantic import SymmetricRangeType, nondecreasing
 from albumentations.core.transforms_interface import BaseTransformInitSchema
-from albumentations.core.keypoints_utils import KeypointsProcessor
 from albumentations.core.utils import ensure_contiguous_output, get_shape
 
 __all__ = [
