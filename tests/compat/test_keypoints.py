@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from augrecipes.compat import keypoints as quick
 from augrecipes.compat.albumentations import A, KeypointsProcessor
 
-PLACES = st.floats(0, 29, width=32) | st.sampled_from([1.5, 2.0, -0.0, -1e-6, 30.0, 45.0, 1e9, float("nan")])
+INSIDE = st.floats(0, 29, width=32)
+PLACES = st.one_of(INSIDE, INSIDE, INSIDE, INSIDE, st.sampled_from([-0.0, -1e-6, 30.0, 45.0, 1e9, float("nan")]))
 ANGLES = st.sampled_from([0.0, 3.0, 7.0, -1e-9])
 CASES = {
-    "points": st.lists(st.tuples(PLACES, PLACES, st.sampled_from([0.0, -2.0]), ANGLES, PLACES, PLACES), max_size=5),
+    "points": st.lists(st.tuples(PLACES, PLACES, st.sampled_from([0.0, -2.0]), ANGLES, PLACES, PLACES), max_size=3),
     "dtype": st.sampled_from(["float32", "float64"]),
     "labels": st.integers(0, 1),
     "form": st.sampled_from(["xy", "yx", "xya", "xysa"]),
