@@ -106,7 +106,7 @@ def pixels_of(picture: Picture, window: Sequence[int]) -> Pixels | None:
     """
     top, left, bottom, right = window
     known = 0 <= top < bottom and 0 <= left < right
-    if _is_ready(picture):
+    if is_ready(picture):
         return picture, 0, 0
     if isinstance(picture, np.ndarray):
         return (picture[top:bottom, left:right].copy(), top, left) if known else (picture.copy(), 0, 0)
@@ -124,12 +124,12 @@ def decoded(
 
     Of files, and of what has to be copied, not many at once, so that this is still in the cache.
     """
-    part = [k for k in places if _is_ready(pictures[k])]
+    part = [k for k in places if is_ready(pictures[k])]
     held: list[np.ndarray] = [pictures[k] for k in part]  # type: ignore[misc]
     lie = [_lies(array, 0, 0) for array in held]
     if part:
         yield part, lie, held
-    files = [k for k in places if not _is_ready(pictures[k])]
+    files = [k for k in places if not is_ready(pictures[k])]
     threads = of_this_thread()
     most, size = 1 if threads is None else 2 * threads.count, 0
     part, lie, held = [], [], []
@@ -149,7 +149,7 @@ def decoded(
         yield part, lie, held
 
 
-def _is_ready(picture: Picture) -> TypeGuard[np.ndarray]:
+def is_ready(picture: Picture) -> TypeGuard[np.ndarray]:
     """Whether kernels read it where it lies."""
     return isinstance(picture, np.ndarray) and lies_well(picture)
 

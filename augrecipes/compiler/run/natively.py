@@ -118,6 +118,10 @@ class NativelyRun(Pipeline):
         image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
         if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):
             return None
+        if on_it - _MASK:
+            self.position(epoch, index, tile)
+            if not any(first is None or first() < p for first, p, _, _ in self._point_steps):
+                return None  # steps that are walked through anyway leave it as it is
         image, done, moved = check_size(image, self.recipe.inputs), dict(targets), None
         mask = done.pop("mask", None)
         if self.native.given:
