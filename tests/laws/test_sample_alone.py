@@ -27,7 +27,8 @@ from augrecipes.compiler.run.instrument import instrumented
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.ops.capabilities import claims
-from augrecipes.recipe.model import Optimize, Output, Recipe
+from augrecipes.recipe.model import Arguments, Optimize, Output, Recipe, Step
+from augrecipes.recipe.sites import label
 
 # Grey images make some colour steps warn on every call, and one warp says that it is a special case of another.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -194,6 +195,20 @@ def test_recipes_of_every_kind_see_pixels_and_not_how_they_lie(path: Path) -> No
         made = pipeline.at(1)(**laid)
         for output in pipeline.outputs:
             np.testing.assert_array_equal(made[output], wanted[output], err_msg=name)
+
+
+@pytest.mark.parametrize("optimize", ["exact", "fast"])
+def test_results_whose_size_changes_from_sample_to_sample(optimize: Optimize) -> None:
+    """A pipeline remembers the size of its results, and has to see where that is another."""
+    steps = (Step("HorizontalFlip", p=0.5), Step("RandomScale", Arguments({"scale_limit": [-0.4, 0.4]}), p=0.6))
+    recipe = Recipe("law", steps=label(steps))
+    used, image = build(recipe, optimize), np.arange(60 * 70 * 3, dtype=np.uint8).reshape(60, 70, 3)
+    sizes = set()
+    for index in [*range(12), *range(12)]:
+        made = used.at(index)(image=image)["image"]
+        sizes.add(made.shape)
+        np.testing.assert_array_equal(made, build(recipe, optimize).at(index)(image=image)["image"])
+    assert len(sizes) > 3
 
 
 class TestPlantedFaults:

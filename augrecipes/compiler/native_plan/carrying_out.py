@@ -76,7 +76,7 @@ class NativePlan:
         self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
-        # By a picture's shape the size of what is made of it: while that stays the same, one call of the kernel will do.
+        # By a picture's shape the size of what is made of it: while that stays the same, one call of the kernel does.
         self._sizes: dict[tuple[int, ...], tuple[int, int]] = {}
         self._varies = False
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
@@ -128,7 +128,7 @@ class NativePlan:
         allocate: Allocate,
         expected: tuple[int, int] = (0, 0),
     ) -> np.ndarray | None:
-        """A result of a size in memory of its own; None where the kernel refuses it, for one if it is not `expected`."""
+        """A result of a size in memory of its own; None where the kernel refuses it, because it is not `expected`, say."""
         pixels, top, left = found
         channels = pixels.shape[2]
         out = allocate(self._sink.shape(*size, channels), self._sink.dtype)
