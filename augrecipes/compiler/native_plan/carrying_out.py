@@ -101,8 +101,8 @@ class NativePlan:
         if not self._takes(shape[2]):
             return None
         key = index, tile, *shape[:2]
-        known = self._sizes.get(shape) if allocate is np.empty and is_ready(picture) else None
-        if known is not None:
+        known = self._sizes.get(shape) if allocate is np.empty else None
+        if known is not None and is_ready(picture):
             if (out := self._written(epoch, key, (picture, 0, 0), known, allocate, known)) is not None:
                 return out
             if _SAMPLE.unpack_from(self._one)[_MADE] == known:
@@ -128,7 +128,7 @@ class NativePlan:
         allocate: Allocate,
         expected: tuple[int, int] = (0, 0),
     ) -> np.ndarray | None:
-        """A result of a size in memory of its own; None where the kernel refuses it, because it is not `expected`, say."""
+        """A result of a size in memory of its own; None where the kernel refuses it, as one not `expected`."""
         pixels, top, left = found
         channels = pixels.shape[2]
         out = allocate(self._sink.shape(*size, channels), self._sink.dtype)
