@@ -7,6 +7,7 @@ batch is under way (`data.loading.processes`).
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
@@ -141,11 +142,17 @@ def end_feeders() -> None:
     """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
 
     A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
-    the process aborts: "terminate called without an active exception". Forked workers do not shut Python down.
+    the process aborts: "terminate called without an active exception", and whoever started it hears of a dead worker.
+    Forked workers do not shut Python down; nor do others where a thread is still at it, as on a loaded machine.
     """
-    for thread in threading.enumerate():
-        if thread.name == _FEEDER:
-            thread.join(1.0)
+    feeders = [thread for thread in threading.enumerate() if thread.name == _FEEDER]
+    for thread in feeders:
+        thread.join(1.0)
+    if any(thread.is_alive() for thread in feeders):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        os._exit(0)
 
 
 def says_dead_worker(text: str) -> bool:
