@@ -71,7 +71,7 @@ def test_one_number_for_all_channels_is_what_the_class_makes_of_it() -> None:
     for name in [*registry.names()]:
         properties = (registry.arguments(name) or {"properties": {}})["properties"]
         for fill in (0, 9) if "fill" in properties else ():
-            beside = {**_FILLS.get(name, {}), "p": 1.0}
+            beside: dict[str, Any] = {**_FILLS.get(name, {}), "p": 1.0}
             try:
                 one, three = (_filling(name, {**beside, "fill": value}) for value in (fill, [fill] * 3))
                 made = [recipe.compile(optimize="none").at(0)(image=image)["image"] for recipe in (one, three)]
