@@ -55,7 +55,7 @@ def assert_samples_same(a: Recipe, b: Recipe, seed: int, samples: int = 3) -> No
             assert not isinstance(other, dict)
 
 
-_FILLS = {
+_FILLS: dict[str, dict[str, Any]] = {
     "Affine": {"rotate": 30}, "CenterCrop": {"height": 80, "width": 80, "pad_if_needed": True},
     "Crop": {"x_max": 90, "y_max": 80, "pad_if_needed": True}, "CropAndPad": {"px": 9},
     "Pad": {"padding": 7}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
