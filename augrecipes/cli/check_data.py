@@ -154,7 +154,7 @@ def _check(
 
 
 def _tell(found: Checked) -> None:
-    from augrecipes.data.tables.pair_report import report
+    from augrecipes.sources.defects import report
 
     widest = max(map(len, found.listed))
     for name, count in found.listed.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.sources.pair_defects import Defect
+from augrecipes.sources.defects import Defect
 
 
 @dataclass(frozen=True)

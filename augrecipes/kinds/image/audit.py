@@ -18,16 +18,16 @@ from augrecipes.data.checks import NO_BOX_CLASSES, annotation_options, presence_
 from augrecipes.data.reading.listing import as_given
 from augrecipes.data.tables.csvfile import CsvRows, choose_split, read_rows
 from augrecipes.data.tables.mask_match import mask_files, match_masks
-from augrecipes.data.tables.pair_sizes import size_text
+from augrecipes.data.tables.pair_checks import size_text
 from augrecipes.data.tables.problems import Problem
 from augrecipes.data.tables.ragged import read_ragged
 from augrecipes.data.tables.table import ImageTable, columns_of
 from augrecipes.errors import DataError, counted
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.sources.defects import Defect
 from augrecipes.sources.file_headers import MaybeHeader
 from augrecipes.sources.listing import list_folders
-from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.remote.known import is_folder, is_there
 from augrecipes.sources.store import is_store

@@ -10,17 +10,15 @@ from augrecipes.data.batches.memory import rooms
 from augrecipes.data.dataset import SampleDataset
 from augrecipes.data.read import decoding, marks_of, naming_all
 from augrecipes.data.sample import as_torch
-from augrecipes.data.tables.pair_checks import Cropped
-from augrecipes.data.tables.pair_find import find_scenes, wanted_by
-from augrecipes.data.tables.pair_report import report
-from augrecipes.data.tables.pair_table import Check, PairTable, checked
+from augrecipes.data.tables.pair_checks import Cropped, PairChecks
+from augrecipes.data.tables.pair_table import Check, PairTable, checked, find_scenes
 from augrecipes.errors import DataError
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Kind, Mode, Optimize, Recipe
+from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.encoded import open_encoded
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.losses import Depth, Frames
-from augrecipes.sources.pair_defects import Defect
 from augrecipes.sources.pair_roots import Roots
 from augrecipes.sources.paths import PathLike
 
@@ -125,7 +123,7 @@ class PairedImages(SampleDataset):
         found = find_scenes(
             self.recipe, self.pipeline.targets, roots, files, names=names, split=split, cache=cache, columns=columns
         )
-        wanted = wanted_by(self.recipe, mode, found.targets, **self._decode)
+        wanted = PairChecks(self.recipe, mode, found.targets, **self._decode)
         with progress("reading headers") as advance:
             found = checked(found, wanted, check, advance)
         self.targets: tuple[str, ...] = found.targets
