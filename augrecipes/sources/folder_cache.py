@@ -71,7 +71,7 @@ def load(root: bytes, rules: str) -> dict[bytes, Scan]:
             names = tuple(folders.split(b"\0")) if folders else ()
             if not {b"", b".", b".."}.isdisjoint((*names, *(files.split(b"\0") if files else ()))):
                 return {}
-            found[path] = Scan(*times, files, names)
+            found[path] = Scan(times[0], times[1], times[2], files, names)
     return found
 
 
@@ -79,7 +79,7 @@ def save(root: bytes, rules: str, scans: dict[bytes, Scan]) -> None:
     """Records scans in the user's cache folder; does nothing where it cannot be written."""
     rows = [(path, scan.files, b"\0".join(scan.folders)) for path, scan in scans.items()]
     times = [(scan.inode, scan.mtime_ns, scan.ctime_ns) for scan in scans.values()]
-    arrays = {
+    arrays: memo.Arrays = {
         "text": memo.text(b"".join(part for row in rows for part in row)),
         "lengths": np.array([[*map(len, row)] for row in rows], np.int64).reshape(-1, 3),
         "times": np.array(times, _TIMES),

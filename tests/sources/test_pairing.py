@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augrecipes.errors import DataError
-from augrecipes.sources import pairing
+from augrecipes.sources import pair_names
 from augrecipes.sources.pairing import Pairs, pair
 
 # How data sets name the large and the small image of a scene, by scale.
@@ -150,7 +150,7 @@ def test_names_that_begin_alike_are_no_pairs(tmp_path, large, small):
 
 def test_templates_that_nothing_speaks_for_would_be_noticed(tmp_path, monkeypatch):
     """Planted: whatever pairs most files is taken."""
-    monkeypatch.setattr(pairing, "_fit", lambda *_: 1)
+    monkeypatch.setattr(pair_names, "_fit", lambda *_: 1)
     with pytest.raises(AssertionError):
         test_names_that_begin_alike_are_no_pairs(tmp_path, *UNRELATED[1])
 

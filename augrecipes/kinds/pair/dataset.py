@@ -36,8 +36,9 @@ class PairedImages(SampleDataset):
     - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
     - `applied` and `window`, with `save_applied_params`.
 
-    Files are paired by name: the same name, or with the field's decorations (`0001.png` and `0001x4.png`,
-    `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `baby_GT` and `LR_baby`), whatever their
+    Files are paired by name. All files of a target are called in one way, which is seen from the files: the same name,
+    or with something before or behind it (`0001.png` and `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`,
+    `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or said by `names=`; whatever their
     extensions. Everything that is wrong with names, sizes and channels is reported at once, before the first sample.
     Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
     at the right, and the log says so. So it does of files in a folder that targets share whose names are of none.

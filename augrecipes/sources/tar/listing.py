@@ -112,7 +112,7 @@ def _scanned(path: str, archive: Archive) -> memo.Arrays:
     keys = PathTable.from_names(list(samples))
     order = [k for files in samples.values() for k in files.values()]
     labels = _labels(archive, members, samples)
-    return {
+    found: memo.Arrays = {
         "keys": memo.text(bytes(keys.blob)),
         "offsets": keys.offsets,
         "extensions": memo.text(b"\0".join(extensions)),
@@ -120,7 +120,8 @@ def _scanned(path: str, archive: Archive) -> memo.Arrays:
         "extension": np.array([numbers[extension] for files in samples.values() for extension in files], np.int32),
         "starts": np.array([members[k].start for k in order], np.int64),
         "sizes": np.array([members[k].size for k in order], np.int64),
-    } | ({} if labels is None else {"labels": labels})
+    }
+    return found if labels is None else {**found, "labels": labels}
 
 
 def _grouped(path: str, members: Sequence[Member]) -> Grouped:
