@@ -201,8 +201,8 @@ class _GroupPairing:
         if len(left) < len(every):
             self.found.unclaimed += left
         elif left:
-            text = f"{' and '.join(shared)} lie in one folder, and no name tells them apart"
-            self._add("ambiguous", left, f"{text}: {len(left):,} files, {left[0]} first")
+            text = f"{' and '.join(shared)} lie in one folder, and no name tells them apart: {len(left):,} files"
+            self._add("ambiguous", left, f"{text}, {left[0]} first; give each a folder of its own")
 
     def _add(self, kind: str, files: Sequence[str], message: str) -> None:
         self.found.defects.append(Defect(kind, tuple(dict.fromkeys(files)), message))
