@@ -89,10 +89,10 @@ def test_one_process_at_a_time_and_no_lock_outlives_it(tmp_path: Path) -> None:
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
-    def flock(*_: Any) -> None:
+    def lockf(*_: Any) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "lockf", lockf)
     with pytest.raises(StoreError, match="lock: the system says: No locks available"):
         small_stores.opened(tmp_path / "s", "raw", ROWS)
 
