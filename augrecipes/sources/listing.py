@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes import memo
 from augrecipes.errors import DataError
 from augrecipes.sources import folder_cache
 from augrecipes.sources.folder_cache import Scan
@@ -35,7 +36,7 @@ Layout = Literal["auto", "classes", "flat"]
 
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 _SKIPPED = (b"__MACOSX",)
-_RULES = b" ".join(sorted(EXTENSIONS))
+_RULES = b" ".join(sorted(EXTENSIONS)).decode()
 _MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
 
 
@@ -175,7 +176,6 @@ def _count(parts: Iterable[_Part]) -> int:
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
     """(path below the root, scan) of every folder; parents before children."""
-    folder_cache.tell_of_old(root)
     known = folder_cache.load(root, _RULES) if cache else {}
     found: list[tuple[bytes, Scan]] = []
     trusted: dict[bytes, Scan] = {}
@@ -185,7 +185,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
         path, above = todo.pop()
         full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
         try:
-            now, about = folder_cache.now_ns(), os.stat(full)  # noqa: PTH116
+            now, about = memo.now_ns(), os.stat(full)  # noqa: PTH116
             identity = (about.st_dev, about.st_ino)
             if identity in above:  # a link back up
                 continue
@@ -194,7 +194,7 @@ def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
                 trusted[path] = scan
             else:
                 scan, news = _scan(full, about), True
-                if scan.settled(now):
+                if memo.settled(about, now):
                     trusted[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
