@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import struct
 
-from augrecipes.sources.formats import jpeg_part, pillow, png
+from augrecipes.sources.formats import jpeg_window, pillow, png
 from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
-FORMATS: dict[str, Format] = {format.name: format for format in (jpeg_part.FORMAT, png.FORMAT, *pillow.ALL)}
+FORMATS: dict[str, Format] = {format.name: format for format in (jpeg_window.FORMAT, png.FORMAT, *pillow.ALL)}
 
 
 def sniff(data: bytes) -> Format | None:
