@@ -45,8 +45,9 @@ def read_image(
 ) -> NDArray[np.uint8]:
     """Reads a picture as uint8 H×W×C in RGB order, 0 to 255.
 
-    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000 and AVIF, told apart by content. Palettes are expanded, grey is
-    repeated, CMYK is converted. More than 8 bits a sample, or more than one picture, is an error, unless it is allowed.
+    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays of uint8 that numpy has saved (`.npy`), told apart
+    by content. Palettes are expanded, grey is repeated, CMYK is converted. More than 8 bits a sample, or more than one
+    picture, is an error, unless it is allowed.
 
     Args:
         path: the file; text, bytes or a path object.

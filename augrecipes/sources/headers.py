@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import struct
 
-from augrecipes.sources.formats import jpeg_window, pillow, png
+from augrecipes.sources.formats import jpeg_window, npy, pillow, png
 from augrecipes.sources.formats.format import Format
 from augrecipes.sources.formats.header import ImageHeader, UnreadableError
 
-FORMATS: dict[str, Format] = {format.name: format for format in (jpeg_window.FORMAT, png.FORMAT, *pillow.ALL)}
+_ALL = (jpeg_window.FORMAT, png.FORMAT, *pillow.ALL, npy.FORMAT)
+FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 
 def sniff(data: bytes) -> Format | None:

@@ -68,6 +68,7 @@ class Format:
         scales: data and header to the values of `reduce` beyond 1 that `region` takes.
         region: data, header, channels and part to its pixels, as `decode` gives them; the law: at `reduce` 1 the very
             pixels of the whole decode. It may overlook damage that lies outside of the part.
+        mapped: a file is mapped, not read: what is given as data is a view of it.
         coded: the same to what kernels are to be told of it, who decode it themselves; None where they cannot.
     """
 
@@ -82,5 +83,6 @@ class Format:
     frames: str = "frames"
     scales: Callable[[bytes, ImageHeader], tuple[int, ...]] = lambda data, header: ()
     region: Callable[[bytes, ImageHeader, int | None, StoredRegion], NDArray[Any]] | None = None
+    mapped: bool = False
     labels: Callable[[bytes, ImageHeader, StoredRegion], NDArray[Any]] | None = None
     coded: Callable[[bytes, ImageHeader, int | None, StoredRegion], Coded | None] | None = None

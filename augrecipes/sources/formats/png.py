@@ -217,9 +217,15 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                 break
         for _ in slices if whole else ():
             pass
+        if whole and not unpacker.eof:  # without their checksum zlib is asked, too: isal takes codes that it does not
+            zlib.decompressobj().decompress(_packed(data, png), needed)
     except (zlib.error, _inflate.error) as error:
         raise_if_memory(error)
         raise UnreadableError(f"damaged PNG data ({error})") from None
+
+
+def _packed(data: bytes, png: Png) -> bytes:
+    return b"".join(data[start:end] for name, start, end in png.chunks if name == b"IDAT")
 
 
 def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
@@ -263,7 +269,7 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
     for (_, width), rows in zip(passes, _inflated(data, png, [h * w for h, w in passes], whole=True), strict=True):
         if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
             raise UnreadableError("damaged PNG data (an unknown filter)")
-    packed = b"".join(data[start:end] for name, start, end in png.chunks if name == b"IDAT")
+    packed = _packed(data, png)
     samples, size = _SAMPLES[png.color_type], (info.width, info.height)
     mode, *raw = _PILLOW[samples, info.bits]
     try:
