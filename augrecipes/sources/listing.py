@@ -31,7 +31,7 @@ from augrecipes.sources.remote.place import RemotePath, is_pattern, remote_place
 _log = logging.getLogger("augrecipes")
 
 EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
-_SPELT = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
+_SAME = {b"jpeg": b"jpg", b"jpe": b"jpg", b"tiff": b"tif", b"j2k": b"jp2"} | dict.fromkeys(
     (b"pgm", b"pbm", b"pnm"), b"ppm"
 )
 Layout = Literal["auto", "classes", "flat"]
@@ -183,7 +183,7 @@ def _tell_of_formats(root: bytes, scans: Sequence[Scan]) -> None:
     found: dict[str, int] = {}
     for extension in EXTENSIONS:
         if count := files.count(b".%s\0" % extension):
-            name = _SPELT.get(extension, extension).decode()
+            name = _SAME.get(extension, extension).decode()
             found[name] = found.get(name, 0) + count
     if len(found) > 1:
         counts = ", ".join(f"{found[name]:,} {name}" for name in sorted(found, key=lambda name: (-found[name], name)))

@@ -38,20 +38,20 @@ Raster = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class SampleForm:
     """How the samples of a file are stored, as far as Pillow's mode does not say it.
 
     Attributes:
         least: bytes that a whole file has.
         most: the largest sample, which becomes 255 or 65535 (PNM).
         white: whether the least sample is white, in a mode that is not (TIFF) or is inverted by Pillow.
-        kind: 1 unsigned, 2 signed, 3 floating point.
+        form: 1 unsigned, 2 signed, 3 floating point.
     """
 
     least: int = 0
     most: int = 255
     white: bool = False
-    kind: int = 1
+    form: int = 1
 
 
 def format_of(
@@ -84,7 +84,7 @@ def format_of(
 
 
 def _header(image: Any, name: str, data: bytes) -> ImageHeader:
-    mode, (width, height), bits, turn, stored = image.mode, image.size, 8, 1, Stored()
+    mode, (width, height), bits, turn, stored = image.mode, image.size, 8, 1, SampleForm()
     alpha = mode in ("LA", "La", "PA", "RGBA", "RGBa") or (mode == "P" and "transparency" in image.info)
     frames = 1 + bool(getattr(image, "is_animated", False)) if name != "tiff" else 1
     if name == "tiff":
@@ -93,12 +93,12 @@ def _header(image: Any, name: str, data: bytes) -> ImageHeader:
         bits, stored = max(tags.get(_BITS, (1,))), _stored_in_tiff(tags, mode)
         frames = _pages(image)
     elif name == "bmp":
-        stored = Stored(least=_least(image, 0))
+        stored = SampleForm(least=_least(image, 0))
     elif name == "pnm":
         most = 1 if mode == "1" else _maxval(image)
         bits = 1 if mode == "1" else 8 if most < 256 else 16
         plain = data[1:2] in b"123"
-        stored = Stored(0 if plain else _least(image, -(-width * len(image.getbands()) * bits // 8)), most)
+        stored = SampleForm(0 if plain else _least(image, -(-width * len(image.getbands()) * bits // 8)), most)
         behind = data[stored.least :][:64].lstrip() if not plain else b""
         frames = 2 if behind[:1] == b"P" and behind[1:2] in b"123456" and behind[1:2] else 1
     elif name == "jp2":
@@ -115,13 +115,13 @@ def _header(image: Any, name: str, data: bytes) -> ImageHeader:
     return ImageHeader(name, width, height, bits, color, alpha, turn if turn in range(1, 9) else 1, frames, stored)
 
 
-def _stored_in_tiff(tags: Any, mode: str) -> Stored:
+def _stored_in_tiff(tags: Any, mode: str) -> SampleForm:
     starts, sizes = tags.get(_STRIPS, tags.get(_TILES, ())), tags.get(_STRIP_BYTES, tags.get(_TILE_BYTES, ()))
     if not starts or len(starts) != len(sizes):
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
     kinds = tags.get(_FORMAT, (1,))
     white = tags.get(_PHOTOMETRIC, 1) == 0 and mode != "P"
-    return Stored(max(map(sum, zip(starts, sizes, strict=True))), white=white, kind=kinds[0] if kinds else 1)
+    return SampleForm(max(map(sum, zip(starts, sizes, strict=True))), white=white, form=kinds[0] if kinds else 1)
 
 
 def _pages(image: Any) -> int:
@@ -209,9 +209,9 @@ def _turns() -> dict[int, Any]:
 
 def _picture(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     """Pixels, uint8 or uint16, H×W, H×W×3 or H×W×4 (only where alpha is asked for)."""
-    stored: Stored = header.layout
-    if stored.kind != 1 or header.bits > 16 or image.mode == "F":
-        what = {2: "signed", 3: "float"}.get(stored.kind, "unsigned" if stored.kind == 1 else "unusual")
+    stored: SampleForm = header.layout
+    if stored.form != 1 or header.bits > 16 or image.mode == "F":
+        what = {2: "signed", 3: "float"}.get(stored.form, "unsigned" if stored.form == 1 else "unusual")
         raise UnreadableError(
             f"a {header.format.upper()} of {header.bits}-bit {what} samples, of unknown range; up to 16 bits unsigned "
             "are read"
@@ -236,7 +236,7 @@ def _picture(image: Any, header: ImageHeader, channels: int | None) -> Raster:
 
 def _labels(image: Any, header: ImageHeader) -> Raster:
     """Samples as stored: indices of a palette, grey of any depth; colours only where they have 8 bits."""
-    stored: Stored = header.layout
+    stored: SampleForm = header.layout
     deep = image.mode.startswith("I")
     if header.bits > 8 and not deep and image.mode != "F":
         raise UnreadableError(f"a mask of {header.bits}-bit {header.color} samples, of which Pillow gives 8")
@@ -254,7 +254,7 @@ def _labels(image: Any, header: ImageHeader) -> Raster:
         return _unscaled(image, stored.most)
     if header.format == "jp2":
         return found >> ((16 if deep else 8) - header.bits) if header.bits not in (8, 16) else found
-    if deep and stored.kind == 1:
+    if deep and stored.form == 1:
         return found.view(np.uint32) if header.bits > 16 else found.astype(np.uint16)
     if image.mode == "L":
         found = ~found if stored.white else found

@@ -244,7 +244,8 @@ def _samples(data: bytes, info: ImageHeader, part: StoredRegion) -> Raster:
     last = info.height if whole else part.y1
     most = max(_STRIP // (row + 1), 1)
     counts = [min(most, last - top) for top in range(0, last, most)]
-    for count, rows in zip(counts, _inflated(data, png, [n * (row + 1) for n in counts], whole=whole), strict=True):
+    strips = _inflated(data, png, [n * (row + 1) for n in counts], whole=whole)
+    for count, rows in zip(counts, strips, strict=True):
         seen, first = min(count, part.y1 - y), max(part.y0 - y, 0)
         to = out_at + max(y - part.y0, 0) * wide * pixel
         if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, room_at, to, wide * pixel):
@@ -292,8 +293,7 @@ def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
     table[: len(clear), 3] = np.frombuffer(clear[:256], np.uint8)
     channels = 4 if alpha else 3
     spread = cv2.cvtColor(np.ascontiguousarray(ids), cv2.COLOR_GRAY2RGBA if alpha else cv2.COLOR_GRAY2RGB)
-    # cvtColor makes alpha of its own, which is no index.
-    if alpha:
+    if alpha:  # cvtColor makes some of its own, which is no index
         spread[:, :, 3] = ids
     return np.asarray(cv2.LUT(spread, table[None, :, :channels])).reshape(*ids.shape, channels)
 
@@ -312,15 +312,8 @@ def _complete(info: ImageHeader, ends: Ends) -> bool:
     return b"\0\0\0\0IEND\xaeB`\x82" in ends.last
 
 
+# fmt: off
 FORMAT = Format(
-    "png",
-    "PNG",
-    lambda data: data[:8] == SIGNATURE,
-    header,
-    decode,
-    mask,
-    _complete,
-    header_at="first",
-    region=region,
-    labels=labels,
+    "png", "PNG", lambda data: data[:8] == SIGNATURE, header, decode, mask, _complete,
+    header_at="first", region=region, labels=labels,
 )
