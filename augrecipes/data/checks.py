@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,13 +38,43 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
         example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
     if not isinstance(recipe, Recipe):
-        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {type(recipe).__name__}")
+        raise TypeError(f"recipe must be a Recipe, a gallery name or a path, got {_what(recipe)}")
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
             f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
+
+
+def _what(given: Any) -> str:
+    """What was given in place of a recipe, and how it becomes one."""
+    package, name = type(given).__module__.partition(".")[0], type(given).__name__
+    if package == "albumentations":
+        return f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it"
+    if package == "torchvision":
+        return f"torchvision's {name}: `augrecipes import FILE.py:NAME` makes a recipe of it"
+    return name
+
+
+_RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
+_OURS = {
+    **dict.fromkeys(("transform", "transforms", "augment", "augmentations", "joint_transform"), _RECIPE),
+    "target_transform": "labels come as they are; map them in the training step, or in a source of ar.Samples",
+    "train": "mode='train' runs the recipe's steps and mode='eval' its eval section; folders are given as they are",
+    "download": "nothing is downloaded; ar.Samples takes a dataset of torchvision's as it is",
+}
+
+
+class RefusesWords:
+    """Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown."""
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """A new one; TypeError where such a word, which the class does not take, is among the arguments."""
+        for word in named:
+            if word in _OURS and word not in signature(cls).parameters:
+                raise TypeError(f"{cls.__name__} takes no {word}=: {_OURS[word]}")
+        return super().__new__(cls)
 
 
 def as_table(

@@ -244,8 +244,8 @@ class _GroupPairing:
         if len(left) < len(every):
             self.unclaimed = left
         elif left:
-            text = f"{' and '.join(shared)} lie in one folder, and no name tells them apart"
-            self._add("ambiguous", left, f"{text}: {len(left):,} files, {left[0]} first")
+            text = f"{' and '.join(shared)} lie in one folder, and no name tells them apart: {len(left):,} files"
+            self._add("ambiguous", left, f"{text}, {left[0]} first; give each a folder of its own")
 
     def _large(self, file: Named) -> bool:
         """In a folder that targets share: whether names of this form are the largest target's, and no other's."""

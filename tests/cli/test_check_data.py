@@ -99,7 +99,8 @@ def test_one_folder_for_both_is_no_clean_data(run, folder):
         assert result.stdout.splitlines()[2:] == [
             "1 defect in the files of hr and lr; 0 scenes are fine",
             "ambiguous names: 1",
-            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first",
+            "  hr and lr lie in one folder, and no name tells them apart: 6 files, HR/0.png first; "
+            "give each a folder of its own",
         ]
 
 

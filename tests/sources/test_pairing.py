@@ -247,7 +247,8 @@ def test_one_folder_without_names_that_tell_is_a_defect(tmp_path):
         assert (pairs.scenes, pairs.unclaimed) == ((), ())
         (defect,) = pairs.defects
         assert defect.message == (
-            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first"
+            f"hr and lr lie in one folder, and no name tells them apart: 6 files, {tmp_path / 'S' / '0.png'} first; "
+            "give each a folder of its own"
         )
         assert len(defect.files) == 6
     same = in_one(tmp_path / "S", names={"lr": "{}"})
