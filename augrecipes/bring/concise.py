@@ -6,7 +6,8 @@ itself does not always take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from augrecipes.bring.draft import Line
@@ -45,6 +46,16 @@ def shorten(line: Line) -> None:
         fewer = {other: value for other, value in known.items() if other != key}
         if _rebuilt(line.name, fewer) == whole:
             known = fewer
+    for key, value in tuple(known.items()):
+        if key not in known:  # one of two axes that are written as one
+            continue
+        fewer = {other: known[other] for other in known if other not in (key, f"{key[:-1]}y")}
+        names = (key[:-2], key) if key.endswith("_x") and known.get(f"{key[:-1]}y") == value else (key,)
+        for name, written in product(names, (*_as_written(value), value)):
+            one = {**fewer, name: written} if name != key else {**known, key: written}
+            if name in takes and _rebuilt(line.name, one) == whole:
+                known = one
+                break
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
     line.args = known | others
 
@@ -63,6 +74,26 @@ def _taken(value: Any, args: Mapping[str, Any]) -> Any:
     return value
 
 
+def _as_written(value: Any) -> Iterator[Any]:
+    """A value as people write it: round numbers, one for a whole range, and one for both axes.
+
+    >>> list(_as_written([-0.050000000000000044, 0.050000000000000044])), list(_as_written([-15.0, 15.0]))
+    ([0.05, [-0.05, 0.05]], [15, [-15, 15]])
+    """
+    match value:
+        case {"x": x, "y": y} if x == y and len(value) == 2:
+            yield from _as_written(x)
+        case [int() | float(), int() | float()]:
+            low, high = (round(float(f"{end:.12g}"), 12) for end in value)
+            if low.is_integer() and high.is_integer() and (max(-low, high) > 1 or isinstance(value[1], int)):
+                low, high = int(low), int(high)
+            if low in (0, 1, -high, high):
+                yield high
+            elif low + high == 2:
+                yield round(high - 1, 12)
+            yield [low, high]
+
+
 def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
     """What albumentations writes down of a transform with these arguments; None: there is none."""
     own = {key: value for key, value in args.items() if key not in registry.RESERVED}
@@ -70,7 +101,14 @@ def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
         made = saved_of(registry.plain(Step(name, Arguments(own), p=args.get("p"))))
     except (RecipeError, TypeError, ValueError):
         return None
-    return {key: to_name(key, value) for key, value in made.items()}
+    return {key: _near(to_name(key, value)) for key, value in made.items()}
+
+
+def _near(value: Any) -> Any:
+    """A value without the last digits, in which sums of round numbers differ."""
+    if isinstance(value, float):
+        return round(value, 12)
+    return [_near(item) for item in value] if isinstance(value, list) else value
 
 
 def _lists(value: Any) -> Any:

@@ -13,7 +13,10 @@ from typing import Any
 from augrecipes.bring.dialects import DIALECTS, composed, configs, saved, triples
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.reading import Document, is_python, of_text, read, read_stream
+from augrecipes.compat.guard import albumentations
+from augrecipes.compat.warned import collected
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
 from augrecipes.user_code import is_named, open_module
@@ -42,16 +45,11 @@ def draft_of(
         RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
     """
     if source == "-":
-        document = replace(_streamed(), key=key, given=given or {})
-    elif is_named(source) and not Path(source).exists():
-        document = replace(_named(source), given=given or {})
-    else:
-        document = replace(read(source), key=key, given=given or {})
-        document = replace(document, root=base_root or document.root)
-    draft = of_document(document)
-    if _LOADER in document.text:
-        draft.note(_DRAWS)
-    return draft
+        return of_document(replace(_streamed(), key=key, given=given or {}))
+    if is_named(source) and not Path(source).exists():
+        return _of_named(source, given or {})
+    document = replace(read(source), key=key, given=given or {})
+    return of_document(replace(document, root=base_root or document.root))
 
 
 def _streamed() -> Document:
@@ -68,16 +66,41 @@ def _streamed() -> Document:
     return found if known or not configs.holds(python) else python
 
 
+def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
+    """What the user named in a file of Python, which is run; a file that fails is read instead."""
+    try:
+        document = _named(source)
+    except RecipeError as error:
+        file, _, name = source.rpartition(":")
+        try:
+            draft = of_document(replace(read(file), key=name, given=given))
+        except RecipeError:
+            raise error from None
+        draft.note(f"It was read, not run: {error.problems[0].message if error.problems else error}")
+        return draft
+    draft = of_document(replace(document, given=given))
+    for message in document.warned:
+        draft.note(f"albumentations warned: {message}")
+    return draft
+
+
 def _named(source: str) -> Document:
     """What the user named in a file of Python, or in a module."""
-    module = open_module(source, "transform", "config:", RecipeError)
-    found = module.found()
-    if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
-        try:
-            found = found()
-        except Exception as error:
-            raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
-    return of_value(found, source)
+    albumentations()  # whose warnings are collected from here on
+    with collected() as warned:
+        module = open_module(source, "transform", "config:", RecipeError)
+        found = module.found()
+        if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
+            try:
+                found = found()
+            except Exception as error:
+                raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
+    try:
+        code = read(str(module.content.__file__)).text
+    except (AttributeError, RecipeError):
+        code = ""
+    told = (message for message in warned if "are not valid for transform" not in message)
+    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(told) if not is_advice(m)))
 
 
 def of_value(value: Any, name: str) -> Document:
@@ -144,7 +167,10 @@ def of_document(document: Document) -> RecipeDraft:
         if dialect.owns(document):
             if document.key and not dialect.keyed:
                 raise _refused(document, f"--key names one of several pipelines, and this is {dialect.name}")
-            return dialect.draft(document)
+            draft = dialect.draft(document)
+            if _LOADER in (document.text or document.code):
+                draft.note(_DRAWS)
+            return draft
     if document.key:
         node = _at(document.top, document.key.split("."))
         if node is None:

@@ -44,7 +44,10 @@ def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
     output: dict[str, Any] = {"dtype": "uint8", "layout": "hwc"}
     was: list[str] = []
     for call in calls:
-        found = _one(call)
+        try:
+            found = _one(call)
+        except (TypeError, KeyError):
+            found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
         if isinstance(found, str):
             draft.refuse(call.name, found, call.place)
         elif output["dtype"] != "uint8" and "dtype" in found:

@@ -5,10 +5,24 @@ from __future__ import annotations
 import random
 
 _NAMES = ["A", "x", "cfg", "size", "train", "tfms", "self", "args", "parser", "np", "T", "f", "g", "C", "_base_", "p"]
-_ATTRIBUTES = ["size", "Compose", "Blur", "append", "get", "transforms", "add_argument", "parse_args", "pi", "items", "x"]
+_ATTRIBUTES = [
+    "size",
+    "Compose",
+    "Blur",
+    "append",
+    "get",
+    "transforms",
+    "add_argument",
+    "parse_args",
+    "pi",
+    "items",
+    "x",
+]
+_FUNCTIONS = ["int", "len", "list", "tuple", "dict", "range", "round", "str", "zip", "sorted", "bool", "max"]
+_METHODS = ["append", "extend", "insert", "update", "get", "pop"]
 _SIGNS = ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "|", "&", "==", "<", "in", "not in", "is", "and", "or"]
-_LITERALS = ["0", "1", "-1", "0.5", "10**9", "9**9**9", "'a'*10**9", "'train'", "None", "True", "[]", "{}", "()", "1e308", "b'x'",
-             "...", "1j", "'%999999999d'", "f'{x:>999999999}'", "f'{size}'", "range(10**12)"]  # fmt: skip
+_LITERALS = ["0", "1", "-1", "0.5", "10**9", "9**9**9", "'a'*10**9", "'train'", "None", "True", "[]", "{}", "()", "1e9",
+             "b'x'", "...", "1j", "'%999999999d'", "f'{x:>999999999}'", "f'{size}'", "range(10**12)"]  # fmt: skip
 
 
 class _Writer:
@@ -41,9 +55,9 @@ class _Writer:
             lambda: f"A.Compose([{inner()}, A.Blur(p={inner()}), *{inner()}], p={inner()})",
             lambda: f"A.{self.pick('OneOf', 'SomeOf', 'Sequential')}({inner()}, {inner()})",
             lambda: f"dict(type='Resize', scale={inner()}, **{inner()})",
-            lambda: f"{self.pick('int', 'len', 'list', 'tuple', 'dict', 'range', 'round', 'str', 'zip', 'sorted')}({inner()})",
+            lambda: f"{self.pick(*_FUNCTIONS)}({inner()})",
             lambda: f"(x := {inner()})", lambda: f"functools.partial({inner()}, {inner()})",
-            lambda: f"{inner()}.{self.pick('append', 'extend', 'insert', 'update', 'get', 'pop')}({inner()}, {inner()})",
+            lambda: f"{inner()}.{self.pick(*_METHODS)}({inner()}, {inner()})",
         ])()  # fmt: skip
 
     def target(self) -> str:
@@ -56,7 +70,7 @@ class _Writer:
         simple = depth > 3 or self.left < 0 or self.random.random() < 0.5
         if simple:
             line = self.random.choice([
-                lambda: f"{self.target()} = {self.value()}", lambda: f"x += {self.value()}", lambda: self.value(),
+                lambda: f"{self.target()} = {self.value()}", lambda: f"x += {self.value()}", self.value,
                 lambda: f"return {self.value()}", lambda: "pass", lambda: "break", lambda: "continue",
                 lambda: f"raise {self.value()}", lambda: "import albumentations as A", lambda: "from x import *",
                 lambda: f"x: {self.value()} = {self.value()}", lambda: "global x", lambda: f"del {self.target()}",
@@ -66,7 +80,8 @@ class _Writer:
         inner = self.block(depth, indent)
         head = self.random.choice([
             lambda: f"if {self.value()}:", lambda: f"for {self.pick('x', 'p, x')} in {self.value()}:",
-            lambda: f"while {self.value()}:", lambda: f"def {self.pick('f', 'g', '__init__')}(self, x={self.value()}, *a, **k):",
+            lambda: f"while {self.value()}:",
+            lambda: f"def {self.pick('f', 'g', '__init__')}(self, x={self.value()}, *a, **k):",
             lambda: f"class C({self.value()}):", lambda: f"with {self.value()} as x:",
         ])()  # fmt: skip
         tail = f"{indent}else:\n{self.block(depth, indent)}" if head.startswith(("if", "for")) else ""

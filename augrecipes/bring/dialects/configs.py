@@ -11,7 +11,7 @@ from typing import Any
 
 from augrecipes.bring import compose
 from augrecipes.bring.calls import Call
-from augrecipes.bring.configs.forms import Unread, positional, read
+from augrecipes.bring.configs.forms import Unread, read
 from augrecipes.bring.configs.interpolations import resolved
 from augrecipes.bring.configs.pipelines import ALBUMENTATIONS, MM, TORCHVISION, Found, chosen, family, pipelines
 from augrecipes.bring.dialect import Dialect
@@ -22,7 +22,6 @@ from augrecipes.bring.reading import Document, is_python
 from augrecipes.bring.source.configs import config_of
 from augrecipes.bring.torchvision import steps as torchvision
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.nodes import MappingNode, Node
 
@@ -127,16 +126,8 @@ def _draft(found: Found, top: Node | None, document: Document) -> RecipeDraft:
     if whose == TORCHVISION:
         torchvision.fill(made, calls[0])
     else:
-        compose.fill(made, _named(calls[0]))
+        compose.fill(made, calls[0])
     return made
-
-
-def _named(call: Call) -> Call:
-    """The call and those inside with every argument by its name."""
-    takes = (registry.arguments(call.name) or {"properties": {}})["properties"]
-    found = positional(call, [key for key in takes if key != "p"] + ["p"])
-    children = None if found.children is None else tuple(_named(child) for child in found.children)
-    return Call(found.name, found.args, children, found.place, found.package, found.unread)
 
 
 def _preprocessor(top: Node | None) -> Mapping[str, Any] | None:

@@ -519,12 +519,14 @@ class Evaluator:
                 raise Unheld
             keys = list(named)
             function = FUNCTIONS[path]
-            return self.spread(
-                node,
-                lambda *each: function(*each[: len(args)], **dict(zip(keys, each[len(args) :], strict=True))),
-                *args,
-                *named.values(),
-            )
+
+            def worked_out(*each: Any) -> Any:
+                try:
+                    return function(*each[: len(args)], **dict(zip(keys, each[len(args) :], strict=True)))
+                except TypeError:  # other arguments than it takes
+                    raise Unheld from None
+
+            return self.spread(node, worked_out, *args, *named.values())
         if last[:1].isupper():
             made = Made(path, args, {key: value for key, value in named.items() if key is not None}, node)
             made.extra = named.get(None)

@@ -9,7 +9,6 @@ from typing import Any
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.phases import role
-from augrecipes.bring.source import positional
 from augrecipes.bring.source.execute import Kept, Reader
 from augrecipes.bring.source.operators import is_plain
 from augrecipes.bring.source.text import Source, parse, wrong
@@ -35,11 +34,14 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.releases import PLACES
 from augrecipes.recipe.write import flow
 
 _COMPOSES = (COMPOSE, "ReplayCompose")
 _HOLDING = (*_COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _PARAMS = ("BboxParams", "KeypointParams")
+# What is named here already, as parts of it may be unknown; other classes of albumentations by their translation.
+_SETTING = (*_COMPOSES, *_PARAMS)
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
 
@@ -103,7 +105,7 @@ def calls_of(text: str, file: str, given: Mapping[str, Any] | None = None, wante
     Raises:
         RecipeError: it is no Python; or nothing in it is called as `given` says.
 
-    >>> text = "import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(size, size)])"
+    >>> text = "import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(height=size, width=size)])"
     >>> (found,) = calls_of(text, "t.py")
     >>> found.name, found.call.children[0].args
     ('train', {'height': 64, 'width': 64})
@@ -325,15 +327,12 @@ class _Writer:
         if package.startswith("torchvision"):
             order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
         elif package.startswith("albumentations") or not package:
-            order = positional.names(name, [_listed(each) for each in args], named)
-            if not order and not package:
-                order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
+            order = tuple(PLACES.get(COMPOSE if name in _COMPOSES else name, "").split() if name in _SETTING else ())
         else:
             order = ()
-        given = {key: value for key, value in zip(order, args, strict=False) if key not in named}
         if len(args) > len(order):
-            given["_args_"] = list(args)
-        return given | named
+            return {"_args_": list(args), **named}
+        return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
 
     def _of_compose(self, given: dict[str, Any], place: Place) -> dict[str, Any]:
         """Arguments of a Compose; what is not known of them is lost, and the rest stays."""
