@@ -16,6 +16,7 @@ from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import Step
+from augrecipes.recipe.today import ordered
 
 _CLASS = "__class_fullname__"
 
@@ -57,7 +58,7 @@ def shorten(line: Line) -> None:
                 known = one
                 break
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
-    line.args = known | others
+    line.args = ordered(line.name, known | others)
 
 
 def _taken(value: Any, args: Mapping[str, Any]) -> Any:
@@ -84,8 +85,9 @@ def _as_written(value: Any) -> Iterator[Any]:
         case {"x": x, "y": y} if x == y and len(value) == 2:
             yield from _as_written(x)
         case [int() | float(), int() | float()]:
-            low, high = (round(float(f"{end:.12g}"), 12) for end in value)
-            if low.is_integer() and high.is_integer() and (max(-low, high) > 1 or isinstance(value[1], int)):
+            low, high = (float(f"{end:.12g}") if isinstance(end, float) else end for end in value)
+            whole = float(low).is_integer() and float(high).is_integer()
+            if whole and (max(-low, high) > 1 or isinstance(value[1], int)):
                 low, high = int(low), int(high)
             if low in (0, 1, -high, high):
                 yield high
@@ -101,14 +103,7 @@ def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
         made = saved_of(registry.plain(Step(name, Arguments(own), p=args.get("p"))))
     except (RecipeError, TypeError, ValueError):
         return None
-    return {key: _near(to_name(key, value)) for key, value in made.items()}
-
-
-def _near(value: Any) -> Any:
-    """A value without the last digits, in which sums of round numbers differ."""
-    if isinstance(value, float):
-        return round(value, 12)
-    return [_near(item) for item in value] if isinstance(value, list) else value
+    return {key: to_name(key, value) for key, value in made.items()}
 
 
 def _lists(value: Any) -> Any:

@@ -92,7 +92,10 @@ class RecipeDraft:
         """Derive the section for validation from that for training, where the source has none."""
         if self.eval is None and "eval" not in self.keys:
             self.keys["eval"] = "derived"
-            self.remarks["eval"] = "the source has none"
+            if self.faults():  # of a step that nothing is known to stand for
+                del self.keys["eval"]
+            else:
+                self.remarks["eval"] = "the source has none"
 
     def left_out(self) -> tuple[Diagnostic, ...]:
         """Everything that is refused, in the order of the source."""

@@ -76,7 +76,7 @@ def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
             draft = of_document(replace(read(file), key=name, given=given))
         except RecipeError:
             raise error from None
-        draft.note(f"It was read, not run: {error.problems[0].message if error.problems else error}")
+        draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
     draft = of_document(replace(document, given=given))
     for message in document.warned:

@@ -48,6 +48,8 @@ def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
             found = _one(call)
         except (TypeError, KeyError):
             found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
+        if call.name == TO_TENSOR and call.args.get("transpose_mask"):
+            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
         if isinstance(found, str):
             draft.refuse(call.name, found, call.place)
         elif output["dtype"] != "uint8" and "dtype" in found:

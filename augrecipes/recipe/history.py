@@ -115,7 +115,7 @@ def _short(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def _around(usual: float) -> Callable[[Any], Any]:
+def _from_usual(usual: float) -> Callable[[Any], Any]:
     """A number as the range from what does nothing; a pair as it is."""
     return lambda value: value if isinstance(value, list | Mapping) or value is None else sorted([usual, value])
 
@@ -144,7 +144,7 @@ CONVERTED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
     ("IAAAdditiveGaussianNoise", "loc"): ("mean_range", _levels),
     ("IAAAdditiveGaussianNoise", "scale"): ("std_range", _levels),
     ("IAAAffine", "rotate"): ("rotate", _both_signs),
-    ("IAAAffine", "scale"): ("scale", _around(1.0)),
+    ("IAAAffine", "scale"): ("scale", _from_usual(1.0)),
     ("IAAAffine", "shear"): ("shear", _both_signs),
     ("IAAAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
     ("IAAPiecewiseAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
@@ -163,8 +163,8 @@ def _sigma(value: Any, given: Arguments) -> list[float] | None:
     """What OpenCV takes from the size of the kernel, where nothing is said."""
     limits = given.get("blur_limit", [3, 7])
     sizes = limits if isinstance(limits, list) else [3, limits]
-    told = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
-    return None if told else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
+    given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
+    return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
 
 # Arguments that have their names still, and some of whose values meant something else: today's, of a value and what

@@ -152,8 +152,9 @@ def step_today(name: str, given: Arguments) -> dict[str, Any] | None:
 
 
 def ordered(cls: str, args: Arguments) -> dict[str, Any]:
-    """Arguments in the order in which the class that does the work today takes them."""
-    return {key: args[key] for key in (*_takes(cls), *args) if key in args}
+    """Arguments in the order in which the class that does the work today takes them, p behind them."""
+    places = [key for key in (*_takes(cls), *args) if key != "p"]
+    return {key: args[key] for key in (*places, "p") if key in args}
 
 
 def _takes(cls: str) -> Mapping[str, Any]:

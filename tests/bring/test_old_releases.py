@@ -62,6 +62,8 @@ def only(*args: Any, **named: Any) -> dict[str, Any]:
         (call("OpticalDistortion", 0.1, 0.05), {"distort_limit": 0.1, "border_mode": "reflect_101"}),
         (call("HorizontalFlip", False, 0.3), {"p": 0.3}),
         (call("HorizontalFlip", True), {"p": 1.0}),
+        (call("Resize", 8, 9, 1, False, 0.5), {"height": 8, "width": 9, "p": 0.5}),
+        (call("RandomCrop", 8, 9, True, 1), {"height": 8, "width": 9, "p": 1.0}),
         (call("HorizontalFlip", 0.3), {"p": 0.3}),
         (call("ShiftScaleRotate", 0.1, value=3), {"shift_limit": 0.1, "fill": 3, "border_mode": "reflect_101"}),
         (call("ShiftScaleRotate", border_mode=0, value=0), {"border_mode": "constant"}),
@@ -330,7 +332,7 @@ def test_arguments_that_todays_classes_leave_out_come_from_the_file(tmp_path: Pa
     lines = draft.to_yaml().splitlines()
     for wanted in (
         "  - RandomScale: {scale_limit: 0.05}",
-        "  - ShiftScaleRotate: {scale_limit: 0.05, rotate_limit: 15, shift_limit: 0.05}",
+        "  - ShiftScaleRotate: {shift_limit: 0.05, scale_limit: 0.05, rotate_limit: 15}",
         "  - MotionBlur: {blur_limit: [11, 21]}",
     ):
         assert wanted in lines

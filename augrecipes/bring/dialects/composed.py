@@ -39,7 +39,7 @@ def draft(document: Document) -> RecipeDraft:
     """What an object does, as a recipe."""
     value = document.value
     made = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", document.place)
-    reader = _Reader(document, made)
+    reader = _LiveCalls(document, made)
     if isinstance(value, list | tuple):
         fill(made, Call(COMPOSE, {}, tuple(map(reader.call, value)), document.place))
     else:
@@ -50,7 +50,7 @@ def draft(document: Document) -> RecipeDraft:
     return made
 
 
-class _Reader:
+class _LiveCalls:
     """Objects as calls, with arguments that their classes left out as the file has them."""
 
     def __init__(self, document: Document, draft: RecipeDraft) -> None:
