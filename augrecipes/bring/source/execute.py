@@ -289,13 +289,20 @@ class Reader(Evaluator):
                     self.hold_name(made[-1])
             self._unpack(target.elts, tuple(made))  # type: ignore[attr-defined]
             return
-        with self.named(_target(target)):
+        with self.named(self._name_of(target)):
             found = self.of(value)
             self.hold_name(found)
         if isinstance(found, Function) and found.name == "lambda":
             self.functions.append(((*self.path, _target(target)), found))
         for each in targets:
             self.assign(each, found)
+
+    def _name_of(self, target: ast.expr) -> str:
+        """The name that an assignment gives, keys that are known among it."""
+        name = _target(target)
+        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.of(target.slice), str):
+            return f"{_target(target.value)}.{key}".strip(".")
+        return name
 
     def _augment(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
         with self.named(_target(target)):

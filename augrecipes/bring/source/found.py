@@ -220,13 +220,13 @@ def _ways(reader: Reader, kept: Kept) -> Iterator[Found]:
     tests = _tests(kept.value, kept.conditions)
     phases = [test for test in tests if role(test.label)]
     taken = tuple((test, role(test.label) != "eval") for test in tests)
+    first = next((test for test in phases if role(test.label) == "eval"), None)
     yield _as(
         reader, kept, taken, name if not phases else _behind(name, phases[0].way(role(phases[0].label) != "eval"))
     )
-    for test in phases[:1]:
-        holds = role(test.label) == "eval"
-        others = tuple((each, holds if each == test else way) for each, way in taken)
-        yield _as(reader, kept, others, _behind(name, test.way(holds)))
+    if phases:
+        others = tuple((test, not role(test.label) or test is first) for test in tests)
+        yield _as(reader, kept, others, _behind(name, phases[0].way(phases[0] is first)))
 
 
 def _behind(name: str, way: str) -> str:
@@ -445,6 +445,11 @@ def _listed(value: Any, depth: int = 0) -> Any:
 
 def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, unknown: Sequence[Unknown]) -> str:
     """The line that is to be filled in, and with what."""
+    if isinstance(given.get("_args_"), list):
+        takes = (registry.arguments(name) or {"properties": {}})["properties"]
+        names = [key for key in takes if key != "p"] or PLACES.get(name, "").split()
+        rest = {key: value for key, value in given.items() if key != "_args_"}
+        given = dict(zip(names, given["_args_"], strict=False)) | rest
     line = f"{name}: {_written(given, children)}"
     line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
     return f"fill in `{line}`: {_lacking(unknown)}"
