@@ -135,11 +135,22 @@ class _Nodes:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.made: dict[int, Node] = {}
+        self.open: set[int] = set()  # what is being made: a list that holds itself ends there
 
     def of(self, value: Any, place: Place, depth: int = 0) -> Node:
-        if id(value) in self.made and isinstance(value, Mapping | list | tuple):
-            return self.made[id(value)]
-        found: Node
+        if isinstance(value, Mapping | list | tuple):
+            if id(value) in self.open:
+                return Scalar(Computed("..."), place, "...")
+            if id(value) in self.made:
+                return self.made[id(value)]
+            self.open.add(id(value))
+            try:
+                return self.made.setdefault(id(value), self._node(value, place, depth))
+            finally:
+                self.open.discard(id(value))
+        return self._node(value, place, depth)
+
+    def _node(self, value: Any, place: Place, depth: int) -> Node:
         at = getattr(value, "at", place)
         at = at if at.line else place
         match value:
@@ -148,13 +159,9 @@ class _Nodes:
             case None | bool() | int() | float() | str():
                 return Scalar(value, place, str(value))
             case Mapping():
-                found = MappingNode({}, at, {})
-                self.made[id(value)] = found
-                found.entries |= {str(key): self.of(item, at, depth + 1) for key, item in value.items()}
+                return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
             case list() | tuple():
-                found = ListNode([], at)
-                self.made[id(value)] = found
-                found.items += [self.of(self._item(item), at, depth + 1) for item in value]
+                return ListNode([self.of(self._item(item), at, depth + 1) for item in value], at)
             case Named(bound=True):
                 return Scalar(value.last, place, value.last)
             case Unknown():
@@ -163,9 +170,7 @@ class _Nodes:
                 return self.of(value.yes, place, depth + 1)
             case Named(path=path) | Made(path=path):
                 return Scalar(Computed(path), place, path)
-            case _:
-                return Scalar(Computed(getattr(value, "name", "an object")), place, "")
-        return found
+        return Scalar(Computed(getattr(value, "name", "an object")), place, "")
 
     @staticmethod
     def _item(item: Any) -> Any:

@@ -34,6 +34,7 @@ from augrecipes.bring.source.values import (
 from augrecipes.recipe.nodes import NOWHERE
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
+_FEW = 40  # parts of an expression that are looked at for names
 _MOST_ROUNDS = 256  # of a comprehension or a loop
 _SPEC = re.compile(r"[.,\d]{0,4}[a-z%]?")
 
@@ -53,7 +54,7 @@ class Evaluator:
         self.conditions: Conditions = ()
         self.made: dict[int, list[Made]] = {}
         self.depth, self.steps = 0, 0
-        self.most = 100_000 + 4 * sum(map(len, source.lines))
+        self.most = 40_000 + 4 * sum(map(len, source.lines))
         self.forms: dict[type[ast.expr], Callable[[Any], Any]] = {
             ast.Constant: self._constant, ast.Name: self._name, ast.Attribute: self._attribute,
             ast.Subscript: self._subscript, ast.Call: self._call, ast.List: self._list, ast.Tuple: self._tuple,
@@ -115,9 +116,28 @@ class Evaluator:
         """An expression that cannot be told, and the names that it needs."""
         roots = [root for part in parts if isinstance(part, Unknown) for root in part.roots]
         path = dotted(node)
-        if path and not roots:
-            roots = [path]
+        if not roots:
+            roots = [path] if path else self._names(node)
+        elif not path:
+            roots += self._names(node)
         return Unknown(path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4])
+
+    def _names(self, node: ast.expr) -> list[str]:
+        """Names in an expression that stand for nothing that is known; those that are called are not among them."""
+        found: list[str] = []
+        left: list[ast.AST] = [node]
+        for each in left:
+            if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and (path := dotted(each)):
+                first = path.partition(".")[0]
+                value = next((scope.names[first] for scope in self.scope.chain() if first in scope.names), None)
+                if path == first and isinstance(value, Unknown):
+                    found += value.roots
+                elif value is None or isinstance(value, Unknown | Named):
+                    found.append(path)
+                continue
+            inner = ast.iter_child_nodes(each)
+            left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
+        return found
 
     def spread(self, node: ast.expr, function: Callable[..., Any], *values: Any) -> Any:
         """A function of values, each way of those that have several."""
@@ -246,16 +266,22 @@ class Evaluator:
                 continue
             inner = self.of(node.value)
             if isinstance(inner, Either):
-                ways = [(side, holds) for side, holds in ((inner.yes, True), (inner.no, False))]
-                for side, holds in ways:
-                    listed = list(side) if isinstance(side, list | tuple) else [self.unknown(node.value, side)]
-                    found += [Maybe(((inner.test, holds),), item) for item in listed]
+                found += self._each_way(inner, node.value, ())
             elif isinstance(inner, list | tuple):
                 self.spend(len(inner))
                 found += inner
             else:
                 found.append(self.unknown(node.value, inner))
         return found
+
+    def _each_way(self, value: Any, node: ast.expr, conditions: Conditions) -> list[Any]:
+        """The items of a list of each way, each under its conditions."""
+        if isinstance(value, Either):
+            yes = self._each_way(value.yes, node, (*conditions, (value.test, True)))
+            return yes + self._each_way(value.no, node, (*conditions, (value.test, False)))
+        listed = list(value) if isinstance(value, list | tuple) else [self.unknown(node, value)]
+        self.spend(len(listed))
+        return [Maybe(conditions, item) for item in listed]
 
     def _dict(self, node: ast.Dict) -> Any:
         found = Mapped({}, self.source.at(node), len(self.conditions))
@@ -519,12 +545,14 @@ class Evaluator:
                 raise Unheld
             keys = list(named)
             function = FUNCTIONS[path]
-            return self.spread(
-                node,
-                lambda *each: function(*each[: len(args)], **dict(zip(keys, each[len(args) :], strict=True))),
-                *args,
-                *named.values(),
-            )
+
+            def worked_out(*each: Any) -> Any:
+                try:
+                    return function(*each[: len(args)], **dict(zip(keys, each[len(args) :], strict=True)))
+                except TypeError:  # other arguments than it takes
+                    raise Unheld from None
+
+            return self.spread(node, worked_out, *args, *named.values())
         if last[:1].isupper():
             made = Made(path, args, {key: value for key, value in named.items() if key is not None}, node)
             made.extra = named.get(None)

@@ -64,6 +64,7 @@ class Reader(Evaluator):
         self.returned: list[list[tuple[Conditions, Any]]] = []
         self.calls = 0
         self.exhausted = False
+        self.alone: set[int] = set()  # functions and classes that were gone through by themselves
 
     def read(self, wanted: str = "") -> None:
         """Go through the file, then through what it never calls, and what is wanted by name."""
@@ -79,12 +80,21 @@ class Reader(Evaluator):
             functions, classes = self.functions, self.classes
             self.functions, self.classes = [], []
             for path, cls in classes:
-                self._alone_class(path, cls, wanted)
+                if self._first(cls.node):
+                    self._alone_class(path, cls, wanted)
             for path, function in functions:
+                if not self._first(function.node):
+                    continue
                 if self._is_new(function.node) or (wanted and ".".join(path) == wanted):
                     self._alone(path, function)
                 if self._is_new(function.node):  # behind tests that the defaults decide
                     self._alone(path, Function(function.node, function.scope, function.name, {}))
+
+    def _first(self, node: ast.AST) -> bool:
+        """Whether a function or class was not gone through by itself yet."""
+        new = id(node) not in self.alone
+        self.alone.add(id(node))
+        return new
 
     def _alone(self, path: tuple[str, ...], function: Function) -> None:
         """Go through a function that nothing calls."""
@@ -279,13 +289,20 @@ class Reader(Evaluator):
                     self.hold_name(made[-1])
             self._unpack(target.elts, tuple(made))  # type: ignore[attr-defined]
             return
-        with self.named(_target(target)):
+        with self.named(self._name_of(target)):
             found = self.of(value)
             self.hold_name(found)
         if isinstance(found, Function) and found.name == "lambda":
             self.functions.append(((*self.path, _target(target)), found))
         for each in targets:
             self.assign(each, found)
+
+    def _name_of(self, target: ast.expr) -> str:
+        """The name that an assignment gives, keys that are known among it."""
+        name = _target(target)
+        if not name and isinstance(target, ast.Subscript) and isinstance(key := self.of(target.slice), str):
+            return f"{_target(target.value)}.{key}".strip(".")
+        return name
 
     def _augment(self, target: ast.expr, op: ast.operator, value: ast.expr) -> None:
         with self.named(_target(target)):
@@ -400,7 +417,7 @@ class Reader(Evaluator):
         scope = Scope(before, born=len(self.conditions))
         fields = [each.target.id for each in statement.body
                   if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
-        made = Class(statement.name, scope, bases, fields)
+        made = Class(statement.name, scope, bases, fields, statement)
         functions, self.functions = self.functions, []
         self.scope = scope
         try:

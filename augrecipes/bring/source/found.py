@@ -9,7 +9,6 @@ from typing import Any
 
 from augrecipes.bring.calls import Call
 from augrecipes.bring.phases import role
-from augrecipes.bring.source import positional
 from augrecipes.bring.source.execute import Kept, Reader
 from augrecipes.bring.source.operators import is_plain
 from augrecipes.bring.source.text import Source, parse, wrong
@@ -35,11 +34,14 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.releases import PLACES
 from augrecipes.recipe.write import flow
 
 _COMPOSES = (COMPOSE, "ReplayCompose")
 _HOLDING = (*_COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _PARAMS = ("BboxParams", "KeypointParams")
+# What is named here already, as parts of it may be unknown; other classes of albumentations by their translation.
+_SETTING = (*_COMPOSES, *_PARAMS)
 _DEEPEST = 24
 _LONGEST = 400  # of a line that is to be filled in
 
@@ -103,7 +105,7 @@ def calls_of(text: str, file: str, given: Mapping[str, Any] | None = None, wante
     Raises:
         RecipeError: it is no Python; or nothing in it is called as `given` says.
 
-    >>> text = "import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(size, size)])"
+    >>> text = "import albumentations as A\\nsize = 2 * 32\\ntrain = A.Compose([A.RandomCrop(height=size, width=size)])"
     >>> (found,) = calls_of(text, "t.py")
     >>> found.name, found.call.children[0].args
     ('train', {'height': 64, 'width': 64})
@@ -218,13 +220,13 @@ def _ways(reader: Reader, kept: Kept) -> Iterator[Found]:
     tests = _tests(kept.value, kept.conditions)
     phases = [test for test in tests if role(test.label)]
     taken = tuple((test, role(test.label) != "eval") for test in tests)
+    first = next((test for test in phases if role(test.label) == "eval"), None)
     yield _as(
         reader, kept, taken, name if not phases else _behind(name, phases[0].way(role(phases[0].label) != "eval"))
     )
-    for test in phases[:1]:
-        holds = role(test.label) == "eval"
-        others = tuple((each, holds if each == test else way) for each, way in taken)
-        yield _as(reader, kept, others, _behind(name, test.way(holds)))
+    if phases:
+        others = tuple((test, not role(test.label) or test is first) for test in tests)
+        yield _as(reader, kept, others, _behind(name, phases[0].way(phases[0] is first)))
 
 
 def _behind(name: str, way: str) -> str:
@@ -325,15 +327,12 @@ class _Writer:
         if package.startswith("torchvision"):
             order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
         elif package.startswith("albumentations") or not package:
-            order = positional.names(name, [_listed(each) for each in args], named)
-            if not order and not package:
-                order = tuple(key for key in OF_TORCHVISION.get(name, ()) if key != "transforms")
+            order = tuple(PLACES.get(COMPOSE if name in _COMPOSES else name, "").split() if name in _SETTING else ())
         else:
             order = ()
         if len(args) > len(order):
-            return {"_args_": list(args)} | named
-        given = {key: value for key, value in zip(order, args, strict=False) if key not in named}
-        return given | named
+            return {"_args_": list(args), **named}
+        return {key: value for key, value in zip(order, args, strict=False) if key not in named} | named
 
     def _of_compose(self, given: dict[str, Any], place: Place) -> dict[str, Any]:
         """Arguments of a Compose; what is not known of them is lost, and the rest stays."""
@@ -446,6 +445,11 @@ def _listed(value: Any, depth: int = 0) -> Any:
 
 def _why(name: str, given: Mapping[str, Any], children: Sequence[Call] | None, unknown: Sequence[Unknown]) -> str:
     """The line that is to be filled in, and with what."""
+    if isinstance(given.get("_args_"), list):
+        takes = (registry.arguments(name) or {"properties": {}})["properties"]
+        names = [key for key in takes if key != "p"] or PLACES.get(name, "").split()
+        rest = {key: value for key, value in given.items() if key != "_args_"}
+        given = dict(zip(names, given["_args_"], strict=False)) | rest
     line = f"{name}: {_written(given, children)}"
     line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
     return f"fill in `{line}`: {_lacking(unknown)}"

@@ -177,6 +177,7 @@ class Class:
     scope: Scope
     bases: list[Any]
     fields: list[str]  # annotated names, in order: what a data class takes
+    node: ast.ClassDef
 
     def get(self, name: str, depth: int = 8) -> Any:
         """An attribute, its own or that of a base; MISSING where there is none that is known."""
