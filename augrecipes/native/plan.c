@@ -161,7 +161,10 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
 static int64_t finish(Run *run, Ahead *ahead) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
+    int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
+    if (s->target && (s->height != height || s->width != width))
+        return REFUSED; /* there is no room for it */
     if (only_named(run)) {
         if (run->elsewhere)
             s->window[0] = -1;
@@ -173,9 +176,12 @@ static int64_t finish(Run *run, Ahead *ahead) {
         ask_beside(ahead, 0, 1);
         ahead->rows = 0;
     }
+    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
+    for (int64_t c = 0; c < p->channels; c++)
+        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
     int64_t place[3], answer = settle(run);
     if (answer == DONE)
-        answer = run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
+        answer = as_it_is || run->view.down[0] ? made(run) : upright(run); /* columns are slow to read */
     if (answer != DONE)
         return answer;
     place[0] = (int64_t)(intptr_t)placed(&run->view, &place[1], &place[2]);
@@ -190,9 +196,9 @@ static int64_t finish(Run *run, Ahead *ahead) {
         }
         return DONE;
     }
-    int as_it_is = p->type == UINT8 && p->apart == 1 && p->across == p->channels && place[2] == p->channels;
-    for (int64_t c = 0; c < p->channels; c++)
-        as_it_is &= p->scale[c] == 1 && p->shift[c] == 0;
+    if (as_it_is && place[2] != p->channels)
+        return JOIN(moved, ISA)((const uint8_t *)(intptr_t)place[0], place[1], place[2], s->height, s->width, p->channels,
+                                s->target, p->down);
     if (as_it_is) {
         for (int64_t y = 0; y < s->height; y++) {
             ask_beside(ahead, y, s->height);
