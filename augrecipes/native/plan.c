@@ -21,9 +21,8 @@ enum {
     PADS_AND_CUTS,    /* drawn: the window, and before that as PADS */
     CUTS_AND_PADS,    /* drawn: the window, and behind that as PADS; keeps the size by an interpolation, unless below 0 */
     TILTS = 14,       /* in perspective: see tilted.h */
-    MERGES = 16,      /* the same, from here on, as one resampling */
-    MERGED_ENDS = 31, /* that is over: see merging.h */
-    JITTERS,          /* brightness, contrast, saturation, hue, and their order */
+    MERGES = 16,      /* the same, from here on, as one resampling, until MERGED_ENDS: see merging.h */
+    JITTERS = 32,     /* brightness, contrast, saturation, hue, and their order */
     GROUPS,           /* opens a group of so many steps: all are carried out, or one, or so many that were drawn */
     ADJUSTS,          /* drawn: a factor of all levels, and what is added: among colours, as JITTERS is */
     MIXES,            /* drawn: three rows of four numbers: the same */
@@ -41,6 +40,15 @@ static int is_inside(const double *window, int64_t rows, int64_t columns) {
            window[1] < window[3] && window[3] <= (double)rows;
 }
 
+/* Rows and columns by a factor, rounded or cut off; false where they are too many. */
+static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds, int64_t *height, int64_t *width) {
+    double down = (double)rows * factor, across = (double)columns * factor;
+    if (!(fabs(down) <= LONGEST && fabs(across) <= LONGEST))
+        return 0;
+    *height = (int64_t)(rounds ? MAX(1, rint(down)) : down), *width = (int64_t)(rounds ? MAX(1, rint(across)) : across);
+    return 1;
+}
+
 /* Add what was drawn to what is still to be done in one resampling. */
 static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + EFFECT;
@@ -52,7 +60,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     seen_size(run, &rows, &columns);
     switch (step->effect - MERGES) {
     case TILTS:
-        return merge_tilt(run, drawn, a);
+        return merge_tilt(run, step, drawn, a);
     case CUTS:
         if (!is_inside(drawn, rows, columns))
             return REFUSED;
@@ -64,6 +72,11 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     case RESIZES:
         warp.matrix = scaling((double)columns / a[1], (double)rows / a[0], 0, 0);
         break;
+    case SCALES:
+        if (!scaled_size(drawn[0], rows, columns, a[2] != 0, &warp.height, &warp.width))
+            return REFUSED;
+        warp.matrix = scaling((double)columns / (double)warp.width, (double)rows / (double)warp.height, 0, 0);
+        return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
     case CUTS_AND_RESIZES:
         warp.matrix = scaling((drawn[2] - drawn[0]) / a[1], (drawn[3] - drawn[1]) / a[0], drawn[0], drawn[1]);
         break;
@@ -72,13 +85,13 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
         warp.matrix = inverse(&forth);
         warp.height = (int64_t)drawn[6], warp.width = (int64_t)drawn[7];
         warp.border = (int64_t)a[0], warp.fill = (int64_t)a[1];
-        return merge_warp(run, &warp);
+        return merge_warp(run, step, &warp);
     }
     default:
         return REFUSED;
     }
     warp.height = (int64_t)a[0], warp.width = (int64_t)a[1];
-    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, &warp);
+    return is_still_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
 }
 
 /* Do what was drawn. */
@@ -127,13 +140,10 @@ static int64_t carry_out(Run *run, const Step *step, const double *drawn) {
         int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
         return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
     }
-    case SCALES: {
-        double height = (double)v->rows * drawn[0], width = (double)v->columns * drawn[0];
-        if (!(fabs(height) <= LONGEST && fabs(width) <= LONGEST))
+    case SCALES:
+        if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))
             return REFUSED;
-        height = a[2] ? MAX(1, rint(height)) : height, width = a[2] ? MAX(1, rint(width)) : width;
-        return resize(run, (int64_t)height, (int64_t)width, (int64_t)a[drawn[0] < 1]);
-    }
+        return resize(run, rows, columns, (int64_t)a[drawn[0] < 1]);
     case PADS:
         return pad(run, drawn, (int64_t)a[0], fill);
     case WARPS:
@@ -302,6 +312,7 @@ KERNEL(plan)(const Plan *plan, Sample *samples, int64_t count, int64_t *begun) {
         Sample *s = samples + k;
         Run run = {.plan = plan, .sample = s, .merging = &merging};
         begin_merging(&merging);
+        merging.afresh = merging.soft = 0;
         const uint8_t *at = pixels_of(plan, s);
         s->answer = s->target && !at ? REFUSED : DONE;
         if (s->answer != DONE)
