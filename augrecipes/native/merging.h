@@ -237,11 +237,12 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     Job *j = &m->job;
     if (run->plan->channels != COLOURS || j->count == MOST_OPERATIONS)
         return REFUSED;
-    if (!m->left) { /* of pixels as they are */
+    if (!m->left) { /* of pixels as they are, turned before: a job would sample them */
         int64_t answer = settle(run);
+        if (answer == DONE)
+            answer = only_named(run) ? DONE : upright(run);
         if (answer != DONE)
             return answer;
-        only_named(run);
         m->chain[0] = (Warped){.moved = run->view, .pending = 1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1}},
                                .height = run->view.rows, .width = run->view.columns, .border = REPLICATE};
         m->warps = 0, m->left = 1, j->reduction = 1;
