@@ -15,7 +15,7 @@ import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture, Pixels, coded_of, decoded, pixels_of
+from augrecipes.compiler.native_plan.pictures import InMemory, Picture, Pixels, coded_of, decoded, is_ready, pixels_of
 from augrecipes.compiler.native_plan.room import Needs, ResultAt, Room, spare_room
 from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
@@ -90,11 +90,12 @@ class NativePlan:
         rows, columns, channels = shape = picture.shape
         if not self._takes(channels):
             return None
-        key, guess = (epoch, index, tile, rows, columns, channels), None
-        fresh = allocate is np.empty and isinstance(picture, np.ndarray) and picture.flags.c_contiguous
-        if fresh and (guess := self._fresh.get(shape)) is not None:
+        key = epoch, index, tile, rows, columns, channels
+        fresh = picture if allocate is np.empty and is_ready(picture) else None
+        guess = None if fresh is None else self._fresh.get(shape)
+        if fresh is not None and guess is not None:
             out = np.empty(*guess.made)
-            if self._make(key, (picture, 0, 0), out, guess):  # type: ignore[arg-type]  # an array
+            if self._make(key, (fresh, 0, 0), out, guess):
                 return out
         self._begin(epoch, channels)
         _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, *_IN_MEMORY)
@@ -107,7 +108,7 @@ class NativePlan:
         if (strides := self._strides(out[None], channels)) is None:
             return None
         place = ResultAt((height, width), made, *strides, written_as(out))
-        if fresh and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
+        if fresh is not None and len(self._fresh) < _MOST_SIZES:  # where sizes differ they are asked for from now on
             self._fresh[shape] = None if shape in self._fresh else place
         return out if self._make(key, found, out, place) else None
 

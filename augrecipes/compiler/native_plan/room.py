@@ -43,10 +43,10 @@ class Room:
     """
 
     def __init__(self) -> None:
-        self._scratch, self._pixels = np.empty(_LEAST, np.uint8), np.empty(0, np.uint8)
+        self._pixels = np.empty(0, np.uint8)
         self._codec: Codec | None = None
         self._memory: Any = None
-        self._number()
+        self.grow(_LEAST)
 
     def _number(self) -> None:
         decoder = 0, 0, 0, 0

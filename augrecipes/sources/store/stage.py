@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes import atomic
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.sources.store import journal
 from augrecipes.sources.store.blob import Blob
-from augrecipes.sources.store.disk import naming, sync, sync_folder, write_all, write_file
+from augrecipes.sources.store.disk import naming, sync, sync_folder, write_all
 from augrecipes.sources.store.index import stage_folder
 from augrecipes.sources.store.lock import Lock
 from augrecipes.sources.store.sharded_blob import ShardedBlob
@@ -133,10 +134,8 @@ class StagedStore:
                     (self.root / name).unlink(missing_ok=True)
             self.folder.mkdir(exist_ok=True)
         if begun is None:
-            new = self.root / "plan.new"
-            write_file(new, wanted.encode("ascii"))
-            with naming(path):
-                new.replace(path)
+            with naming(path, len(wanted)):
+                atomic.write(path, wanted.encode("ascii"))
             sync_folder(self.root)
 
     def _resume(self, progress: Progress | None) -> None:
