@@ -155,11 +155,15 @@ def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def _table(name: str, text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
-    if (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) != ("|u1", 1, "<i8", 1) or not len(offsets):
-        raise ValueError(f"{name} is no table of text: bytes, and int64 offsets, one more than texts")
-    if not are_offsets(offsets, len(text)):
-        raise ValueError(f"column {name!r}: its texts do not lie one behind another")
+    if not are_texts(text, offsets):
+        raise ValueError(f"column {name!r} is no text: bytes, one text behind another, and where each begins and ends")
     return Texts(text, offsets)
+
+
+def are_texts(text: NDArray[Any], offsets: NDArray[Any]) -> bool:
+    """Whether two arrays are those of a `Texts`."""
+    plain = (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) == ("|u1", 1, "<i8", 1)
+    return bool(plain and len(offsets)) and are_offsets(offsets, len(text))
 
 
 def are_offsets(offsets: NDArray[Any], end: int) -> bool:

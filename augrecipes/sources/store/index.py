@@ -18,8 +18,8 @@ from augrecipes.sources.store.disk import naming
 VERSION = 3
 NAME = "index.json"
 COLUMNS = "columns.npz"
-_MARK = "augrecipes"
-_OLD = (1, 2)  # of 0.1
+MARK = "augrecipes"
+OLD = (1, 2)  # of 0.1
 
 
 def shard_name(target: str, number: int, suffix: str, part: str | None = None) -> str:
@@ -38,7 +38,7 @@ def stage_folder(store: Path) -> Path:
 
 def render(content: Mapping[str, Any]) -> bytes:
     """The bytes of an index: the same for the same content."""
-    marked = {**content, "version": VERSION, "store": _MARK}
+    marked = {**content, "version": VERSION, "store": MARK}
     return _dump({**marked, "digest": _digest(marked)})
 
 
@@ -60,10 +60,10 @@ def load(store: Place) -> dict[str, Any]:
         content = json.loads(data)
     except (UnreadableError, ValueError, RecursionError) as error:
         raise StoreError(f"not the index of a store, or a damaged one: {error}", path=str(path)) from None
-    if not isinstance(content, dict) or content.get("store") != _MARK:
+    if not isinstance(content, dict) or content.get("store") != MARK:
         raise StoreError("not the index of a store", path=str(path))
     version = content.get("version")
-    if type(version) is int and version in _OLD:
+    if type(version) is int and version in OLD:
         message = "a store of augrecipes 0.1: `augrecipes convert-store OLD NEW` makes one of it that is read today"
         raise StoreError(message, path=str(path))
     if type(version) is not int or version < VERSION:
@@ -76,12 +76,12 @@ def load(store: Place) -> dict[str, Any]:
         shard["sizes"].keys() != content["targets"].keys() for shard in content["shards"]
     ):
         raise schema.wrong(str(path), "shards", "they do not hold all rows, of all targets")
-    if not _is_its_own(content, data):
+    if not is_its_own(content, data):
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
     return content
 
 
-def _is_its_own(content: Mapping[str, Any], data: bytes) -> bool:
+def is_its_own(content: Mapping[str, Any], data: bytes) -> bool:
     """Whether an index was written by `render`, and is as it was."""
     body = {key: value for key, value in content.items() if key != "digest"}
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from numpy.typing import NDArray
 
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.shards import StoredFile
 
 _READ = 1 << 22

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.sources.formats.header import raise_if_memory
 from augrecipes.sources.remote.place import Place
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import are_offsets, everywhere
 from augrecipes.sources.store.format import DTYPES, Role, StoreFormat
 from augrecipes.sources.store.shards import MappedShards, StoredFile
@@ -66,9 +66,10 @@ class Items:
         kept: StoreFormat,
         shards: MappedShards,
         table: Mapping[str, NDArray[Any]],
-        verify: Verify | None = None,
+        verify: Verify | None = "first",
     ) -> None:
-        self.verify, self._seen = verify, bytearray(len(table["start"]) if verify == "first" else 0)
+        self.verify, self._seen = verify, np.zeros(len(table["start"]) if verify == "first" else 0, np.bool_)
+        self._seen_at = self._seen.data
         self.path, self.decode = path, kept.decode
         self.shards = shards
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
@@ -160,17 +161,17 @@ class Items:
 
     def confirm(self, item: int) -> None:
         """Compares the bytes of an item with their checksum, as often as `verify` says. Raises StoreError."""
-        if self.verify is None or (self._seen and self._seen[item]):
+        if self.verify is None or (self.verify == "first" and self._seen_at[item]):
             return
         self.whole_data(item)
-        if self._seen:
-            self._seen[item] = 1
+        if self.verify == "first":
+            self._seen_at[item] = True
 
     def whole_data(self, item: int) -> memoryview:
         """The same, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
-            intact = zlib.crc32(data) == self.checksum[item]
+            intact = crc32(data) == self.checksum[item]
         if not intact:
             raise self._damaged(item, "its bytes are not those that were written")
         return data
@@ -198,7 +199,7 @@ class Items:
         if not self._lies:
             return None
         if self.verify is not None:
-            for item in items.tolist():
+            for item in (items if self.verify == "always" else items[~self._seen[items]]).tolist():
                 self.confirm(item)
         shapes, lie = self.shapes[items].astype(np.int64), np.zeros((len(items), 4), np.int64)
         np.maximum(shapes[:, 2], 1, out=shapes[:, 2])

@@ -31,10 +31,11 @@ class Fields(BaseModel):
 
 
 class Shard(Fields):
-    """Some rows: how many, the bytes of each target's file, and in which part's folder they lie, if in one."""
+    """Some rows: how many; of each target's file bytes, and CRC-32 of what frames its items; their part."""
 
     rows: Annotated[int, Field(ge=1, le=LARGEST)]
     sizes: dict[Identifier, Size]
+    frames: dict[Identifier, Checksum] = Field(default_factory=dict)
     part: Annotated[str, Field(pattern=r"^part-\d+-of-\d+$")] | None = None
 
 

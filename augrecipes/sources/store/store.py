@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from augrecipes.masked import masked
 from augrecipes.sources.remote.place import Place, RemotePath, place_of
 from augrecipes.sources.store import columns, index, items, schema
 from augrecipes.sources.store.cache import FileCache
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.disk import naming
 from augrecipes.sources.store.folder import FetchedFolder, LocalFolder, StoreFolder
 from augrecipes.sources.store.format import Role
@@ -50,7 +50,7 @@ class Store:
     """
 
     def __init__(
-        self, path: Place, content: dict[str, Any], verify: Verify | None = None, cache_size: str | int | None = None
+        self, path: Place, content: dict[str, Any], verify: Verify | None = "first", cache_size: str | int | None = None
     ) -> None:
         self.folder = _folder_of(path, content["digest"], cache_size)
         self.path = self.folder.path
@@ -65,7 +65,7 @@ class Store:
             known = ", ".join(FORMATS)
             raise schema.wrong(str(path / index.NAME), "format", f"should be one of {known}, not {self.format!r}")
         blob = self.folder.mapped(index.COLUMNS, content["columns"]["size"], self._wrong_in_columns)
-        if zlib.crc32(blob) != content["columns"]["checksum"]:
+        if crc32(blob) != content["columns"]["checksum"]:
             message = "damaged: its checksum is not the one in the index; pack the store again"
             raise StoreError(message, path=str(path / index.COLUMNS))
         table = columns.load(blob, str(path / index.COLUMNS))
@@ -148,7 +148,7 @@ class Store:
         return Items(self.path, kept, shards, table, self.checks)
 
     def _wrong_in_columns(self, path: Path) -> str | None:
-        wrong = zlib.crc32(path.read_bytes()) != self.index["columns"]["checksum"]
+        wrong = crc32(path.read_bytes()) != self.index["columns"]["checksum"]
         return "its checksum is another" if wrong else None
 
 
@@ -159,7 +159,7 @@ def _folder_of(path: Place, digest: str, cache_size: str | int | None) -> StoreF
 
 
 def reopen_store(
-    path: str | os.PathLike[str], digest: str, verify: Verify | None = None, cache_size: str | int | None = None
+    path: str | os.PathLike[str], digest: str, verify: Verify | None = "first", cache_size: str | int | None = None
 ) -> Store:
     """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
 
@@ -185,7 +185,7 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
 
 def open_store(
-    path: str | os.PathLike[str], verify: Verify | None = None, *, cache_size: str | int | None = None
+    path: str | os.PathLike[str], verify: Verify | None = "first", *, cache_size: str | int | None = None
 ) -> Store:
     """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
 
@@ -197,8 +197,8 @@ def open_store(
     Args:
         path: the folder; or an address such as ``s3://bucket/store``: its files are then fetched whole, each when it is
             first read from, compared with their checksums, and kept in the user's cache folder.
-        verify: compare the pixels of each item with their checksum at its `first` read in this process, or `always`;
-            None: only what is decoded anyway (`Store.verify` reads them all at once).
+        verify: compare the bytes of each item with their checksum at its `first` read in this process, or `always`;
+            None: only what is decoded anyway (`verify_store` reads all at once).
         cache_size: how much of the disk fetched files may take, of all stores together: bytes, or ``"50G"``; None: what
             AUGRECIPES_CACHE_SIZE says, or half of what is free.
 

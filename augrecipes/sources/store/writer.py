@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.sources.remote.place import Place, RemotePath, place_of
 from augrecipes.sources.store import columns, index
+from augrecipes.sources.store.checksum import crc32
 from augrecipes.sources.store.columns import Column, Texts, tables_of
 from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_all, write_file
 from augrecipes.sources.store.format import DTYPES, Contents, Role, StoreFormat

@@ -58,7 +58,7 @@ def test_places_say_where_items_are(sizes: list[list[int]], most: int) -> None:
 
 def test_items_of_another_shard_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "bisect_right", bisect_left)
-    with pytest.raises(AssertionError):
+    with pytest.raises(StoreError, match="is damaged"):
         laid([[100], [200], [300]], 250)
 
 
