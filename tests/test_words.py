@@ -50,7 +50,6 @@ GONE = {
 OF_A_KIND = {"Recipe", "Context", "SampleDataset", "ImageFolder", "PairedImages", "TileBags", "Index", "Bench"}
 OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart"}
 ELSEWHERE = {"fit_into", "pack_into"}  # a name of ours that says where to, and one of Python's
-HEADS_OF_FILES = "sources/store/writer.py"  # which keeps them in a journal under that key
 
 
 def names_of(text: str) -> Iterator[tuple[str, int]]:

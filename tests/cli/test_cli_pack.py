@@ -98,7 +98,7 @@ def test_verify_store_finds_a_flipped_byte(run: Any, photos: Path, tmp_path: Pat
     assert run(*PACK).exit_code == 0
     fine = run("verify-store", "store")
     assert (fine.exit_code, fine.output.strip()) == (0, "every byte is as it was packed")
-    file = tmp_path / "store" / "image.bin"
+    file = tmp_path / "store" / "image-00000.bin"
     data = bytearray(file.read_bytes())
     data[-1000] ^= 1
     file.write_bytes(data)

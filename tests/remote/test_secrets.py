@@ -23,7 +23,6 @@ from test_stores_elsewhere import alike
 import augrecipes as ar
 from augrecipes import errors
 from augrecipes.cli.answers import as_json
-from augrecipes.cli.pack_engine import script_of
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.masked import masked, masked_of
 from augrecipes.sources.remote import requests
