@@ -14,7 +14,7 @@ from augrecipes.pack.found_parts import each_of, find_parts, whole_of
 from augrecipes.pack.write import notes_of
 from augrecipes.sources.remote.place import Place, place_of
 from augrecipes.sources.store.columns import tables_of
-from augrecipes.sources.store.writer import joined, publish
+from augrecipes.sources.store.publish import joined, publish
 
 
 @dataclass(frozen=True)

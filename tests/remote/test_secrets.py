@@ -166,15 +166,6 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
     assert masked_of(f"{OURS}shop/a", said).count("***") == 1
 
 
-def test_a_script_has_none() -> None:
-    class Packing:
-        out = Path("no-such-store")
-
-    with pytest.raises(AugrecipesError, match="would stand in a script") as found:
-        script_of(Packing(), "folder-128", [f"{OURS}photos"], {}, None)
-    assert SECRET not in str(found.value)
-
-
 # -- queries ---------------------------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,8 @@ _DAMAGED = (
     OverflowError,
     NotImplementedError,
     SyntaxError,
+    RecursionError,
+    MemoryError,
     struct.error,
     zipfile.BadZipFile,
     tokenize.TokenError,

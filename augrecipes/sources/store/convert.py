@@ -33,28 +33,28 @@ _COLUMNS = "columns.arrays"
 _HOLE = 4096  # bytes between two items: where the older layout begins another file
 
 
-class _File(Fields):
+class _OldFile(Fields):
     """One of the files of a target in shards."""
 
     file: Annotated[str, Field(pattern=r"^(part-\d+-of-\d+/)?\w+-\d{5,}\.\w+$")]
     size: Size
 
 
-class _OneFile(Fields):
+class _OldOneFile(Fields):
     """A target that has one file."""
 
     role: Literal["image", "mask"]
     size: Size
 
 
-class _InShards(Fields):
+class _OldInShards(Fields):
     """A target that has several."""
 
     role: Literal["image", "mask"]
-    shards: list[_File]
+    shards: list[_OldFile]
 
 
-class _Array(Fields):
+class _OldArray(Fields):
     """Where an array lies in the file of columns."""
 
     at: Size
@@ -62,13 +62,13 @@ class _Array(Fields):
     shape: Annotated[list[Size], Field(max_length=32)]
 
 
-class _Columns(schema.ColumnFile):
+class _OldColumns(schema.ColumnFile):
     """The file of columns: of each entry where its array lies, or its `text` and `offsets`."""
 
     entries: dict[str, dict[str, Any]]
 
 
-class _Index(Fields):
+class _OldIndex(Fields):
     """index.json."""
 
     format: str
@@ -76,8 +76,8 @@ class _Index(Fields):
     quality: Annotated[int, Field(ge=1, le=100)] | None
     rows: Size
     about: dict[str, Any]
-    targets: Annotated[dict[Identifier, _OneFile | _InShards], Field(min_length=1)]
-    columns: _Columns
+    targets: Annotated[dict[Identifier, _OldOneFile | _OldInShards], Field(min_length=1)]
+    columns: _OldColumns
 
 
 def convert_store(old: str | os.PathLike[str], new: str | os.PathLike[str], progress: Progress | None = None) -> Store:
@@ -103,7 +103,7 @@ def convert_store(old: str | os.PathLike[str], new: str | os.PathLike[str], prog
         raise StoreError(f"not the index of a store, or a damaged one: {error}", said_in) from None
     if not isinstance(content, dict) or content.get("store") != MARK or content.get("version") not in OLD:
         raise StoreError("is no store of augrecipes 0.1: there is nothing to convert", str(folder))
-    schema.check(_Index, content, said_in)
+    schema.check(_OldIndex, content, said_in)
     if "part" in content["about"]:
         raise StoreError("is a part of a store: pack it again", str(folder))
     if not is_its_own(content, text) or content["format"] not in FORMATS:
@@ -174,7 +174,7 @@ def _columns_in(folder: Path, said: Mapping[str, Any]) -> dict[str, NDArray[Any]
         raise StoreError("damaged: its checksum is not the one in the index", str(folder / _COLUMNS))
 
     def array(entry: Any) -> NDArray[Any]:
-        schema.check(_Array, entry, str(folder / NAME), "columns.entries")
+        schema.check(_OldArray, entry, str(folder / NAME), "columns.entries")
         return np.ndarray(tuple(entry["shape"]), np.dtype(entry["dtype"]), blob, entry["at"])
 
     def texts(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:

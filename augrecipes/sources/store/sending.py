@@ -40,7 +40,7 @@ class Sending:
             self.root = UNSENT.folder / blake2b(there.url.encode()).hexdigest()[:_BOX_NAME]
         except OSError as error:
             raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None
-        with saying_why(self.root), naming(self.root):
+        with saying_why(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
 
     def send(self, paths: Sequence[Path]) -> None:
@@ -84,7 +84,8 @@ class Sending:
 def saying_why(folder: Path) -> Iterator[None]:
     """Says of what cannot be written in a folder of this machine why it is to be written there."""
     try:
-        yield
+        with naming(folder):
+            yield
     except StoreError as error:
         if not isinstance(error.__cause__, OSError) or not (error.path or "").startswith(str(folder)):
             raise

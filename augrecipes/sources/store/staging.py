@@ -16,12 +16,13 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
@@ -58,6 +59,19 @@ class StagedShard:
         found: dict[str, Any] = {"notes": self.notes}
         found |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
         return columns.render(found)
+
+
+def table_of(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
+    """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
+    found = np.array(records, np.int64).reshape(-1, 7)
+    return {
+        "checksum": found[:, 6].astype("<u4"),
+        "rows": np.array(counts, "<i8"),
+        "sample": found[:, 5].astype("u1"),
+        "shape": found[:, 2:5].astype("<i4"),
+        "size": found[:, 1].astype("<i8"),
+        "start": found[:, 0].astype("<i8"),
+    }
 
 
 def staged_shards(

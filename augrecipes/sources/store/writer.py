@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.sources.remote.place import Place, RemotePath, place_of
-from augrecipes.sources.store import columns, index
-from augrecipes.sources.store.checksum import crc32
+from augrecipes.sources.store import index
 from augrecipes.sources.store.columns import Column, Texts, tables_of
-from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_all, write_file
-from augrecipes.sources.store.format import DTYPES, Contents, Role, StoreFormat
+from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_file
+from augrecipes.sources.store.format import Contents, Role, StoreFormat
 from augrecipes.sources.store.formats import FORMATS
 from augrecipes.sources.store.index import shard_name
 from augrecipes.sources.store.intact import frame_of
-from augrecipes.sources.store.item import Item, item_of, pieces
+from augrecipes.sources.store.item import Item, item_of
 from augrecipes.sources.store.lock import Lock
+from augrecipes.sources.store.open_shard import OpenShard
+from augrecipes.sources.store.publish import joined, publish
 from augrecipes.sources.store.sending import Sending, saying_why
 from augrecipes.sources.store.staging import StagedShard, begin, forget, remove, shard_files, staged_shards
 
@@ -53,7 +54,7 @@ class StoreWriter:
         self._folder = self._root / "store"
         self._suffixes = {name: _RAW if how.assemble else how.suffix for name, how in kept.items()}
         self._shards: list[StagedShard] = []
-        self._open: _OpenShard | None = None
+        self._open: OpenShard | None = None
         self._opened = ExitStack()
 
     @classmethod
@@ -116,7 +117,7 @@ class StoreWriter:
             "version": index.VERSION,
         }
         writer = cls(place, plan, kept)
-        with saying_why(writer._root), ExitStack() as opened:
+        with writer._naming(), ExitStack() as opened:
             writer._begin(opened, progress)
             writer._check_room(expected_bytes)
             writer._opened = opened.pop_all()
@@ -165,13 +166,13 @@ class StoreWriter:
         if not items.keys() <= self._kept.keys():
             raise ValueError(f"targets {', '.join(items)} were given; the store has {', '.join(self._kept)}")
         made = {name: [self._item(row, name, given) for given in items.get(name, ())] for name in self._kept}
-        if self._open is not None and self._open.notes and self._open.would_be(made) > self._plan["shard_bytes"]:
-            self._close_shard()
-        if self._open is None:
-            self._open = self._opened.enter_context(
-                closing(_OpenShard(self._folder, self._files(len(self._shards)), self._kept))
-            )
-        self._open.add(made, note)
+        with self._naming():
+            if self._open is not None and self._open.notes and self._open.would_be(made) > self._plan["shard_bytes"]:
+                self._close_shard()
+            if self._open is None:
+                grows = OpenShard(self._folder, self._files(len(self._shards)), self._kept)
+                self._open = self._opened.enter_context(closing(grows))
+            self._open.add(made, note)
 
     def keep(self, rows: int) -> None:
         """Forgets all rows behind the first so many, and those that are in a shard with them."""
@@ -180,7 +181,8 @@ class StoreWriter:
             self._open = None
         while self._shards and self.done > rows:
             self._shards.pop()
-        self._forget()
+        with self._naming():
+            self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
         """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
@@ -197,21 +199,8 @@ class StoreWriter:
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
         tables = tables_of(columns or {})
-        if self._open is not None:
-            self._close_shard()
-        said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
-        said |= {"about": {**self._plan["about"], **index.as_json(about or {})}, "targets": dict(self._plan["targets"])}
-        shards: list[dict[str, Any]] = [{"rows": shard.rows, "sizes": dict(shard.sizes)} for shard in self._shards]
-        items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
-        if any(how.assemble for how in self._kept.values()):
-            shards = self._assembled(items, tables)
-        publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
-        if isinstance(self.path, Path):
-            with naming(self.path):
-                self._folder.rename(self.path)
-            sync_folder(self.path.parent)
-        remove(self._root)
-        self.close()
+        with self._naming():
+            self._finish(tables, about or {})
 
     def close(self) -> None:
         """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
@@ -225,6 +214,10 @@ class StoreWriter:
     ) -> None:
         self.close()
 
+    def _naming(self) -> AbstractContextManager[None]:
+        """Turns what the system says of where the store grows into a StoreError."""
+        return naming(self._root) if self._sending is None else saying_why(self._root)
+
     def _begin(self, opened: ExitStack, progress: Progress | None) -> None:
         opened.callback(Lock(self._root / "lock").release)
         if isinstance(self.path, Path) and os.path.lexists(self.path):
@@ -237,6 +230,23 @@ class StoreWriter:
         sent = None if self._sending is None else self._sending.sizes()
         self._shards = staged_shards(self._root, self._suffixes, sent, progress)
         self._forget()
+
+    def _finish(self, tables: Mapping[str, NDArray[Any] | Texts], about: Mapping[str, Any]) -> None:
+        if self._open is not None:
+            self._close_shard()
+        said = {key: self._plan[key] for key in ("format", "kind", "quality", "rows")}
+        said |= {"about": {**self._plan["about"], **index.as_json(about)}, "targets": dict(self._plan["targets"])}
+        shards: list[dict[str, Any]] = [{"rows": shard.rows, "sizes": dict(shard.sizes)} for shard in self._shards]
+        items = {name: joined([shard.tables[name] for shard in self._shards]) for name in self._kept}
+        if any(how.assemble for how in self._kept.values()):
+            shards = self._assembled(items, tables)
+        publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, said, shards)
+        if isinstance(self.path, Path):
+            with naming(self.path):
+                self._folder.rename(self.path)
+            sync_folder(self.path.parent)
+        remove(self._root)
+        self.close()
 
     def _forget(self) -> None:
         """Removes all that is staged, or was sent, but the shards that are whole."""
@@ -302,143 +312,6 @@ class StoreWriter:
                 f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk",
                 path=str(self.path),
             )
-
-
-class _OpenShard:
-    """The shard that is being written: a file for each target."""
-
-    def __init__(self, folder: Path, files: Mapping[str, str], kept: Mapping[str, StoreFormat]) -> None:
-        self._kept = kept
-        self._paths = {name: folder / file for name, file in files.items()}
-        self._ends = dict.fromkeys(self._kept, 0)
-        self._records: dict[str, list[tuple[int, ...]]] = {name: [] for name in self._kept}
-        self._counts: dict[str, list[int]] = {name: [0] for name in self._kept}
-        self.notes: list[str] = []
-        self._files: dict[str, BinaryIO] = {}
-        with ExitStack() as opened:
-            for name, path in self._paths.items():
-                with naming(path):
-                    path.unlink(missing_ok=True)
-                    self._files[name] = opened.enter_context(path.open("xb", buffering=0))
-            opened.pop_all()
-
-    def would_be(self, made: Mapping[str, Sequence[Item]]) -> int:
-        """The size of the largest file with these items."""
-        ends = dict(self._ends)
-        for name, items in made.items():
-            for item in items:
-                ends[name] = self._start(name, item, ends[name]) + item.size
-        return max(ends.values())
-
-    def add(self, made: Mapping[str, Sequence[Item]], note: str) -> None:
-        """Writes a row."""
-        ends = dict(self._ends)
-        records: dict[str, list[tuple[int, ...]]] = {}
-        try:
-            for name, items in made.items():
-                records[name] = [self._put(name, item) for item in items]
-        except BaseException:
-            for name, file in self._files.items():
-                with naming(self._paths[name]):
-                    file.truncate(ends[name])
-                    file.seek(ends[name])
-            self._ends = ends
-            raise
-        for name, found in records.items():
-            self._records[name] += found
-            self._counts[name].append(len(self._records[name]))
-        self.notes.append(note)
-
-    def finished(self) -> StagedShard:
-        """What was written, once it would outlive a power failure; no row can follow."""
-        for name, file in self._files.items():
-            sync(file, self._paths[name])
-            with naming(self._paths[name]):
-                self._paths[name].chmod(READ_ONLY)
-        self.close()
-        sync_folder(next(iter(self._paths.values())).parent)
-        tables = {name: _table(self._records[name], self._counts[name]) for name in self._kept}
-        return StagedShard(len(self.notes), self._ends, tables, Texts.of(self.notes))
-
-    def close(self) -> None:
-        """Lets go of the files."""
-        for file in self._files.values():
-            file.close()
-
-    def _start(self, name: str, item: Item, end: int) -> int:
-        """Where an item begins in a file that ends there."""
-        step = max(self._kept[name].alignment, DTYPES[item.sample].itemsize)
-        return -(-end // step) * step
-
-    def _put(self, name: str, item: Item) -> tuple[int, ...]:
-        """Writes an item behind a hole that reads as zeros; what is known of it."""
-        start = self._start(name, item, self._ends[name])
-        with naming(self._paths[name]):
-            self._files[name].seek(start)
-        for piece in pieces(item.data):
-            write_all(self._files[name], piece, self._paths[name])
-        self._ends[name] = start + item.size
-        return start, item.size, *item.shape, item.sample, item.checksum
-
-
-def publish(
-    folder: Place,
-    items: Mapping[str, Mapping[str, NDArray[Any]]],
-    tables: Mapping[str, NDArray[Any] | Texts],
-    said: Mapping[str, Any],
-    shards: Sequence[Mapping[str, Any]],
-) -> None:
-    """Writes the columns and, last, the index of a folder in which all shards are.
-
-    Args:
-        folder: the store.
-        items: what is known of each target's items.
-        tables: the caller's columns.
-        said: what the index says.
-        shards: what it says of them.
-
-    Raises:
-        StoreError: the folder is another store already, or the disk is full.
-    """
-    own = {f"{columns.OWN}{name}/{key}": column for name, table in items.items() for key, column in table.items()}
-    blob = columns.render({**tables, **own})
-    described = {"size": len(blob), "checksum": crc32(blob)}
-    last = index.render({**said, "shards": list(shards), "columns": described})
-    with naming(folder / index.NAME):
-        if (folder / index.NAME).exists() and (folder / index.NAME).read_bytes() != last:
-            raise StoreError(
-                "exists already, and a published store is never modified; remove it first", str(folder / index.NAME)
-            )
-    for path, data in ((folder / index.COLUMNS, blob), (folder / index.NAME, last)):
-        if isinstance(path, RemotePath):
-            with naming(path):
-                path.write_bytes(data)
-        else:
-            write_file(path, data)
-
-
-def joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What is known of the items of several shards or stores, one behind another."""
-    if not tables:
-        tables = [_table([], [0])]
-    firsts, count = [np.zeros(1, "<i8")], 0
-    for table in tables:
-        firsts.append(table["rows"][1:] + count)
-        count += len(table["start"])
-    found = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
-    return {**found, "rows": np.concatenate(firsts)}
-
-
-def _table(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
-    found = np.array(records, np.int64).reshape(-1, 7)
-    return {
-        "checksum": found[:, 6].astype("<u4"),
-        "rows": np.array(counts, "<i8"),
-        "sample": found[:, 5].astype("u1"),
-        "shape": found[:, 2:5].astype("<i4"),
-        "size": found[:, 1].astype("<i8"),
-        "start": found[:, 0].astype("<i8"),
-    }
 
 
 def _place(path: str | os.PathLike[str]) -> Place:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import small_stores
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import disk, open_store, writer
+from augrecipes.sources.store import disk, open_shard, open_store, writer
 from augrecipes.sources.store.verify import verify_store
 
 
@@ -36,7 +36,7 @@ class Counting:
     def __init__(self, folder: Path, last: int, rng: random.Random) -> None:
         self.count, self.last, self.rng, self.folder = 0, last, rng, str(folder)
         self.write_all, self.fsync = disk.write_all, os.fsync
-        for module in (disk, writer):
+        for module in (disk, open_shard):
             module.write_all = self.write  # type: ignore[attr-defined]
         os.fsync = self.sync
         sys.addaudithook(self.heard)

@@ -16,7 +16,7 @@ import pytest
 import small_stores
 
 from augrecipes.errors import StoreError
-from augrecipes.sources.store import StoreWriter, disk, open_store, staging, writer
+from augrecipes.sources.store import StoreWriter, disk, open_shard, open_store, staging, writer
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
@@ -78,7 +78,7 @@ class Power:
             self.lost.add(target.parent.stat().st_ino)
             return done
 
-        for module in (disk, writer):
+        for module in (disk, open_shard):
             monkeypatch.setattr(module, "write_all", write)
         monkeypatch.setattr(os, "fsync", sync)
         monkeypatch.setattr(Path, "rename", renamed)
@@ -100,9 +100,9 @@ def test_everything_outlives_a_power_failure_before_it_is_published(
 def test_a_missing_sync_is_caught(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     power = Power(monkeypatch)
     if part == "file":
-        monkeypatch.setattr(writer, "sync", lambda file, path: None)
+        monkeypatch.setattr(open_shard, "sync", lambda file, path: None)
     else:
-        for module in (disk, writer):
+        for module in (disk, open_shard, writer):
             monkeypatch.setattr(module, "sync_folder", lambda folder: None)
     small_stores.write(tmp_path / "s", "raw")
     assert power.at_rename != set()
