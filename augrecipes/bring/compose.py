@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
-from augrecipes.bring import last
+from augrecipes.bring import jitter, last
 from augrecipes.bring.calls import Call
 from augrecipes.bring.draft import Item, Line, RecipeDraft
+from augrecipes.bring.lines import placed_behind
+from augrecipes.bring.step import is_old, named
 from augrecipes.bring.steps import lines
 from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
-from augrecipes.ops.groups import COMPOSE, SEQUENTIAL
-from augrecipes.ops.outputs import TO_TENSOR
+from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
+from augrecipes.ops.outputs import OUTPUTS, TO_TENSOR
 from augrecipes.recipe.model import Boxes, Keypoints
 from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.today import unsaid
 from augrecipes.recipe.write import flow
 
 _ONE_PICTURE = (
@@ -24,11 +27,9 @@ _ONE_PICTURE = (
 )
 # Arguments of Compose that are told apart below, and those that change no sample.
 _READ = ("p", "bbox_params", "keypoint_params", "additional_targets", "seed", "mask_interpolation")
+# Steps that Compose of 0.x had apart, in front of the others and behind them.
+_FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
-_DRAWS = (
-    "In a DataLoader, albumentations 2.0.8 draws alike in every worker and again in every epoch: of 192 samples in 3 "
-    "epochs of 4 workers, 16 had draws of their own. Here each sample of each epoch has."
-)
 _OUTERMOST = "only the outermost Compose can have it"
 # Arguments of BboxParams and KeypointParams that recipes do not have, and the value that means what recipes do.
 _FIXED = {
@@ -41,40 +42,95 @@ _FIXED = {
 
 def fill(draft: RecipeDraft, call: Call) -> None:
     """Put what a Compose does into a draft; a lone transform is a Compose of itself."""
+    call = _named(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
     inside = last.opened(call.children or ())
     ends = [each for each in inside if last.is_last(each)]
     draft.keys["output"] = last.output_of(ends, draft)
+    if not _holds("output", draft, call.place):
+        draft.keys["output"] = last.output_of((), draft)
     draft.steps = _steps(inside, draft)
     p = call.args.get("p", 1.0)
-    if p != 1:
+    if not isinstance(p, int | float):
+        draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
+    elif p != 1:
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
         if ends:
             draft.note(f"The Compose acted with p {flow(p)} only; its {ends[0].name} always does now.")
-    inputs = {
-        name: _params(params, model, name, draft, call.place)
-        for key, name, model in (("bbox_params", "boxes", Boxes), ("keypoint_params", "keypoints", Keypoints))
-        if (params := call.args.get(key)) is not None
-    }
+    inputs: dict[str, Any] = {}
+    for key, name, model in (("bbox_params", "boxes", Boxes), ("keypoint_params", "keypoints", Keypoints)):
+        params = call.args.get(key)
+        if isinstance(params, Call):
+            params = next(named(params), params).args
+        if isinstance(params, Mapping):
+            inputs[name] = _params(params, model, name, draft, call.place)
+        elif params is not None:
+            draft.refuse(key, f"{params}: no {key}", call.place)
     if inputs:
         draft.keys["inputs"] = inputs
-    draft.note(_DRAWS)
-    if call.args.get("additional_targets"):
+        if not _holds("inputs", draft, call.place):
+            del draft.keys["inputs"]
+    _note_defaults(call, draft)
+    if _further(call):
         draft.refuse("additional_targets", _ONE_PICTURE, call.place)
     for key, value in call.args.items():
         if key not in (*_READ, *_SILENT) and value is not None:
             draft.refuse(key, "no argument of Compose: take it out", call.place)
     for inner in (each for child in call.children or () for each in child.walk() if each.name == COMPOSE):
         for key in ("bbox_params", "keypoint_params", "additional_targets"):
-            if inner.args.get(key):
+            if _further(inner) if key == "additional_targets" else inner.args.get(key):
                 draft.refuse(key, _OUTERMOST, inner.place)
+    jitter.add(draft)
     _masks(draft, call.args.get("mask_interpolation"))
     seed = call.args.get("seed")
     if seed is not None:
         draft.note(
             f"The seed {seed} is no part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
             "steps the same numbers, so that two flips with p 0.5 always acted together; here each draws for itself."
+        )
+
+
+def _named(call: Call) -> Call:
+    """The call with arguments of groups and outputs by name; ReplayCompose, which only notes its draws, as Compose."""
+    if call.name == REPLAY_COMPOSE:
+        call = replace(call, name=COMPOSE, args={key: value for key, value in call.args.items() if key != "save_key"})
+    if call.children is None and call.name not in OUTPUTS:
+        return call
+    call = next(named(call), call)
+    front, back = ([each for each in call.args.get(key) or () if isinstance(each, Call)] for key in (_FRONT, _BACK))
+    args = {key: value for key, value in call.args.items() if key not in (_FRONT, _BACK)}
+    children = None if call.children is None else tuple(_named(each) for each in (*front, *call.children, *back))
+    return replace(call, args=args, children=children)
+
+
+def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
+    """Whether a key is as recipes have it; what is wrong with it is refused."""
+    faults = RecipeDraft("t", "", place, {key: draft.keys[key]}).faults()
+    for fault in faults:
+        draft.refuse(fault.name, fault.message, place)
+    return not faults
+
+
+def _further(call: Call) -> dict[str, Any]:
+    """Additional targets of a Compose, without those that it has anyway."""
+    given = call.args.get("additional_targets")
+    return {key: value for key, value in given.items() if key != value} if isinstance(given, Mapping) else given or {}
+
+
+def _note_defaults(call: Call, draft: RecipeDraft) -> None:
+    """Say which defaults were others where a part of the pipeline was written for an earlier release."""
+    if not any(is_old(each) for each in call.walk()):
+        return
+    others = {
+        f"{each.name}: {flow(more)}"
+        for each in (next(named(each), each) for each in call.walk())
+        if not is_old(each) and (more := unsaid(each.name, each.args, each.args))
+    }
+    if others:
+        draft.note(
+            "A part of this was written for a release before 2.0, where steps that do not say which did otherwise than "
+            f"today's: {', '.join(sorted(others))}. Here they do as today's: write what you want."
         )
 
 
@@ -98,7 +154,7 @@ def _steps(calls: list[Call], draft: RecipeDraft) -> list[Item]:
             scaled = scaled or call.name != TO_TENSOR
             continue
         made = lines([call])
-        found += [last.behind(item, draft.keys["output"]) for item in made] if scaled else made
+        found += [each for item in made for each in placed_behind(item, draft.keys["output"])] if scaled else made
     return found
 
 
@@ -110,7 +166,7 @@ def _params(
     found: dict[str, Any] = {"labels": None}
     for key, value in params.items():
         if key == "label_fields":
-            labels = value or [None]
+            labels = [value] if isinstance(value, str) else value or [None]
             found["labels"] = labels[0]
             if len(labels) > 1:
                 why = f"has {len(labels)} label fields, and recipes know one ({labels[0]}): join them into one label"

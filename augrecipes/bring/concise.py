@@ -6,7 +6,8 @@ itself does not always take.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from augrecipes.bring.draft import Line
@@ -15,6 +16,7 @@ from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.step import Step
+from augrecipes.recipe.today import ordered
 
 _CLASS = "__class_fullname__"
 
@@ -45,8 +47,18 @@ def shorten(line: Line) -> None:
         fewer = {other: value for other, value in known.items() if other != key}
         if _rebuilt(line.name, fewer) == whole:
             known = fewer
+    for key, value in tuple(known.items()):
+        if key not in known:  # one of two axes that are written as one
+            continue
+        fewer = {other: known[other] for other in known if other not in (key, f"{key[:-1]}y")}
+        names = (key[:-2], key) if key.endswith("_x") and known.get(f"{key[:-1]}y") == value else (key,)
+        for name, written in product(names, (*_as_written(value), value)):
+            one = {**fewer, name: written} if name != key else {**known, key: written}
+            if name in takes and _rebuilt(line.name, one) == whole:
+                known = one
+                break
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
-    line.args = known | others
+    line.args = ordered(line.name, known | others)
 
 
 def _taken(value: Any, args: Mapping[str, Any]) -> Any:
@@ -61,6 +73,27 @@ def _taken(value: Any, args: Mapping[str, Any]) -> Any:
         case Mapping():
             return {key: item for key, item in value.items() if args.get(key, ...) != item}
     return value
+
+
+def _as_written(value: Any) -> Iterator[Any]:
+    """A value as people write it: round numbers, one for a whole range, and one for both axes.
+
+    >>> list(_as_written([-0.050000000000000044, 0.050000000000000044])), list(_as_written([-15.0, 15.0]))
+    ([0.05, [-0.05, 0.05]], [15, [-15, 15]])
+    """
+    match value:
+        case {"x": x, "y": y} if x == y and len(value) == 2:
+            yield from _as_written(x)
+        case [int() | float(), int() | float()]:
+            low, high = (float(f"{end:.12g}") if isinstance(end, float) else end for end in value)
+            whole = float(low).is_integer() and float(high).is_integer()
+            if whole and (max(-low, high) > 1 or isinstance(value[1], int)):
+                low, high = int(low), int(high)
+            if low in (0, 1, -high, high):
+                yield high
+            elif low + high == 2:
+                yield round(high - 1, 12)
+            yield [low, high]
 
 
 def _rebuilt(name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:

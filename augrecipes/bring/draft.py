@@ -13,7 +13,7 @@ from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place,
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.recipe.variants import Resolved
-from augrecipes.recipe.write import At, Remark, to_yaml
+from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
 
 @dataclass(slots=True)
@@ -27,6 +27,7 @@ class Line:
         steps: the lines inside, of a group; None: it is no group.
         beside: what the comment on the line says, item by item.
         above: lines of comment before it.
+        lost: arguments that have no place in a recipe, by name, each with what it was and why.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Line:
     steps: list[Item] | None = None
     beside: list[str] = field(default_factory=list)
     above: list[str] = field(default_factory=list)
+    lost: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -86,6 +88,15 @@ class RecipeDraft:
         """Name what no recipe can hold, and the way out."""
         self.refused.append(_refusal(name, why, place or self.place))
 
+    def complete(self) -> None:
+        """Derive the section for validation from that for training, where the source has none."""
+        if self.eval is None and "eval" not in self.keys:
+            self.keys["eval"] = "derived"
+            if self.faults():  # of a step that nothing is known to stand for
+                del self.keys["eval"]
+            else:
+                self.remarks["eval"] = "the source has none"
+
     def left_out(self) -> tuple[Diagnostic, ...]:
         """Everything that is refused, in the order of the source."""
         steps = [_refusal(item.name, item.why, item.place) for item in _left_out([*self.steps, *(self.eval or ())])]
@@ -109,6 +120,21 @@ class RecipeDraft:
         Raises:
             RecipeError: as `recipe`.
         """
+        made, problems = self._built()
+        if made is None or problems:
+            raise RecipeError(problems=problems)
+        remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
+        remarks.update(_remarks(self.steps, ("steps",)))
+        remarks.update(_remarks(self.eval or (), ("eval",)))
+        head = [f"Made of {self.origin} by `augrecipes import`."]
+        if count := len(self.left_out()):
+            has = "has" if count == 1 else "have"
+            head.append(f"Incomplete: {count} of its parts {has} no place in a recipe, see the comments.")
+            head += [f"{found.name}: {found.message}" for found in self.refused]
+        return to_yaml(made, {(): Remark(tuple(head)), **remarks})
+
+    def _built(self) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
+        """The recipe, and what is wrong with it, at places of the source."""
         problems = Problems()
         top: dict[str, Node] = {
             "version": from_value(1, self.place),
@@ -120,20 +146,19 @@ class RecipeDraft:
             top["eval"] = _list(self.eval, self.place)
         node = MappingNode(top, self.place, dict.fromkeys(top, self.place))
         try:
-            made = build(Resolved(node, {}, self.place.file), problems)
+            return build(Resolved(node, {}, self.place.file), problems), problems.all()
         except Stop:
-            raise problems.error() from None
-        if problems:
-            raise RecipeError(problems=problems.all())
-        remarks: dict[At, Remark] = {(key,): Remark(beside=text) for key, text in self.remarks.items()}
-        remarks.update(_remarks(self.steps, ("steps",)))
-        remarks.update(_remarks(self.eval or (), ("eval",)))
-        head = [f"Made of {self.origin} by `augrecipes import`."]
-        if count := len(self.left_out()):
-            has = "has" if count == 1 else "have"
-            head.append(f"Incomplete: {count} of its parts {has} no place in a recipe, see the comments.")
-            head += [f"{found.name}: {found.message}" for found in self.refused]
-        return to_yaml(made, {(): Remark(tuple(head)), **remarks})
+            return None, problems.all()
+
+    def faults(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with it."""
+        return self._built()[1]
+
+
+def fault_of(line: Line) -> Diagnostic | None:
+    """Why a line by itself is no step of a recipe; None: it is one."""
+    faults = RecipeDraft("t", "", line.place, steps=[line]).faults()
+    return faults[0] if faults else None
 
 
 def _refusal(name: str, why: str, place: Place) -> Diagnostic:
@@ -164,6 +189,10 @@ def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
         if isinstance(line, LeftOut):
             yield line
         else:
+            yield from (
+                LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place)
+                for key, (value, why) in line.lost.items()
+            )
             yield from _left_out(line.steps or ())
 
 
@@ -175,7 +204,8 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
         if isinstance(line, LeftOut):
             waiting.append(f"left out: {line.name}: {line.why}")
             continue
-        yield (*at, place), Remark((*waiting, *line.above), "; ".join(line.beside))
+        lost = [f"left out: {line.name}.{key}: {flow(value)}: {why}" for key, (value, why) in line.lost.items()]
+        yield (*at, place), Remark((*waiting, *lost, *line.above), "; ".join(line.beside))
         yield from _remarks(line.steps or (), (*at, place))
         waiting, place = [], place + 1
     if waiting:

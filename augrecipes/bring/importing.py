@@ -10,33 +10,51 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from augrecipes.bring.dialects import DIALECTS, composed, saved, triples
+from augrecipes.bring.dialects import DIALECTS, composed, configs, saved, triples
 from augrecipes.bring.draft import RecipeDraft
-from augrecipes.bring.reading import Document, of_text, read, read_stream
+from augrecipes.bring.reading import Document, is_python, of_text, read, read_stream
+from augrecipes.compat.guard import albumentations
+from augrecipes.compat.warned import collected
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
 from augrecipes.user_code import is_named, open_module
 
 _STREAM = "stdin"
+_LOADER = "DataLoader"
+_DRAWS = (
+    "In a DataLoader, albumentations 2.0.8 draws alike in every worker and again in every epoch: of 192 samples in 3 "
+    "epochs of 4 workers, 16 had draws of their own. Here each sample of each epoch has."
+)
 
 
-def draft_of(source: str, key: str = "") -> RecipeDraft:
+def draft_of(
+    source: str, key: str = "", given: Mapping[str, Any] | None = None, base_root: Path | None = None
+) -> RecipeDraft:
     """The draft of a recipe that a source holds in another form.
 
     Args:
         source: a file, which is read, or `-`, standard input; or `FILE.py:NAME` or `package.module:NAME`, which is
             run: the name is that of a pipeline, or of a function without arguments that makes one.
         key: which pipeline of a config, as keys joined by dots; empty: the one for training.
+        given: values for what Python source does not tell, by its text there: `{"cfg.size": 512}`.
+        base_root: the folder that the files of an MM config's `_base_` lie in; None: that of the config.
 
     Raises:
         RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
     """
     if source == "-":
-        return of_document(replace(_streamed(), key=key))
-    if is_named(source) and not Path(source).exists():
-        return of_document(_named(source))
-    return of_document(replace(read(source), key=key))
+        document = replace(_streamed(), key=key, given=given or {})
+    elif is_named(source) and not Path(source).exists():
+        return _of_named(source, given or {})
+    else:
+        document = replace(read(source), key=key, given=given or {})
+        document = replace(document, root=base_root or document.root)
+    draft = of_document(document)
+    if _LOADER in document.text:
+        draft.note(_DRAWS)
+    return draft
 
 
 def _streamed() -> Document:
@@ -46,23 +64,53 @@ def _streamed() -> Document:
     try:
         found = of_text(text, _STREAM)
     except RecipeError:
-        if any(dialect.owns(python) for dialect in DIALECTS):
+        if configs.holds(python):
             return python
         raise
     known = any(dialect.owns(found) for dialect in DIALECTS)
-    return found if known or not any(dialect.owns(python) for dialect in DIALECTS) else python
+    return found if known or not configs.holds(python) else python
+
+
+def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
+    """What the user named in a file of Python, which is run; a file that fails is read instead."""
+    try:
+        document = replace(_named(source), given=given)
+    except RecipeError as error:
+        file, _, name = source.rpartition(":")
+        try:
+            document = replace(read(file), key=name, given=given)
+            draft = of_document(document)
+        except RecipeError:
+            raise error from None
+        draft.note(f"It was read, not run: {' '.join(str(error).split())}")
+    else:
+        draft = of_document(document)
+        for message in document.warned:
+            draft.note(f"albumentations warned: {message}")
+    if _LOADER in (document.code or document.text):
+        draft.note(_DRAWS)
+    return draft
 
 
 def _named(source: str) -> Document:
     """What the user named in a file of Python, or in a module."""
-    module = open_module(source, "transform", "config:", RecipeError)
-    found = module.found()
-    if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
-        try:
-            found = found()
-        except Exception as error:
-            raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
-    return of_value(found, source)
+    albumentations()  # whose warnings are collected from here on
+    with collected() as warned:
+        module = open_module(source, "transform", "config:", RecipeError)
+        found = module.found()
+        if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
+            try:
+                found = found()
+            except Exception as error:
+                raise module.failed(f"{module.name}(), called without arguments, fails", error) from error
+    try:
+        code = read(str(module.content.__file__)).text
+    except (AttributeError, RecipeError):
+        code = ""
+    messages = (message for message in warned if "are not valid for transform" not in message)
+    return replace(
+        of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(messages) if not is_advice(m))
+    )
 
 
 def of_value(value: Any, name: str) -> Document:
@@ -123,6 +171,8 @@ def of_document(document: Document) -> RecipeDraft:
     Raises:
         RecipeError: no dialect knows it, or there are several pipelines and no key.
     """
+    if document.given and not is_python(document.file):
+        raise _refused(document, "--set says what Python source does not tell, and this is none")
     for dialect in DIALECTS:
         if dialect.owns(document):
             if document.key and not dialect.keyed:

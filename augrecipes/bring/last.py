@@ -32,7 +32,11 @@ def opened(calls: Sequence[Call]) -> list[Call]:
 
 def is_last(call: Call) -> bool:
     """Whether `output:` does its work: it acts on every sample."""
-    return call.name in OUTPUTS and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
+    return (
+        call.name in OUTPUTS
+        and not call.unread
+        and (call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True)
+    )
 
 
 def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
@@ -40,7 +44,12 @@ def output_of(calls: Sequence[Call], draft: RecipeDraft) -> dict[str, Any]:
     output: dict[str, Any] = {"dtype": "uint8", "layout": "hwc"}
     was: list[str] = []
     for call in calls:
-        found = _one(call)
+        try:
+            found = _one(call)
+        except (TypeError, KeyError):
+            found = f"{flow(call.args)}: mean and std are numbers, one or one a channel"
+        if call.name == TO_TENSOR and call.args.get("transpose_mask"):
+            draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
         if isinstance(found, str):
             draft.refuse(call.name, found, call.place)
         elif output["dtype"] != "uint8" and "dtype" in found:

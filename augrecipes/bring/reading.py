@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,19 +36,32 @@ class Document:
         top: the config; None where it is neither YAML nor JSON.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
+        code: of an object the text of the file that made it, where there is one.
+        warned: what albumentations warned of when that was run.
         key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
+        given: what the user says of values that the source does not tell, by their text: `{"cfg.size": 512}`.
+        root: the folder that the files lie in which this one may name; None: it names none, as it is no file.
     """
 
     file: str
     top: Node | None = None
     text: str = ""
     value: Any = None
+    code: str = ""
+    warned: tuple[str, ...] = ()
     key: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    root: Path | None = None
 
     @property
     def place(self) -> Place:
         """Where it starts."""
         return Place(self.file, 1, 1) if self.top is None else self.top.place
+
+
+def is_python(file: str) -> bool:
+    """Whether a file holds Python, by its name."""
+    return Path(file).suffix in (".py", ".ipynb")
 
 
 def read(path: str) -> Document:
@@ -60,7 +73,7 @@ def read(path: str) -> Document:
     problems = Problems()
     try:
         data = limits.read_bytes(path, path, problems)
-        return of_text(limits.decode(data, path, problems), path)
+        return replace(of_text(limits.decode(data, path, problems), path), root=Path(path).parent)
     except Stop:
         raise problems.error() from None
 
@@ -85,7 +98,7 @@ def of_text(text: str, file: str) -> Document:
     True
     """
     problems = Problems()
-    if Path(file).suffix == ".py":
+    if is_python(file):
         return Document(file, None, text)
     # JSON writes characters beyond the first plane as two halves, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)

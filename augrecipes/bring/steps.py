@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.bring.calls import Call
-from augrecipes.bring.draft import Item, LeftOut, Line
+from augrecipes.bring.draft import Item, LeftOut, Line, fault_of
+from augrecipes.bring.step import ALWAYS, UNKNOWN, named, step
 from augrecipes.ops import groups, registry
-from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import releases
-from augrecipes.recipe.history import CLASSES, FLIP, FLIPS, GONE, instead, meant, step_today
-from augrecipes.recipe.write import flow
-
-ALWAYS = "always_apply"
+from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
+from augrecipes.recipe.history import CLASSES, FLIP, FLIPS
 
 
 def lines(calls: Sequence[Call]) -> list[Item]:
@@ -31,6 +29,8 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 def _line(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, call.unread, call.place)
+    if call.name in (*GROUPS, groups.ONE_OR_OTHER, FLIP):
+        call = next(named(call), call)
     if call.name == groups.COMPOSE:
         return _whole_or_less(
             Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, lines(call.children or ()))
@@ -66,63 +66,14 @@ def _unknown(call: Call) -> str:
     )
 
 
-def step(call: Call) -> Line:
-    """One transform with the names of today."""
-    line = Line(call.name, place=call.place)
-    if call.name in CLASSES and (today := step_today(call.name, call.args)) is not None:
-        line.name, line.args = CLASSES[call.name], _named(today)
-        line.beside.append(f"was {call.name}{_said(call.args)}{_until(call.name)}")
-        return line
-    takes = (registry.arguments(call.name) or {"properties": {}})["properties"]
-    was: dict[str, list[str]] = {}  # by the last release with the name
-    for key, value in call.args.items():
-        said = f"{key}: {flow(value)}"
-        if key in takes and (new := meant(call.name, key, call.args)) is not None:
-            line.args |= new
-            if new:
-                line.beside.append(f"was {said}")
-        elif key in takes:
-            line.args[key] = to_name(key, value)
-        elif key == ALWAYS:
-            if value is True:
-                was.setdefault(_until(call.name, key), []).append(said)
-        elif (call.name, key) in GONE:
-            line.beside.append(f"was {said}{_until(call.name, key)}: {GONE[call.name, key]}")
-        elif (new := instead(call.name, key, call.args)) is not None:
-            line.args |= _named(new)
-            if value is not None:
-                was.setdefault(_until(call.name, key), []).append(said)
-        else:
-            line.args[key] = value  # the check of the draft names it
-    if call.args.get(ALWAYS) is True:
-        line.args["p"] = 1.0
-    line.beside[:0] = [f"was {', '.join(items)}{until}" for until, items in was.items()]
-    return line
-
-
-def _until(cls: str, name: str = "") -> str:
-    """How long it was so, for a comment."""
-    release = releases.until(cls, name)
-    return f" until {release}" if release else ""
-
-
-def _flip(call: Call) -> Line:
+def _flip(call: Call) -> Item:
     """One of the two flips, or both at once, each as likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
     each = [Line(name, {"p": 1.0}, call.place) for name in FLIPS]
     both = Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [Line(name, {"p": 1.0}, call.place) for name in FLIPS])
-    return Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name}{_until(call.name)}"])
-
-
-def _named(args: dict[str, Any]) -> dict[str, Any]:
-    return {key: to_name(key, value) for key, value in args.items()}
-
-
-def _said(args: dict[str, Any]) -> str:
-    return f": {flow(args)}" if args else ""
-
-
-# What turned a picture over along one axis or along both, each as often; it is gone.
+    line = Line(groups.ONE_OF, {"p": p}, call.place, [*each, both], [f"was {call.name} until {releases.until(FLIP)}"])
+    line.lost = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
+    return _whole_or_less(line)
 
 
 # What albumentations' groups do where nothing is said, and ours do not.
@@ -139,7 +90,11 @@ def _group(call: Call) -> Item:
     children = call.children or ()
     inside = lines(children) if call.name == groups.SEQUENTIAL else [_line(child) for child in children]
     line = Line(call.name, place=call.place, steps=inside)
-    line.args = {key: value for key, value in call.args.items() if key != ALWAYS and value is not None}
+    for key, value in call.args.items():
+        if key in ("p", *GROUP_KEYS[call.name]["properties"]):
+            line.args |= {} if value is None else {key: value}
+        elif value is not None and key != ALWAYS and not (key == "replace" and value is False):
+            line.lost[key] = value, "no argument of a group: take it out"
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
     if call.name in _DEFAULTS:
@@ -149,6 +104,11 @@ def _group(call: Call) -> Item:
             line.beside.append(f"the {key} of albumentations, where none is written")
     if call.name in _GATED and line.args.get("replace") is False:
         del line.args["replace"]  # as recipes have it
+    count = sum(isinstance(item, Line) for item in inside)
+    n = line.args.get("n")
+    if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
+        line.args["n"] = count
+        line.beside.append(f"was n: {n}, of the steps that are left")
     if call.name == groups.ONE_OF:
         line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
     return _whole_or_less(line)
@@ -166,6 +126,8 @@ def _gated(child: Line) -> Line:
 def _one_or_other(call: Call) -> Item:
     """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
     p = call.args.get("p", 0.5)
+    if not isinstance(p, int | float):
+        return LeftOut(call.name, f"p: {p} is no number", call.place)
     inside = [_line(child) for child in call.children or ()]
     for child, weight in zip(inside, (p, 1 - p), strict=False):
         if isinstance(child, Line):
@@ -176,7 +138,8 @@ def _one_or_other(call: Call) -> Item:
 def _whole_or_less(line: Line) -> Item:
     """A group; one of which nothing is left is left out with it."""
     if any(isinstance(child, Line) for child in line.steps or ()):
-        return line
+        fault = fault_of(line)
+        return line if fault is None else LeftOut(line.name, f"{fault.name}: {fault.message}", line.place)
     names = ", ".join(child.name for child in line.steps or ()) or "nothing"
     why = f"holds {names}" + (f": {line.steps[0].why}" if line.steps and isinstance(line.steps[0], LeftOut) else "")
     return LeftOut(line.name, why, line.place)

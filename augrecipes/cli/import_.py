@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augrecipes.cli.answers import Json, answer
-from augrecipes.cli.options import here
+from augrecipes.cli.options import here, overrides
 
 if TYPE_CHECKING:
     from augrecipes.bring.draft import RecipeDraft
@@ -26,16 +26,29 @@ def import_(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A config (JSON, YAML, Python, printed text; it is read, never run), `-` for standard input, or "
-            "FILE.py:NAME or MODULE:NAME.",
+            help="Python source, a notebook or a config (JSON, YAML, printed text): read, never run; `-` for standard "
+            "input; or FILE.py:NAME or MODULE:NAME, which is run.",
         ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", parser=here, metavar="FILE", help="Where to write the recipe.")
     ] = None,
     key: Annotated[
-        str, typer.Option("--key", metavar="PATH", help="Which pipeline of a config: keys joined by dots.")
+        str,
+        typer.Option("--key", metavar="PATH", help="Which pipeline: keys or names of the source, joined by dots."),
     ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="What Python source does not tell: --set cfg.size=512. Repeatable."
+        ),
+    ] = None,
+    base_root: Annotated[
+        Path | None,
+        typer.Option(
+            "--base-root", metavar="FOLDER", help="Where files of `_base_` may lie; else the config's own folder."
+        ),
+    ] = None,
     time: Annotated[
         bool, typer.Option("--time/--no-time", help="Measure what `fast` gains on a picture that is drawn.")
     ] = True,
@@ -46,13 +59,16 @@ def import_(
     \b
     Examples:
       augrecipes import aug.json -o recipe.yaml
+      augrecipes import train.py --key get_transforms.train -o recipe.yaml
+      augrecipes import notebook.ipynb --set CFG.size=512
       augrecipes import train.py:transform -o recipe.yaml
-      augrecipes import config.py --key train_pipeline
       curl https://.../args.yaml | augrecipes import - -o recipe.yaml
 
-    Files that A.save wrote, configs of albumentations, torchvision, MMDetection, MMSegmentation, Hydra, LightningCLI,
-    BasicSR and Ultralytics are read. FILE.py:NAME and MODULE:NAME run that file or module, because you name it so: it
-    may hold an A.Compose, transforms of torchvision, or a function without arguments that makes them.
+    Python source with pipelines of albumentations or torchvision, files that A.save wrote, and configs of MMDetection,
+    MMSegmentation, Hydra, LightningCLI, BasicSR and Ultralytics are read. What source computes from what is not in it
+    stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and MODULE:NAME run that file or module,
+    because you name it so: it may hold an A.Compose, transforms of torchvision, or a function without arguments that
+    makes them.
 
     \b
     Exit status:
@@ -64,7 +80,8 @@ def import_(
     from augrecipes.bring.importing import draft_of
     from augrecipes.recipe.parse import parse_text
 
-    draft = draft_of(source, key)
+    draft = draft_of(source, key, overrides(set_), base_root)
+    draft.complete()
     text, left = draft.to_yaml(), draft.left_out()
     recipe = parse_text(text, file="<recipe>" if out is None else str(out))
     if out is not None:

@@ -161,7 +161,10 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
 static int64_t finish(Run *run, Ahead *ahead) {
     const Plan *p = run->plan;
     Sample *s = run->sample;
+    const int64_t height = s->height, width = s->width;
     seen_size(run, &s->height, &s->width);
+    if (s->target && height && (s->height != height || s->width != width))
+        return REFUSED; /* there is memory for another size */
     if (only_named(run)) {
         if (run->elsewhere)
             s->window[0] = -1;

@@ -9,8 +9,8 @@ ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequen
 DEGRADE = "Degrade"
 PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
 
-# The pipeline itself, which albumentations nests, too.
-COMPOSE = "Compose"
+# The pipeline itself, which albumentations nests, too; one that notes its draws is one.
+COMPOSE, REPLAY_COMPOSE = "Compose", "ReplayCompose"
 # A group of albumentations that is OneOf with two weights.
 ONE_OR_OTHER = "OneOrOther"
 

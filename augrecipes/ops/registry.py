@@ -247,6 +247,20 @@ def plain(step: Step) -> Any:
         raise _error(step, "E308", refusal.argument, refusal.message) from refusal.__cause__
 
 
+def corrected(step: Step) -> Any:
+    """As `plain`, with values that the class corrects and warns of.
+
+    Raises:
+        ValueError, TypeError: it does not take them.
+
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> corrected(Step("MotionBlur", Arguments({"blur_limit": [10, 20]}))).blur_limit
+    (11, 21)
+    """
+    with collected():
+        return _strict(get_class(step.name), keywords(step))
+
+
 def keywords(step: Step) -> dict[str, Any]:
     """The arguments of a step as its class takes them: tuples, and constants as OpenCV's integers.
 
@@ -273,16 +287,19 @@ def _on_a_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -
 
 def build(cls: type, given: Mapping[str, Any]) -> Any:
     """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
-    strict = {"strict": True} if is_validated(cls) else {}
     with collected() as messages:
         try:
-            made = cls(**given, **strict)
+            made = _strict(cls, given)
         except Exception as error:
             raise readable.from_exception(error, tuple(given)) from error
     for message in messages:
         if not readable.is_advice(message):
             raise readable.from_warning(message, tuple(given))
     return made
+
+
+def _strict(cls: type, given: Mapping[str, Any]) -> Any:
+    return cls(**given, **({"strict": True} if is_validated(cls) else {}))
 
 
 def _error(step: Step, code: str, argument: str, message: str) -> RecipeError:

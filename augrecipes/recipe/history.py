@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Any, NamedTuple
 
-from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
-from augrecipes.recipe.arguments import check_value
-from augrecipes.recipe.nodes import NOWHERE, from_value
 
 Arguments = Mapping[str, Any]
 
@@ -55,13 +52,15 @@ RENAMED: dict[str, str] = {
     "method": "rotate_method",
 }
 # The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
-_MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
+MODES = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
+OF_MODES = ("PiecewiseAffine",)
 
 
 class RangeEnds(NamedTuple):
     """Two arguments that are one range today. A default of None means: as the other end.
 
     beyond: by how much the range ends further on than the larger argument did.
+    least: what smaller values did, too.
     """
 
     low: str
@@ -69,6 +68,7 @@ class RangeEnds(NamedTuple):
     high: str
     high_default: float | None
     beyond: int = 0
+    least: float = float("-inf")
 
 
 JOINED: dict[tuple[str, str], RangeEnds] = {
@@ -79,8 +79,8 @@ JOINED: dict[tuple[str, str], RangeEnds] = {
     ("GridDropout", "unit_size_range"): RangeEnds("unit_size_min", None, "unit_size_max", None, beyond=1),
     ("GridDropout", "holes_number_xy"): RangeEnds("holes_number_x", None, "holes_number_y", None),
     ("GridDropout", "shift_xy"): RangeEnds("shift_x", 0, "shift_y", 0),
-    ("ImageCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100),
-    ("JpegCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100),
+    ("ImageCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100, least=1),
+    ("JpegCompression", "quality_range"): RangeEnds("quality_lower", 99, "quality_upper", 100, least=1),
     ("RandomFog", "fog_coef_range"): RangeEnds("fog_coef_lower", 0.3, "fog_coef_upper", 1),
     ("RandomRain", "slant_range"): RangeEnds("slant_lower", -10, "slant_upper", 10),
     ("RandomResizedCrop", "size"): RangeEnds("height", None, "width", None),
@@ -93,21 +93,35 @@ JOINED: dict[tuple[str, str], RangeEnds] = {
     ),
 }
 # Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
-_TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
+TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
 
 
-def _twice(value: Any) -> Any:
+def twice(value: Any) -> Any:
+    """A number as both ends of a range."""
     return value if isinstance(value, list) else [value, value]
 
 
 def _levels(value: Any) -> Any:
     """A level of 255, or a pair of them, as a range of fractions of full scale."""
-    return [round(level / 255, 4) for level in _twice(value)]
+    return [_short(level / 255) for level in twice(value)]
 
 
 def _deviations(value: Any) -> Any:
     """A variance in levels of 255 squared (a number means: from 0) as a range of standard deviations."""
-    return [round(sqrt(level) / 255, 4) for level in (value if isinstance(value, list) else [0, value])]
+    return [_short(sqrt(level) / 255) for level in (value if isinstance(value, list) else [0, value])]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _from_usual(usual: float) -> Callable[[Any], Any]:
+    """A number as the range from what does nothing; a pair as it is."""
+    return lambda value: value if isinstance(value, list | Mapping) or value is None else sorted([usual, value])
+
+
+def _both_signs(value: Any) -> Any:
+    return value if isinstance(value, list | Mapping) else [-abs(value), abs(value)]
 
 
 def _both_ways(value: Any) -> Any:
@@ -121,57 +135,71 @@ def _keep(value: Any) -> Any:
 
 # Arguments that are counted or written in another way today: the new name, and the new value.
 CONVERTED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
-    ("Cutout", "num_holes"): ("num_holes_range", _twice),
-    ("Cutout", "max_h_size"): ("hole_height_range", _twice),
-    ("Cutout", "max_w_size"): ("hole_width_range", _twice),
+    ("Cutout", "num_holes"): ("num_holes_range", twice),
+    ("Cutout", "max_h_size"): ("hole_height_range", twice),
+    ("Cutout", "max_w_size"): ("hole_width_range", twice),
     ("Downscale", "interpolation"): ("interpolation_pair", _both_ways),
     ("GaussNoise", "mean"): ("mean_range", _levels),
     ("GaussNoise", "var_limit"): ("std_range", _deviations),
     ("IAAAdditiveGaussianNoise", "loc"): ("mean_range", _levels),
     ("IAAAdditiveGaussianNoise", "scale"): ("std_range", _levels),
+    ("IAAAffine", "rotate"): ("rotate", _both_signs),
+    ("IAAAffine", "scale"): ("scale", _from_usual(1.0)),
+    ("IAAAffine", "shear"): ("shear", _both_signs),
     ("IAAAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
     ("IAAPiecewiseAffine", "order"): ("interpolation", {0: "nearest", 1: "linear", 3: "cubic"}.get),
+    ("IAASuperpixels", "n_segments"): ("n_segments", twice),
+    ("IAASuperpixels", "p_replace"): ("p_replace", twice),
     ("RandomBrightness", "limit"): ("brightness_limit", _keep),
     ("RandomContrast", "limit"): ("contrast_limit", _keep),
     ("Solarize", "threshold"): ("threshold_range", _levels),
 }
 
+# cv2's numbers of formats.
 _COMPRESSIONS = {0: "jpeg", 1: "webp"}
 
 
-def meant(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
-    """What stands today for an argument that has its name still, and another meaning; None: it means what it did.
-
-    >>> meant("ImageCompression", "compression_type", {"compression_type": 0})
-    {'compression_type': 'jpeg'}
-    >>> meant("GaussianBlur", "sigma_limit", {"blur_limit": [3, 7], "sigma_limit": 0})
-    {'sigma_limit': [0.8, 1.4]}
-    """
-    value = given[name]
-    if (cls, name) == ("ImageCompression", "compression_type") and value in (0, 1) and not isinstance(value, bool):
-        return {name: _COMPRESSIONS[value]}
-    if (cls, name) == ("GaussianBlur", "sigma_limit") and value in (0, [0, 0]):
-        # OpenCV took it from the size of the kernel.
-        limits = given.get("blur_limit", [3, 7])
-        sizes = limits if isinstance(limits, list) else [3, limits]
-        if all(isinstance(size, int | float) and size >= 3 for size in sizes):
-            return {name: [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]}
-    schema = (registry.arguments(cls) or {"properties": {}})["properties"].get(name, {})
-    if (
-        value is None
-        and "default" in schema
-        and schema["default"] is not None
-        and check_value(schema, from_value(None, NOWHERE))
-    ):
-        return {}  # once the default, which was the same in effect
-    return None
+def _sigma(value: Any, given: Arguments) -> list[float] | None:
+    """What OpenCV takes from the size of the kernel, where nothing is said."""
+    limits = given.get("blur_limit", [3, 7])
+    sizes = limits if isinstance(limits, list) else [3, limits]
+    given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
+    return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
 
-# What a class that is gone did not do, and the class that replaces it does unless told.
-_ALSO: dict[str, Arguments] = {
-    "Cutout": {"num_holes_range": [8, 8], "hole_height_range": [8, 8], "hole_width_range": [8, 8]},
+# Arguments that have their names still, and some of whose values meant something else: today's, of a value and what
+# stands beside it; None: it means what it did.
+MEANT: dict[tuple[str, str], Callable[[Any, Arguments], Any]] = {
+    ("GaussianBlur", "sigma_limit"): _sigma,
+    ("ImageCompression", "compression_type"): lambda value, _: _COMPRESSIONS.get(value) if type(value) is int else None,
+}
+
+_REFLECT: Arguments = {"border_mode": "reflect_101"}
+_HOLES: Arguments = {"num_holes_range": [8, 8], "hole_height_range": [8, 8], "hole_width_range": [8, 8]}
+# What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
+DEFAULTS: dict[str, Arguments] = {
+    "CoarseDropout": _HOLES,
+    "ColorJitter": {"hue": 0.2},
+    "Cutout": _HOLES,
+    "ElasticTransform": _REFLECT,
+    "GaussNoise": {"var_limit": [10, 50]},
+    "GaussianBlur": {"blur_limit": [3, 7], "sigma_limit": 0},
+    "GridDistortion": {**_REFLECT, "normalized": False},
+    "GridDropout": {"random_offset": False},
+    "IAAAdditiveGaussianNoise": {"scale": [2.55, 12.75], "per_channel": False},
+    "IAAAffine": _REFLECT,
+    "IAASuperpixels": {"p_replace": [0.1, 0.1]},
+    "LongestMaxSize": {"max_size": 1024},
+    "OpticalDistortion": _REFLECT,
+    "PadIfNeeded": _REFLECT,
     "RandomBrightness": {"contrast_limit": 0},
     "RandomContrast": {"brightness_limit": 0},
+    "RandomRain": {"drop_length": 20},
+    "RandomRotate90": {"p": 0.5},
+    "Rotate": _REFLECT,
+    "SafeRotate": _REFLECT,
+    "ShiftScaleRotate": _REFLECT,
+    "SmallestMaxSize": {"max_size": 1024},
 }
 
 # Arguments that nothing replaces: why, and what comes nearest. `...` is YAML that a recipe may hold.
@@ -186,84 +214,16 @@ GONE: dict[tuple[str, str], str] = {
     ("PlasmaShadow", "plasma_size"): "it is gone, the plasma is as large as the picture: leave it out",
     ("RandomGamma", "eps"): "it is gone, and did nothing: leave it out",
 }
+# Of those, what did nothing: whether a value was as good as none.
+IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
+    ("ElasticTransform", "alpha_affine"): lambda value: not value,
+    ("Equalize", "mask"): lambda value: value is None,
+    # Drawn within it, and rounded to whole pixels.
+    ("OpticalDistortion", "shift_limit"): lambda value: all(
+        isinstance(end, int | float) and -0.5 <= end <= 0.5 for end in twice(value or 0)
+    ),
+    ("PiecewiseAffine", "keypoints_threshold"): lambda _: True,
+    ("PlasmaShadow", "plasma_size"): lambda _: True,
+    ("RandomGamma", "eps"): lambda _: True,
+}
 ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"
-
-
-def instead(cls: str, name: str, given: Arguments) -> dict[str, Any] | None:
-    """What stands today for the argument `name` of a step with the arguments `given`; empty: it is left out.
-
-    None where earlier releases had no such argument. The value is not checked against the class.
-
-    >>> instead("ImageCompression", "quality_lower", {"quality_lower": 60})
-    {'quality_range': [60, 100]}
-    >>> instead("Rotate", "value", {"value": None}), instead("Rotate", "mask_value", {"mask_value": 255})
-    ({}, {'fill_mask': 255})
-    """
-    value = given.get(name)
-    new = CLASSES.get(cls, cls)
-    for (owner, joined), ends in JOINED.items():
-        if owner == cls and name in (ends.low, ends.high):
-            return _joined(joined, ends, given)
-    if (cls, name) in CONVERTED:
-        today, convert = CONVERTED[cls, name]
-        try:
-            return {} if value is None else {today: convert(value)}
-        except (TypeError, ValueError):  # no value of that argument, and none of the new one
-            return {today: "?"}
-    takes = (registry.arguments(new) or {"properties": {}})["properties"]
-    if name in takes or RENAMED.get(name) not in takes:
-        return None
-    if value is None:  # as if it were not there: nothing is filled in, or black
-        return {}
-    if RENAMED[name] == "border_mode":
-        names = _MODES if new == "PiecewiseAffine" or cls != new else {}
-        value = names.get(value, value) if isinstance(value, str) else to_name("border_mode", value)
-        return {"border_mode": value}
-    return {RENAMED[name]: value}
-
-
-def is_old(cls: str, name: str, given: Arguments) -> bool:
-    """Whether only earlier releases, or Python, have an argument of this name."""
-    old = name in ("always_apply", "transforms") or (cls, name) in GONE
-    return old or instead(cls, name, given) is not None
-
-
-def _joined(name: str, ends: RangeEnds, given: Arguments) -> dict[str, Any] | None:
-    low, high = given.get(ends.low), given.get(ends.high)
-    low = ends.low_default if low is None else low
-    high = ends.high_default if high is None else high
-    low, high = (high if low is None else low), (low if high is None else high)
-    if high is None:
-        return {}
-    if not isinstance(high, int | float):
-        return {name: [low, high]}
-    found = {name: [low, high + ends.beyond]}
-    other = _TOGETHER.get(name)
-    if other is not None and high >= 1:
-        beside = JOINED["CoarseDropout", other]
-        if not {other, beside.low, beside.high} & given.keys():
-            found[other] = _twice(beside.high_default)
-    return found
-
-
-def step_today(name: str, given: Arguments) -> dict[str, Any] | None:
-    """The arguments that `CLASSES[name]` takes for those of a step of the class `name`, which is gone.
-
-    >>> step_today("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
-    {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'hole_width_range': [8, 8], 'p': 1.0}
-    """
-    takes = (registry.arguments(CLASSES[name]) or {"properties": {}})["properties"]
-    found: dict[str, Any] = dict(_ALSO.get(name, {}))
-    for key, value in given.items():
-        if key == "always_apply" or value is None:
-            continue
-        if key in takes and (name, key) not in CONVERTED:
-            found[key] = value
-        else:
-            new = instead(name, key, given)
-            if new is None:
-                return None
-            found.update(new)
-    if given.get("always_apply") is True:
-        found["p"] = 1.0
-    return found

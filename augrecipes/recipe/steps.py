@@ -17,9 +17,10 @@ from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.context import Context
 from augrecipes.recipe.grammar import STEP_KEYS, P
 from augrecipes.recipe.groups import check_group
-from augrecipes.recipe.history import CLASSES, GONE, is_old
+from augrecipes.recipe.history import CLASSES, GONE
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, plain
+from augrecipes.recipe.today import is_old
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in grammar.GROUPS.items()}

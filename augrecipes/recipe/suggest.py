@@ -13,6 +13,7 @@ from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.spelling import hint
+from augrecipes.recipe.today import instead, step_today
 from augrecipes.recipe.write import flow
 
 _OWN_CLASS = (
@@ -32,7 +33,7 @@ def step(name: str, given: Any, valid: Iterable[str]) -> str:
     '; write `RandomBrightnessContrast: {brightness_limit: 0, contrast_limit: 0.1}`'
     """
     if name in history.CLASSES:
-        new, today = history.CLASSES[name], history.step_today(name, given if isinstance(given, Mapping) else {})
+        new, today = history.CLASSES[name], step_today(name, given if isinstance(given, Mapping) else {})
         fine = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
         return f"; write `{new}: {flow(today)}`" if fine else f"; did you mean {new}?"
     return _known(synonyms.STEPS.get(name)) or hint(name, valid) or _OWN_CLASS
@@ -53,7 +54,7 @@ def argument(cls: str, name: str, given: Mapping[str, Any], valid: Iterable[str]
         return f"; {history.ALWAYS_APPLY}"
     if (cls, name) in history.GONE:
         return f"; {history.GONE[cls, name]}"
-    today = history.instead(cls, name, given)
+    today = instead(cls, name, given)
     if today is None and name == "size" and cls in synonyms.SIZES:
         return _size(cls, given[name])
     if today is not None:

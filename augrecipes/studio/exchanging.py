@@ -34,6 +34,7 @@ def imported(bench: Workbench, body: RequestBody) -> dict[str, Any]:
     else:
         return {"text": text, "notes": [], "changed": [], "left_out": []}
     draft = of_document(of_text(text, _UNSAFE.sub("_", name)))
+    draft.complete()
     left = draft.left_out()
     changed = [f"{line.name}: {'; '.join(line.beside)}" for line in draft.lines() if line.beside]
     changed += [f"{key}: {what}" for key, what in draft.remarks.items()]

@@ -18,7 +18,7 @@ import augrecipes as ar
 from augrecipes.bring import steps as albumentations
 from augrecipes.bring.configs import forms
 from augrecipes.bring.importing import of_document
-from augrecipes.bring.reading import of_text
+from augrecipes.bring.reading import of_text, read
 from augrecipes.ops.constants import to_name
 from augrecipes.recipe.model import Step
 
@@ -76,7 +76,7 @@ def test_the_law_sees_what_an_importer_loses(monkeypatch: pytest.MonkeyPatch, fi
         true = albumentations.lines
         monkeypatch.setattr(albumentations, "lines", lambda calls: true(list(calls)[::-1]))
     else:
-        for module in ("augrecipes.bring.configs.forms", "augrecipes.bring.dialects.configs"):
+        for module in ("augrecipes.bring.configs.forms", "augrecipes.bring.configs.pipelines"):
             monkeypatch.setattr(f"{module}.call_of", _lose(fault))
 
     @PLANTED
@@ -131,7 +131,7 @@ def test_values_that_stand_elsewhere_in_the_file_are_taken_from_there() -> None:
     assert found.recipe().steps[0].args.plain() == {"height": 96, "width": 96}
     (left,) = found.left_out()
     assert (left.name, left.line) == ("RandomCrop", 6)
-    assert "`${missing}` in line 6 is not in this file" in left.message
+    assert "`${missing}` in line 6 names nothing in this file, or itself" in left.message
 
 
 def test_interpolations_in_a_circle_end() -> None:
@@ -223,7 +223,7 @@ def test_a_pipeline_of_an_mm_framework() -> None:
 @pytest.mark.parametrize(
     ("written", "step", "said"),
     [
-        ("dict(type='Resize', scale=[(i, i) for i in range(3)], keep_ratio=True)", "Resize", "computes `[(i, i) for"),
+        ("dict(type='Resize', scale=[(i, i) for i in sizes], keep_ratio=True)", "Resize", "computes `[(i, i) for"),
         ("dict(type='Resize', scale=open('/etc/passwd'))", "Resize", "computes `open('/etc/passwd')`"),
         ("dict(type='Albu', transforms=_base_.albu)", "Albu", "computes `_base_.albu`"),
         ("dict(type='Mosaic', img_scale=f(3))", "Mosaic", "needs other samples"),
@@ -246,7 +246,7 @@ def test_bases_are_read_where_they_are(tmp_path: Path) -> None:
         "_base_ = ['base.py']\nmodel = dict(neck=1)\n"
         "train_pipeline = [*_base_.load, dict(type='RandomCrop', crop_size=(_base_.size, {{_base_.size}}))]\n"
     )
-    recipe = of_document(of_text((tmp_path / "top.py").read_text(), str(tmp_path / "top.py"))).recipe()
+    recipe = of_document(read(str(tmp_path / "top.py"))).recipe()
     assert recipe.steps[0].args.plain()["width"] == 64
     assert (recipe.output.range, recipe.output.normalize) == ((0.0, 1.0), None)
 

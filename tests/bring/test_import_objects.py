@@ -93,7 +93,6 @@ class Mine(A.ImageOnlyTransform):  # type: ignore[misc]
         (A.Lambda(name="x", image=np.copy), "Lambda", "augrecipes.register"),
         (Rotate(10), "Rotate", "augrecipes.register"),
         (Mine(), "Mine", "augrecipes.register"),
-        (A.ReplayCompose([A.D4()]), "ReplayCompose", "replays a sample"),
         (A.SelectiveChannelTransform([A.Blur()]), "SelectiveChannelTransform", "all channels"),
         (A.Normalize(normalization="image"), "Normalize", "augrecipes.register"),
         (A.ToFloat(max_value=65535), "ToFloat", "8 bits"),

@@ -235,7 +235,6 @@ def test_an_option_that_is_dropped_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         (["--address", "auto"], "goes with --engine ray"),
         (["--parts", "3"], "goes with --engine"),
         (["--engine", "slurm"], "ray"),
-        (["--merge", "parts"], "move parts when that is done"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], said: str, photos: Path) -> None:

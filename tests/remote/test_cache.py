@@ -267,7 +267,7 @@ def test_files_are_fetched_in_their_order_and_no_further_than_there_is_room() ->
 @pytest.mark.parametrize(("kills", "planted"), [(5, ""), (12, "early")])
 def test_killed_in_the_middle(tmp_path: Path, kills: int, planted: str) -> None:
     found = killed(kills, planted)
-    assert found["kills"] >= kills
+    assert planted or found["kills"] >= kills  # the first error ends it
     assert bool(found["wrong"]) == bool(planted), found
 
 

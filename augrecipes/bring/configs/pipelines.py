@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from augrecipes.bring.configs.forms import call_of, names_class
+from augrecipes.bring.calls import Call
+from augrecipes.bring.configs.forms import Unread, call_of, names_class, read
 from augrecipes.bring.mm.names import NAMES as OF_MM
+from augrecipes.bring.phases import role
+from augrecipes.bring.source.found import Lost
 from augrecipes.bring.torchvision.signatures import PARAMETERS as OF_TORCHVISION
 from augrecipes.bring.torchvision.signatures import TELLING
 from augrecipes.errors import Diagnostic, RecipeError
@@ -20,42 +23,43 @@ from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {"albumentations": ALBUMENTATIONS, "torchvision.transforms": TORCHVISION}
-_EVAL = re.compile(r"(?:^|[_.])(?:val|valid|validation|test|eval|evaluation|predict|inference|tta)(?:[_.]|$)")
-_TRAIN = re.compile(r"(?:^|[_.])(?:train|training|fit)(?:[_.]|$)")
 _ORDER = "order"  # a list of the names of those beside it
 _USUAL = "train_pipeline"
 
 
+# What a Compose is given beside its transforms.
+_SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A pipeline of a config.
+    """A pipeline of a config, or of Python source.
 
     Attributes:
-        path: keys that lead to it, joined by dots.
-        node: the list, the mapping, or the Compose.
-        items: its transforms, in order.
-        holder: the mapping that holds it, for what stands beside it.
+        path: keys or names that lead to it, joined by dots.
+        place: where it starts.
+        calls: its transforms in order, or one Compose of them.
+        settings: what stands beside them for the Compose.
+        lost: what of it is not known.
+        otherwise: ways that were not taken.
     """
 
     path: str
-    node: Node
-    items: tuple[MappingNode, ...]
-    holder: MappingNode | None
-
-    @property
-    def place(self) -> Place:
-        """Where it starts."""
-        return self.node.place
+    place: Place
+    calls: tuple[Call, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lost: tuple[Lost, ...] = ()
+    otherwise: tuple[str, ...] = ()
 
 
-def family(items: tuple[MappingNode, ...]) -> str | None:
+def family(calls: Sequence[Call]) -> str | None:
     """Whose transforms these are; None: of nobody that is known."""
-    calls = [call_of(item) for item in items]
-    for call in calls:
+    each = [call for one in calls for call in _own(one)]
+    for call in each:
         for package, whose in _PACKAGES.items():
             if f"{call.package}.".startswith(f"{package}."):
                 return whose
-    bare = {call.name for call in calls if not call.package}
+    bare = {call.name for call in each if not call.package}
     if bare & OF_MM:
         return MM
     if bare & TELLING:
@@ -63,6 +67,13 @@ def family(items: tuple[MappingNode, ...]) -> str | None:
     if any(_of_albumentations(name) for name in bare):
         return ALBUMENTATIONS
     return TORCHVISION if bare & OF_TORCHVISION.keys() else None
+
+
+def _own(call: Call) -> Iterator[Call]:
+    """A call, and of a group what is in it."""
+    yield call
+    for child in (call.children or ()) if call.name in (COMPOSE, *GROUPS) else ():
+        yield from _own(child)
 
 
 def _of_albumentations(name: str) -> bool:
@@ -74,23 +85,31 @@ def pipelines(top: Node) -> list[Found]:
     """Every pipeline of a config once, those that are part of another left out."""
     found = list(_walk(top, "", None, set()))
     inside: set[int] = set()
-    for each in found:
-        for item in each.items:
-            _note(item, inside, own=item is each.node)
-    return [each for each in found if id(each.node) not in inside]
+    for node, items, *_ in found:
+        for item in items:
+            _note(item, inside, own=item is node)
+    return [
+        Found(path, node.place, tuple(map(call_of, items)), _settings(holder))
+        for node, items, path, holder in found
+        if id(node) not in inside
+    ]
 
 
-def _walk(node: Node, path: str, holder: MappingNode | None, seen: set[int]) -> Iterator[Found]:
+_Walked = tuple[Node, tuple[MappingNode, ...], str, MappingNode | None]
+
+
+def _walk(node: Node, path: str, holder: MappingNode | None, seen: set[int]) -> Iterator[_Walked]:
     if id(node) in seen:  # a name that is used again
         return
     seen.add(id(node))
     if isinstance(node, MappingNode) and names_class(node):
         # Beside a lone name anything may be meant: only a package tells that it is a transform.
-        if call_of(node).package and family((node,)):
-            yield Found(path, node, (node,), holder)
+        call = call_of(node)
+        if call.package and family((replace(call, children=None),)):
+            yield node, (node,), path, holder
             return
-    elif (items := _items(node)) and family(items) and not _side_by_side(items):
-        yield Found(path, node, items, holder)
+    elif (items := _items(node)) and family(list(map(call_of, items))) and not _side_by_side(items):
+        yield node, items, path, holder
         return
     inner = node.entries.items() if isinstance(node, MappingNode) else []
     if isinstance(node, ListNode):
@@ -98,6 +117,19 @@ def _walk(node: Node, path: str, holder: MappingNode | None, seen: set[int]) -> 
     for key, value in inner:
         holder = node if isinstance(node, MappingNode) else holder
         yield from _walk(value, f"{path}.{key}" if path else key, holder, seen)
+
+
+def _settings(holder: MappingNode | None) -> dict[str, Any]:
+    """What stands beside a list of transforms, and is meant for the Compose of it."""
+    settings = {}
+    for key in _SETTINGS:
+        try:
+            value = read(holder.entries[key]) if holder is not None and key in holder.entries else None
+        except Unread:
+            continue
+        if isinstance(value, Mapping):
+            settings[key] = {inner: each for inner, each in value.items() if inner not in ("_target_", "type")}
+    return settings
 
 
 def _side_by_side(items: tuple[MappingNode, ...]) -> bool:
@@ -135,28 +167,60 @@ def chosen(found: list[Found], key: str, file: str) -> tuple[Found, Found | None
 
     Args:
         found: all of them.
-        key: the path that the user named; empty: none.
+        key: the path that the user named, or the beginning or the end of it; empty: none.
         file: for messages.
 
     Raises:
         RecipeError: several could be meant, or none has the name.
     """
     if key:
-        named = [each for each in found if each.path == key or each.path.startswith(f"{key}.")]
+        named = _named(found, key)
+        if not named:
+            raise _error(f"no pipeline at {key!r}; there {_listed(found)}", file)
         if len(named) == 1:
             return named[0], None
-        raise _error(
-            f"{'several pipelines' if named else 'no pipeline'} at {key!r}; there {_listed(named or found)}", file
-        )
-    evaluation = [each for each in found if _EVAL.search(each.path.lower())]
-    others = [each for each in found if each not in evaluation]
-    training = [each for each in others if _TRAIN.search(each.path.lower())] or others or evaluation
+        found = named
+    by_role: dict[str, list[Found]] = {}
+    for each in found:
+        by_role.setdefault(role(each.path), []).append(each)
+    evaluation = by_role.get("eval", [])
+    training = by_role.get("train") or by_role.get("augment") or by_role.get("") or evaluation
     training = [each for each in training if each.path == _USUAL] or training
+    training = _different([each for each in training if not _is_otherwise(each, training)])
     if len(training) > 1:
-        raise _error(f"several pipelines; name one, as in `--key {training[0].path}`: there {_listed(training)}", file)
+        what = f"several pipelines{f' at {key!r}' if key else ''}"
+        raise _error(f"{what}; name one, as in `--key {training[0].path}`: there {_listed(training)}", file)
     rest = [each for each in evaluation if each is not training[0]]
     rest = [each for each in rest if "val" in each.path.lower()] or rest
     return training[0], rest[0] if rest else None
+
+
+def _named(found: list[Found], key: str) -> list[Found]:
+    """Those whose path is the key; else begins with it, or ends with it."""
+    return (
+        [each for each in found if each.path == key]
+        or [each for each in found if each.path.startswith(f"{key}.")]
+        or [each for each in found if f".{each.path}".endswith(f".{key}")]
+    )
+
+
+def _different(found: list[Found]) -> list[Found]:
+    """Without those that say the same as one before them."""
+    seen: list[list[Any]] = []
+    kept = []
+    for each in found:
+        said = [(call.name, call.args, call.unread) for one in each.calls for call in one.walk()]
+        if said not in seen:
+            kept.append(each)
+        seen.append(said)
+    return kept
+
+
+def _is_otherwise(found: Found, others: list[Found]) -> bool:
+    """Whether it is the other way of a test that cannot be told, beside the one where it holds."""
+    *before, last = found.path.split(".")
+    first = ".".join([*before, last.removeprefix("not_")])
+    return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
 
 
 def _listed(found: list[Found]) -> str:

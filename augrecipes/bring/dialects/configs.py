@@ -11,18 +11,17 @@ from typing import Any
 
 from augrecipes.bring import compose
 from augrecipes.bring.calls import Call
-from augrecipes.bring.configs import python
-from augrecipes.bring.configs.forms import Unread, call_of, positional, read
+from augrecipes.bring.configs.forms import Unread, read
 from augrecipes.bring.configs.interpolations import resolved
 from augrecipes.bring.configs.pipelines import ALBUMENTATIONS, MM, TORCHVISION, Found, chosen, family, pipelines
 from augrecipes.bring.dialect import Dialect
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.mm import steps as mm
 from augrecipes.bring.naming import name_of
-from augrecipes.bring.reading import Document
+from augrecipes.bring.reading import Document, is_python
+from augrecipes.bring.source.configs import config_of
 from augrecipes.bring.torchvision import steps as torchvision
-from augrecipes.errors import RecipeError
-from augrecipes.ops import registry
+from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.nodes import MappingNode, Node
 
@@ -31,83 +30,104 @@ _ORIGINS = {
     TORCHVISION: "a config of torchvision's transforms",
     MM: "a config of an MM framework",
 }
-# What a Compose is given beside its transforms.
-_SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
+_IN_PYTHON = {ALBUMENTATIONS: "a Compose in Python source", TORCHVISION: "torchvision's transforms in Python source"}
 _PREPROCESSOR = "data_preprocessor"
 
 
-def _tree(document: Document) -> Node | None:
-    if document.file.endswith(".py") and document.text:
-        return python.read(document.text, document.file)
-    return None if document.top is None else resolved(document.top)
-
-
 def owns(document: Document) -> bool:
-    """Whether there is a pipeline in the config."""
+    """Whether it is Python, or there is a pipeline in the config; RecipeError where that stands for too much."""
+    if is_python(document.file) and document.text:
+        return True
+    return document.top is not None and bool(pipelines(resolved(document.top)))
+
+
+def holds(document: Document) -> bool:
+    """Whether there is a pipeline in a text of Python."""
     try:
-        top = _tree(document)
+        return bool(_source(document)[0])
     except RecipeError:
         return False
-    return top is not None and bool(pipelines(top))
+
+
+def _source(document: Document) -> tuple[list[Found], Node, list[str]]:
+    """The pipelines of a file of Python, its names, and what is to be told of it."""
+    key = document.key
+    config = config_of(document.text, document.file, document.given, key, document.root)
+    top = config.node(document.file)
+    found = [
+        Found(each.name, each.place, (each.call,), {}, each.lost, each.otherwise)
+        for each in config.found
+        if family((each.call,))
+    ]
+    notes = list(config.notes)
+    if config.exhausted:
+        notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
+    return [*found, *pipelines(top)], top, notes
 
 
 def draft(document: Document) -> RecipeDraft:
-    """The config's pipeline for training, and for validation where it has one, as a recipe."""
-    top = _tree(document)
-    training, evaluation = chosen(pipelines(top) if top is not None else [], document.key, document.file)
+    """The config's pipeline for training, and for validation where it has one, as a recipe.
+
+    Raises:
+        RecipeError: it is no Python, holds no pipeline, or several could be meant.
+    """
+    notes: list[str] = []
+    if is_python(document.file):
+        found, top, notes = _source(document)
+        if not found:
+            said = "".join(f" {note}" for note in notes)
+            message = f"nothing here that can be imported: no Compose and no list of transforms that is known.{said}"
+            raise RecipeError(problems=[Diagnostic(message, 1, 1, "E601", "import", document.file)])
+    else:
+        top = resolved(document.top) if document.top is not None else MappingNode({}, document.place)
+        found = pipelines(top)
+    training, evaluation = chosen(found, document.key, document.file)
     made = _draft(training, top, document)
-    if evaluation is not None:
-        other = _draft(evaluation, top, document)
-        if family(evaluation.items) == MM and (left := other.left_out()):
-            made.note(
-                f"{evaluation.path} has no place in a recipe ({left[0].name}): write `eval:`, or `eval: derived`."
-            )
-            return made
-        made.eval = other.steps
-        made.refused += [problem for problem in other.refused if problem not in made.refused]
-        made.note(f"`eval:` is {evaluation.path} (line {evaluation.place.line}).")
-        if other.keys.get("output") != made.keys.get("output"):
-            made.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
+    for note in notes:
+        made.note(note)
+    _others(made, found, training, evaluation)
+    if evaluation is None:
+        return made
+    other = _draft(evaluation, top, document)
+    if family(evaluation.calls) == MM and (left := other.left_out()):
+        made.note(f"{evaluation.path} has no place in a recipe ({left[0].name}): `eval:` is derived from training.")
+        return made
+    made.eval = other.steps
+    made.refused += [problem for problem in other.refused if problem not in made.refused]
+    made.note(f"`eval:` is {evaluation.path} (line {evaluation.place.line}).")
+    if other.keys.get("output") != made.keys.get("output"):
+        made.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
     return made
 
 
+def _others(made: RecipeDraft, found: list[Found], *taken: Found | None) -> None:
+    """Name the pipelines that the recipe is not made of."""
+    others = [f"{each.path} (line {each.place.line})" for each in found if each not in taken]
+    if others:
+        more = f" and {len(others) - 6} more" if len(others) > 6 else ""
+        made.note(f"Also there, each by `--key`: {', '.join(others[:6])}{more}.")
+
+
 def _draft(found: Found, top: Node | None, document: Document) -> RecipeDraft:
-    whose = family(found.items) or ALBUMENTATIONS
+    whose = family(found.calls) or ALBUMENTATIONS
     where = f", {found.path}" if found.path else ""
-    made = RecipeDraft(name_of(document.file), f"{_ORIGINS[whose]}{where}", found.place)
-    calls = tuple(call_of(item) for item in found.items)
+    origins = _ORIGINS | _IN_PYTHON if is_python(document.file) else _ORIGINS
+    made = RecipeDraft(name_of(document.file), f"{origins[whose]}{where}", found.place)
+    for lost in found.lost:
+        made.refuse(lost.name, lost.why, lost.place)
+    for way in found.otherwise:
+        made.refuse("if", way, found.place)
+    calls = found.calls
     if whose == MM:
         mm.fill(made, calls, _preprocessor(top))
         return made
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
-        calls = (Call(COMPOSE, _settings(found), calls, found.place),)
+        calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
     if whose == TORCHVISION:
         torchvision.fill(made, calls[0])
     else:
-        compose.fill(made, _named(calls[0]))
+        compose.fill(made, calls[0])
     return made
-
-
-def _named(call: Call) -> Call:
-    """The call and those inside with every argument by its name."""
-    takes = (registry.arguments(call.name) or {"properties": {}})["properties"]
-    found = positional(call, [key for key in takes if key != "p"] + ["p"])
-    children = None if found.children is None else tuple(_named(child) for child in found.children)
-    return Call(found.name, found.args, children, found.place, found.package, found.unread)
-
-
-def _settings(found: Found) -> dict[str, Any]:
-    """What stands beside a list of transforms, and is meant for the Compose of it."""
-    holder = found.holder.entries if isinstance(found.holder, MappingNode) else {}
-    settings = {}
-    for key in _SETTINGS:
-        try:
-            value = read(holder[key]) if key in holder else None
-        except Unread:
-            continue
-        if isinstance(value, Mapping):
-            settings[key] = {inner: each for inner, each in value.items() if inner not in ("_target_", "type")}
-    return settings
 
 
 def _preprocessor(top: Node | None) -> Mapping[str, Any] | None:

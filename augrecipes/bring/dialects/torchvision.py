@@ -7,7 +7,7 @@ from typing import Any
 from augrecipes.bring.dialect import Dialect
 from augrecipes.bring.draft import RecipeDraft
 from augrecipes.bring.naming import name_of
-from augrecipes.bring.reading import Document
+from augrecipes.bring.reading import Document, is_python
 from augrecipes.bring.torchvision import objects, printed
 from augrecipes.bring.torchvision.steps import fill
 from augrecipes.errors import RecipeError
@@ -16,7 +16,9 @@ from augrecipes.recipe.model import Recipe
 
 def owns(document: Document) -> bool:
     """Whether the object is torchvision's, or the text what one prints."""
-    return objects.is_torchvision(document.value) or printed.is_printed(document.text)
+    return objects.is_torchvision(document.value) or (
+        not is_python(document.file) and printed.is_printed(document.text)
+    )
 
 
 def draft(document: Document) -> RecipeDraft:

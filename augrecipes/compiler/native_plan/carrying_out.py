@@ -15,7 +15,15 @@ import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.native_plan.helping import of_this_thread
-from augrecipes.compiler.native_plan.pictures import InMemory, Picture, coded_of, decoded, pixels_of
+from augrecipes.compiler.native_plan.pictures import (
+    InMemory,
+    Picture,
+    Pixels,
+    coded_of,
+    decoded,
+    is_ready,
+    pixels_of,
+)
 from augrecipes.compiler.native_plan.room import Needs, Room, spare_room
 from augrecipes.compiler.native_plan.steps import CUTS, IN_PYTHON, KEEPS, TURNS, KeyedStep
 from augrecipes.native.kernels import Library, written_as
@@ -35,6 +43,7 @@ _KEY, _SIZE, _LIES, _FILE, _TARGET, _MADE, _WINDOW, _ANSWER = (
 )  # fmt: skip
 _IN_MEMORY, _NUMBERS = (0, 0, 0), 19
 IDLE, REFUSED = 1, -1
+_KNOWN_SIZES = 99
 
 
 class NativePlan:
@@ -67,6 +76,9 @@ class NativePlan:
         self._kernel, self._draws = kernels.kernel("plan", "pplp"), kernels.kernel("plan_draws", "pplp")
         self._seed, self._sink, self._limits = seed & MASK, sink, (most, int(labels))
         self._room = Room()
+        # By a picture's shape the size of what is made of it: while that stays the same, one call of the kernel does.
+        self._sizes: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._varies = False
         self.only_moves = all(step.numbers.effect in (CUTS, TURNS, KEEPS) for step in steps)
         self.left = tuple(step.label for step in steps if step.numbers.draw == IN_PYTHON)
         self.given: dict[int, Any] = {}
@@ -85,27 +97,48 @@ class NativePlan:
 
     def sample(self, epoch: int, index: int, tile: int, picture: Picture, allocate: Allocate) -> np.ndarray | None:
         """One sample's result; None where Python has to make it. DataError: the file is damaged."""
-        rows, columns, channels = picture.shape
-        if not self._takes(channels):
+        shape = picture.shape
+        if not self._takes(shape[2]):
             return None
-        self._begin(epoch, channels)
-        _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *_NOTHING, *_IN_MEMORY)
+        key = index, tile, *shape[:2]
+        known = self._sizes.get(shape) if allocate is np.empty else None
+        if known is not None and is_ready(picture):
+            if (out := self._written(epoch, key, (picture, 0, 0), known, allocate, known)) is not None:
+                return out
+            if _SAMPLE.unpack_from(self._one)[_MADE] == known:
+                return None
+            self._sizes, self._varies = {}, True
+        self._begin(epoch, shape[2])
+        _SAMPLE.pack_into(self._one, 0, *key, *_NOTHING, *_IN_MEMORY)
         if self._run_one():
             return None
         height, width, *window = _SAMPLE.unpack_from(self._one)[12:18]
         if (found := pixels_of(picture, window)) is None:
             return None
-        out = allocate(self._sink.shape(height, width, channels), self._sink.dtype)
-        strides = self._strides(out[None], channels)
-        if strides is not None:
-            pixels, top, left = found
-            self._begin(epoch, channels, strides[1], written_as(out))
-            at = pixels.__array_interface__["data"][0], pixels.strides[0], top, left
-            target = out.__array_interface__["data"][0] + strides[0]
-            _SAMPLE.pack_into(self._one, 0, index, tile, rows, columns, *at, *_IN_MEMORY, target, *_NOTHING[5:])
-            if not self._run_one():
-                return out
-        return None
+        if not self._varies and len(self._sizes) < _KNOWN_SIZES:
+            self._sizes[shape] = height, width
+        return self._written(epoch, key, found, (height, width), allocate)
+
+    def _written(
+        self,
+        epoch: int,
+        key: tuple[int, ...],
+        found: Pixels,
+        size: tuple[int, int],
+        allocate: Allocate,
+        expected: tuple[int, int] = (0, 0),
+    ) -> np.ndarray | None:
+        """A result of a size in memory of its own; None where the kernel refuses it, as one not `expected`."""
+        pixels, top, left = found
+        channels = pixels.shape[2]
+        out = allocate(self._sink.shape(*size, channels), self._sink.dtype)
+        if (strides := self._strides(out[None], channels)) is None:
+            return None
+        self._begin(epoch, channels, strides[1], written_as(out))
+        at = pixels.__array_interface__["data"][0], pixels.strides[0], top, left
+        target = out.__array_interface__["data"][0] + strides[0]
+        _SAMPLE.pack_into(self._one, 0, *key, *at, *_IN_MEMORY, target, *expected, *_NOTHING[:5])
+        return None if self._run_one() else out
 
     def take_given(self) -> None:
         """Take over what the steps of `given` have drawn, those that have."""

@@ -20,7 +20,8 @@ class Room:
     """Memory of one thread; `numbers` are how the head of a plan names it, from `decode` to `room` in native/plan.h."""
 
     def __init__(self) -> None:
-        self._scratch, self._pixels = np.empty(_LEAST, np.uint8), np.empty(0, np.uint8)
+        self._pixels = np.empty(0, np.uint8)
+        self.grow(_LEAST)
         self._codec: Codec | None = None
         self._memory: Any = None
 
@@ -31,11 +32,12 @@ class Room:
         if self._codec is not None:
             memory, pixels = ctypes.addressof(self._memory), self._pixels.ctypes.data
             decoder = self._codec.address, memory, pixels, len(self._pixels)
-        return *decoder, self._scratch.ctypes.data, len(self._scratch)
+        return *decoder, *self._lies
 
     def grow(self, size: int) -> None:
         """Have so many bytes for steps."""
         self._scratch = np.empty(size, np.uint8)
+        self._lies = self._scratch.ctypes.data, size
 
     def decode(self, codec: Codec, most: int) -> None:
         """Be ready to decode parts of files that take so many bytes at most."""

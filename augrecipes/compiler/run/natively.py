@@ -24,6 +24,7 @@ from augrecipes.compiler.run.prepared import Prepared
 from augrecipes.compiler.run.targets import check_size
 
 _MASK = frozenset({"mask"})
+_FEW = 3  # steps that act
 _NATIVE = ("native", "native_masks", "_point_steps")  # made of the steps when they are first needed
 
 
@@ -118,6 +119,10 @@ class NativelyRun(Pipeline):
         image, on_it = targets.get("image"), self._usual.intersection(targets) - {"image"}
         if not is_picture(image, files=self.takes_files) or (on_it - _MASK and self.native.only_moves):
             return None
+        if on_it - _MASK:
+            self.position(epoch, index, tile)
+            if sum(first is None or first() < p for first, p, _, _ in self._point_steps) < _FEW:
+                return None  # Python walks through the steps for the points anyway, and is done with these sooner
         image, done, moved = check_size(image, self.recipe.inputs), dict(targets), None
         mask = done.pop("mask", None)
         if self.native.given:

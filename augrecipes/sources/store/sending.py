@@ -87,7 +87,7 @@ def saying_why(folder: Path) -> Iterator[None]:
         with naming(folder):
             yield
     except StoreError as error:
-        if not isinstance(error.__cause__, OSError) or not (error.path or "").startswith(str(folder)):
+        if isinstance(error, HeldError) or not (error.path or "").startswith(str(folder)):
             raise
         why = f"what is sent elsewhere is packed in the cache folder first; {CACHE} names another one"
         raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__

@@ -1,0 +1,175 @@
+"""Python configs of the MM frameworks: what their names are, as nodes, with those of the files that they extend."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from augrecipes.bring.configs.forms import Computed
+from augrecipes.bring.source.found import Found, read
+from augrecipes.bring.source.text import parse
+from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, Named, Unknown
+from augrecipes.errors import RecipeError
+from augrecipes.recipe import limits
+from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
+from augrecipes.recipe.problems import Problems, Stop
+
+_BASE, _DELETE = "_base_", "_delete_"
+_DEEPEST = 8  # files that extend each other
+
+
+@dataclass(slots=True)
+class Config:
+    """A file of Python as a config, and the pipelines in it that are no mappings.
+
+    Attributes:
+        found: its pipelines of objects.
+        names: what its names are, those of the files that it extends among them.
+        notes: what was not read, in words.
+        exhausted: a part of it was not read.
+    """
+
+    found: tuple[Found, ...]
+    names: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    exhausted: bool = False
+
+    def node(self, file: str) -> MappingNode:
+        """The names as a mapping."""
+        place = Place(file, 1, 1)
+        made = _Nodes(place)
+        entries = {key: made.of(value, place) for key, value in self.names.items() if _held(value)}
+        return MappingNode(entries, place, {key: node.place for key, node in entries.items()})
+
+
+def config_of(
+    text: str, file: str, given: Mapping[str, Any], wanted: str = "", root: Path | None = None, depth: int = 0
+) -> Config:
+    """Read a file of Python, and the files that its `_base_` names.
+
+    Args:
+        text: what it says.
+        file: its name.
+        given: values for what cannot be known.
+        wanted: a function that is to be gone through.
+        root: the folder that no `_base_` leads out of; None: no other file is read.
+        depth: how many files extend each other by now.
+
+    Raises:
+        RecipeError: it is no Python.
+    """
+    base: dict[str, Any] = {}
+    notes: list[str] = []
+    for other in _bases(text, file):
+        found = _other(other, file, root, depth, notes)
+        if found is not None:
+            base = _extended(base, found.names)
+            notes += found.notes
+    reading = read(text, file, given, wanted, base or None)
+    own = {key: value for key, value in reading.names.items() if key != _BASE}
+    return Config(reading.found, _extended(base, own) if base else own, notes, reading.exhausted)
+
+
+def _bases(text: str, file: str) -> list[str]:
+    """The files that a config names in `_base_`."""
+    if _BASE not in text or not file.endswith(".py"):
+        return []
+    found: list[str] = []
+    for statement in parse(text, file).tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="_base_")], value=value):
+                parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+                found = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return [each for each in found if each.endswith(".py")]
+
+
+def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> Config | None:
+    """A file that another one extends; None where it is not read: `notes` says why."""
+    if root is None:
+        notes.append(f"`{other}`, which `_base_` names, was not read: a text that is no file has no others beside it.")
+        return None
+    path = Path(file).parent / other
+    try:
+        inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside:
+        notes.append(
+            f"`{other}`, which `_base_` names, lies outside of {root}, and was not read: "
+            "`--base-root FOLDER` names the folder that it may lie in."
+        )
+        return None
+    if depth >= _DEEPEST:
+        return None
+    problems = Problems()
+    try:
+        text = limits.decode(limits.read_bytes(path, str(path), problems), str(path), problems)
+        return config_of(text, str(path), {}, "", root, depth + 1)
+    except (Stop, RecipeError):
+        notes.append(f"`{other}`, which `_base_` names, cannot be read: what it says is missing here.")
+        return None
+
+
+def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A mapping as the framework makes it of a base and of what a file says itself."""
+    if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
+        return Mapped(own, getattr(own, "at", Place()))
+    found = Mapped({**base, **own}, getattr(own, "at", Place()))
+    for key, value in own.items():
+        before = base.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            found[key] = _extended(before, value, depth + 1)
+    return found
+
+
+def _held(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | Unknown)
+
+
+class _Nodes:
+    """Values as nodes; one that is named twice is one node."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.made: dict[int, Node] = {}
+
+    def of(self, value: Any, place: Place, depth: int = 0) -> Node:
+        if id(value) in self.made and isinstance(value, Mapping | list | tuple):
+            return self.made[id(value)]
+        found: Node
+        at = getattr(value, "at", place)
+        at = at if at.line else place
+        match value:
+            case _ if depth > limits.MAX_DEPTH:
+                return Scalar(Computed("..."), place, "...")
+            case None | bool() | int() | float() | str():
+                return Scalar(value, place, str(value))
+            case Mapping():
+                found = MappingNode({}, at, {})
+                self.made[id(value)] = found
+                found.entries |= {str(key): self.of(item, at, depth + 1) for key, item in value.items()}
+            case list() | tuple():
+                found = ListNode([], at)
+                self.made[id(value)] = found
+                found.items += [self.of(self._item(item), at, depth + 1) for item in value]
+            case Named(bound=True):
+                return Scalar(value.last, place, value.last)
+            case Unknown():
+                return Scalar(Computed(value.text), at, value.text)
+            case Either():
+                return self.of(value.yes, place, depth + 1)
+            case Named(path=path) | Made(path=path):
+                return Scalar(Computed(path), place, path)
+            case _:
+                return Scalar(Computed(getattr(value, "name", "an object")), place, "")
+        return found
+
+    @staticmethod
+    def _item(item: Any) -> Any:
+        return item.item if isinstance(item, Maybe) else item
+
+
+__all__ = ["Config", "Listed", "config_of"]

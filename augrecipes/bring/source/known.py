@@ -1,0 +1,189 @@
+"""Functions, methods and constants whose values are known without importing what they belong to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from augrecipes.bring.source.operators import MOST_ITEMS, Unheld, items_of, plain
+from augrecipes.bring.source.values import Listed, Mapped, Unknown
+from augrecipes.ops.constants import BORDER, INTERPOLATION
+from augrecipes.recipe.nodes import NOWHERE
+
+# Modules by the names that people give them: where a snippet has no import, these tell.
+USUAL = {
+    "A": "albumentations", "alb": "albumentations", "albu": "albumentations", "albumentations": "albumentations",
+    "T": "torchvision.transforms", "transforms": "torchvision.transforms", "tt": "torchvision.transforms",
+    "tvt": "torchvision.transforms", "v2": "torchvision.transforms.v2", "torchvision": "torchvision", "cv2": "cv2",
+    "np": "numpy", "numpy": "numpy", "math": "math", "torch": "torch", "Image": "PIL.Image",
+    "InterpolationMode": "torchvision.transforms.InterpolationMode",
+}  # fmt: skip
+
+CONSTANTS: dict[str, Any] = {
+    **{f"cv2.INTER_{name.upper()}": number for name, number in INTERPOLATION.items()},
+    **{f"cv2.BORDER_{name.upper()}": number for name, number in BORDER.items()},
+    "cv2.BORDER_REFLECT101": 4, "cv2.BORDER_DEFAULT": 4,
+    "numpy.pi": math.pi, "math.pi": math.pi, "math.e": math.e, "math.tau": math.tau,
+    **{f"PIL.Image.{where}{name}": number for where in ("", "Resampling.") for name, number in (
+        ("NEAREST", 0), ("LANCZOS", 1), ("ANTIALIAS", 1), ("BILINEAR", 2), ("BICUBIC", 3), ("BOX", 4), ("HAMMING", 5))},
+}  # fmt: skip
+# Of timm, under whatever module: by the last name.
+_IMAGENET = {
+    "IMAGENET_DEFAULT_MEAN": (0.485, 0.456, 0.406), "IMAGENET_DEFAULT_STD": (0.229, 0.224, 0.225),
+    "IMAGENET_INCEPTION_MEAN": (0.5, 0.5, 0.5), "IMAGENET_INCEPTION_STD": (0.5, 0.5, 0.5),
+}  # fmt: skip
+# What is written as its own name, for those who translate it.
+_ENUMERATIONS = ("torchvision.transforms.InterpolationMode.", "torchvision.transforms.functional.InterpolationMode.",
+                 "torchvision.transforms.v2.InterpolationMode.", "torch.float", "torch.uint", "torch.int",
+                 "torch.half")  # fmt: skip
+
+
+def constant(path: str) -> Any:
+    """What a name of a module is.
+
+    Raises:
+        Unheld: nothing that is known here.
+
+    >>> constant("cv2.BORDER_REFLECT_101"), constant("torch.float32")
+    (4, 'torch.float32')
+    """
+    if path in CONSTANTS:
+        return CONSTANTS[path]
+    last = path.rpartition(".")[2]
+    if last in _IMAGENET and (path.startswith("timm.") or path == last):
+        return _IMAGENET[last]
+    if path.startswith(_ENUMERATIONS):
+        return path.removeprefix("torchvision.transforms.") if "InterpolationMode" in path else path
+    raise Unheld
+
+
+def _array(values: Any, *_: Any, **__: Any) -> Any:
+    return Listed(values, getattr(values, "at", NOWHERE)) if isinstance(values, list | tuple) else values
+
+
+def _ordered(*args: Any, **named: Any) -> Mapped:
+    given = args[0] if args else {}
+    if len(args) > 1 or isinstance(given, Unknown):
+        raise Unheld
+    pairs = given.items() if isinstance(given, Mapping) else [_pair(each) for each in items_of(given)]
+    return Mapped({**dict(pairs), **named}, getattr(given, "at", NOWHERE), getattr(given, "born", 0))
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    if not isinstance(value, list | tuple) or len(value) != 2 or not isinstance(value[0], str | int | float | None):
+        raise Unheld
+    return value[0], value[1]
+
+
+def _range(*args: Any) -> Listed:
+    try:
+        found = range(*args)
+    except (TypeError, ValueError):
+        raise Unheld from None
+    if not -MOST_ITEMS <= (found.stop - found.start) // (found.step or 1) <= MOST_ITEMS:
+        raise Unheld
+    return Listed(found)
+
+
+def _len(value: Any) -> int:
+    return len(value) if isinstance(value, str) else len(items_of(value))
+
+
+def _zip(*values: Any) -> Listed:
+    return Listed(zip(*map(items_of, values), strict=False))
+
+
+def _bool(value: Any = False) -> bool:
+    if isinstance(value, Unknown) or not isinstance(value, bool | int | float | str | list | tuple | dict | None):
+        raise Unheld
+    return bool(value)
+
+
+def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **named: plain(function, *args, **named)
+
+
+def _text(value: Any = "") -> str:
+    if isinstance(value, list | tuple | dict):
+        raise Unheld
+    return str(plain(str, value))
+
+
+_LISTS: dict[str, Callable[..., Any]] = {
+    "list": lambda value=(): Listed(items_of_any(value)),
+    "tuple": lambda value=(): tuple(items_of_any(value)),
+    "dict": _ordered, "range": _range, "len": _len, "zip": _zip, "bool": _bool, "str": _text,
+    "enumerate": lambda value, start=0: Listed(enumerate(items_of(value), start)),
+    "reversed": lambda value: Listed(items_of_any(value)[::-1]),
+    "sorted": lambda value: Listed(plain(sorted, items_of(value))),
+    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
+    "numpy.array": _array, "numpy.asarray": _array, "torch.tensor": _array, "numpy.float32": _array,
+    "numpy.float64": _array, "numpy.int32": _array,
+}  # fmt: skip
+_PLAIN = {name: _plainly(function) for name, function in {
+    "int": int, "float": float, "min": min, "max": max, "abs": abs, "sum": sum,
+    "any": any, "all": all, "divmod": divmod, "numpy.sqrt": math.sqrt, "numpy.ceil": math.ceil,
+    "numpy.floor": math.floor, "numpy.deg2rad": math.radians, "numpy.rad2deg": math.degrees,
+    **{f"math.{name}": getattr(math, name) for name in
+       ("ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan", "radians", "degrees")},
+}.items()}  # fmt: skip
+# Mappings with attributes, by the last name, whoever's they are.
+MAPPINGS = frozenset({
+    "OrderedDict", "EasyDict", "edict", "AttrDict", "Munch", "Box", "SimpleNamespace", "Namespace", "ConfigDict",
+    "Dict", "DotMap", "Config", "defaultdict", "addict",
+})  # fmt: skip
+
+
+def _round(value: Any, digits: Any = None) -> Any:
+    if digits is not None and not (isinstance(digits, int) and 0 <= digits <= 20):
+        raise Unheld
+    return plain(round, value, digits)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {**_LISTS, **_PLAIN, "round": _round, "numpy.round": _round}
+
+
+def items_of_any(value: Any) -> list[Any]:
+    """The items of a list, those that are there by chance as they are."""
+    return list(value) if isinstance(value, list | tuple) else items_of(value)
+
+
+_LONGEST = 2_000  # of a text that is worked on
+_TEXT = ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "rstrip", "lstrip", "capitalize",
+         "title", "removeprefix", "removesuffix")  # fmt: skip
+
+
+def method(value: Any, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+    """What a method that changes nothing gives.
+
+    Raises:
+        Unheld: it has none that is known.
+
+    >>> method("Train", "lower", [], {}), method({"a": 1}, "get", ["b", 2], {})
+    ('train', 2)
+    """
+    match value, name:
+        case str(), _ if len(value) + sum(len(each) for each in args if isinstance(each, str)) > _LONGEST:
+            raise Unheld
+        case str(), _ if name in _TEXT:
+            return plain(getattr(value, name), *args, **named)
+        case str(), "join":
+            return plain(value.join, *args)
+        case Mapping(), "get" if args and isinstance(args[0], str | int | float | None):
+            return value.get(args[0], args[1] if len(args) > 1 else None)
+        case Mapping(), "items":
+            return Listed(value.items())
+        case Mapping(), "keys":
+            return Listed(value.keys())
+        case Mapping(), "values":
+            return Listed(value.values())
+        case Mapping(), "copy":
+            return Mapped(value, getattr(value, "at", NOWHERE), getattr(value, "born", 0))
+        case list(), "copy" | "tolist":
+            return Listed(value, getattr(value, "at", NOWHERE), getattr(value, "born", 0))
+        case ((int() | float() | tuple()), "item" | "tolist" | "astype"):
+            return value
+        case list(), "astype":
+            return value
+    raise Unheld
