@@ -19,7 +19,7 @@ from augrecipes.sources.store import index
 from augrecipes.sources.store.columns import Column, Texts, tables_of
 from augrecipes.sources.store.disk import READ_ONLY, free_bytes, naming, sync, sync_folder, write_file
 from augrecipes.sources.store.format import Contents, Role, StoreFormat
-from augrecipes.sources.store.formats import FORMATS
+from augrecipes.sources.store.formats import formats_of
 from augrecipes.sources.store.index import shard_name
 from augrecipes.sources.store.intact import frame_of
 from augrecipes.sources.store.item import Item, item_of
@@ -93,7 +93,7 @@ class StoreWriter:
                 disk is full, or the format needs a package that is missing.
         """
         place = _place(path)
-        kept = _kept(format, targets)
+        kept = formats_of(format, targets)
         if not isinstance(rows, int) or rows < 0 or not 1 <= quality <= 100:
             raise ValueError(f"rows must be a number from 0, quality one from 1 to 100: not {rows!r}, {quality!r}")
         if shard_bytes is not None and shard_bytes < 1:
@@ -317,14 +317,3 @@ class StoreWriter:
 def _place(path: str | os.PathLike[str]) -> Place:
     place = place_of(path)
     return Path(os.path.abspath(place)) if isinstance(place, Path) else place  # noqa: PTH100 (links stay)
-
-
-def _kept(format: str, targets: Mapping[str, Role]) -> dict[str, StoreFormat]:
-    if format not in FORMATS:
-        raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
-    for name, role in targets.items():
-        if not name.isidentifier() or role not in ("image", "mask"):
-            raise ValueError(f"target {name!r}: {role!r}; names are identifiers, roles are image and mask")
-    if not targets:
-        raise ValueError("a store has at least one target")
-    return {name: FORMATS[format].of(role) for name, role in targets.items()}

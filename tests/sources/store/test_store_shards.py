@@ -34,8 +34,8 @@ def laid(sizes: list[list[int]], most: int) -> None:
         store = open_store(folder / "s")
         items = store.tables["image"]
         files = items.shards.files
-        assert sorted(path.name for path in store.path.glob("image*")) == [file.name for file in files]
-        assert [(store.path / file.name).stat().st_size for file in files] == [file.size for file in files]
+        assert sorted(path.name for path in (folder / "s").glob("image*")) == [file.name for file in files]
+        assert [(folder / "s" / file.name).stat().st_size for file in files] == [file.size for file in files]
         for file in files:
             rows = {items.row_of(item) for item in file.numbers}
             assert file.size <= most or len(rows) == 1
