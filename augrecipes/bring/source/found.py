@@ -186,8 +186,15 @@ def _is_list(value: Any) -> bool:
     """Whether a list is one of transforms, and of nothing else."""
     items = [item.item if isinstance(item, Maybe) else item for item in value]
     made = [item for item in items if isinstance(item, Made)]
-    known = [item for item in made if item.name in _NAMES or registry.arguments(item.name) is not None]
+    known = [item for item in made if _is_ours(item)]
     return len(made) == len(items) and bool(known) and not any(item.name in _COMPOSES for item in made)
+
+
+def _is_ours(made: Made) -> bool:
+    """Whether a class is one of albumentations or torchvision, by its module, or by its name where it has none."""
+    if made.path.startswith(("albumentations.", "torchvision.transforms.")):
+        return True
+    return made.path == made.name and (made.name in _NAMES or registry.arguments(made.name) is not None)
 
 
 def _parts(made: Made) -> Iterator[Any]:
