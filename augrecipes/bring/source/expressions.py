@@ -105,12 +105,9 @@ class Expressions:
 
     def unknown(self, node: ast.expr, *parts: Any) -> UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
-        roots = [root for part in parts if isinstance(part, UnknownValue) for root in part.roots]
         path = dotted(node)
-        if not roots:
-            roots = [path] if path else self._names(node)
-        elif not path:
-            roots += self._names(node)
+        known = [root for part in parts if isinstance(part, UnknownValue) for root in part.roots]
+        roots = [path] if path else known + self._names(node)
         return UnknownValue(path or self.source.text(node), self.source.at(node), tuple(dict.fromkeys(roots))[:4])
 
     def _names(self, node: ast.expr) -> list[str]:
