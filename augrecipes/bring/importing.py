@@ -45,16 +45,11 @@ def draft_of(
         RecipeError: the file cannot be read, no dialect knows it, or what was run failed.
     """
     if source == "-":
-        document = replace(_streamed(), key=key, given=given or {})
-    elif is_named(source) and not Path(source).exists():
+        return of_document(replace(_streamed(), key=key, given=given or {}))
+    if is_named(source) and not Path(source).exists():
         return _of_named(source, given or {})
-    else:
-        document = replace(read(source), key=key, given=given or {})
-        document = replace(document, root=base_root or document.root)
-    draft = of_document(document)
-    if _LOADER in document.text:
-        draft.note(_DRAWS)
-    return draft
+    document = replace(read(source), key=key, given=given or {})
+    return of_document(replace(document, root=base_root or document.root))
 
 
 def _streamed() -> Document:
@@ -74,21 +69,18 @@ def _streamed() -> Document:
 def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
     """What the user named in a file of Python, which is run; a file that fails is read instead."""
     try:
-        document = replace(_named(source), given=given)
+        document = _named(source)
     except RecipeError as error:
         file, _, name = source.rpartition(":")
         try:
-            document = replace(read(file), key=name, given=given)
-            draft = of_document(document)
+            draft = of_document(replace(read(file), key=name, given=given))
         except RecipeError:
             raise error from None
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
-    else:
-        draft = of_document(document)
-        for message in document.warned:
-            draft.note(f"albumentations warned: {message}")
-    if _LOADER in (document.code or document.text):
-        draft.note(_DRAWS)
+        return draft
+    draft = of_document(replace(document, given=given))
+    for message in document.warned:
+        draft.note(f"albumentations warned: {message}")
     return draft
 
 
@@ -107,10 +99,8 @@ def _named(source: str) -> Document:
         code = read(str(module.content.__file__)).text
     except (AttributeError, RecipeError):
         code = ""
-    messages = (message for message in warned if "are not valid for transform" not in message)
-    return replace(
-        of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(messages) if not is_advice(m))
-    )
+    more = (message for message in warned if "are not valid for transform" not in message)
+    return replace(of_value(found, source), code=code, warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
 
 
 def of_value(value: Any, name: str) -> Document:
@@ -177,7 +167,10 @@ def of_document(document: Document) -> RecipeDraft:
         if dialect.owns(document):
             if document.key and not dialect.keyed:
                 raise _refused(document, f"--key names one of several pipelines, and this is {dialect.name}")
-            return dialect.draft(document)
+            draft = dialect.draft(document)
+            if _LOADER in (document.text or document.code):
+                draft.note(_DRAWS)
+            return draft
     if document.key:
         node = _at(document.top, document.key.split("."))
         if node is None:

@@ -23,6 +23,7 @@ from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.tar.named import is_archive
 
+NO_COLUMNS = "columns= says what a CSV file calls its columns, and these are annotations"
 NO_BOX_CLASSES = "box_classes= goes with annotations; this CSV file has one row an image"
 
 _log = logging.getLogger("augrecipes")
@@ -91,11 +92,12 @@ def as_table(
     columns: Mapping[str, str] | None = None,
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
+    outside: bool = False,
 ) -> ImageTable:
     """The samples in `root` or in `files`, with the targets that `recipe` takes."""
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
-    annotated = files is not None and is_annotated(files, dict(columns or {}))
+    annotated = files is not None and is_annotated(files)
     check_source(None if annotated else root, files, split, masks=masks, columns=columns)
     if files is None:
         return table_of_folders(as_list(root), as_list(masks), cache=cache, layout=layout)
@@ -103,8 +105,10 @@ def as_table(
         if box_classes is not None:
             raise ValueError(NO_BOX_CLASSES)
         return table_of_csv(files, split, check=check, ignore=untaken(recipe), renamed=columns)
+    if columns is not None:
+        raise ValueError(NO_COLUMNS)
     wanted = annotation_options(
-        recipe, root, split=split, check=check, exif=exif, columns=columns, box_classes=box_classes, crowds=crowds
+        recipe, root, split=split, check=check, exif=exif, box_classes=box_classes, crowds=crowds, outside=outside
     )
     return table_of_annotations(files, wanted)
 
@@ -116,9 +120,9 @@ def annotation_options(
     split: str | None = None,
     check: bool,
     exif: Exif = "apply",
-    columns: Mapping[str, str] | None = None,
     box_classes: Sequence[str] | None = None,
     crowds: Crowds = "drop",
+    outside: bool = False,
 ) -> AnnotationOptions:
     """What is asked of annotations, from a dataset's arguments; ValueError for those that are none."""
     if crowds not in ("drop", "keep"):
@@ -128,7 +132,7 @@ def annotation_options(
     if root is not None and not isinstance(root, str | bytes | os.PathLike):
         raise ValueError("root= with annotations is the one folder that their pictures lie in")
     names = None if box_classes is None else [str(name) for name in box_classes]
-    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, dict(columns or {}), check)
+    return AnnotationOptions(recipe.inputs, root, split, names, crowds, exif, check, outside)
 
 
 def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:

@@ -55,7 +55,7 @@ def assert_samples_same(a: Recipe, b: Recipe, seed: int, samples: int = 3) -> No
             assert not isinstance(other, dict)
 
 
-_FILLS = {
+_FILLS: dict[str, dict[str, Any]] = {
     "Affine": {"rotate": 30}, "CenterCrop": {"height": 80, "width": 80, "pad_if_needed": True},
     "Crop": {"x_max": 90, "y_max": 80, "pad_if_needed": True}, "CropAndPad": {"px": 9},
     "Pad": {"padding": 7}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
@@ -71,7 +71,7 @@ def test_one_number_for_all_channels_is_what_the_class_makes_of_it() -> None:
     for name in [*registry.names()]:
         properties = (registry.arguments(name) or {"properties": {}})["properties"]
         for fill in (0, 9) if "fill" in properties else ():
-            beside = {**_FILLS.get(name, {}), "p": 1.0}
+            beside: dict[str, Any] = {**_FILLS.get(name, {}), "p": 1.0}
             try:
                 one, three = (_filling(name, {**beside, "fill": value}) for value in (fill, [fill] * 3))
                 made = [recipe.compile(optimize="none").at(0)(image=image)["image"] for recipe in (one, three)]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.bring.configs.forms import Computed
-from augrecipes.bring.source.found import Found, read
+from augrecipes.bring.source.found import FoundPipeline, read
 from augrecipes.bring.source.text import parse
-from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, Named, Unknown
+from augrecipes.bring.source.values import Either, Listed, Made, Mapped, Maybe, OutsideName, UnknownValue
 from augrecipes.errors import RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
@@ -32,7 +32,7 @@ class Config:
         exhausted: a part of it was not read.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[FoundPipeline, ...]
     names: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     exhausted: bool = False
@@ -126,7 +126,7 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
 
 
 def _held(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | Unknown)
+    return isinstance(value, Mapping | list | tuple | None | bool | int | float | str | UnknownValue)
 
 
 class _Nodes:
@@ -135,11 +135,22 @@ class _Nodes:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.made: dict[int, Node] = {}
+        self.open: set[int] = set()  # what is being made: a list that holds itself ends there
 
     def of(self, value: Any, place: Place, depth: int = 0) -> Node:
-        if id(value) in self.made and isinstance(value, Mapping | list | tuple):
-            return self.made[id(value)]
-        found: Node
+        if isinstance(value, Mapping | list | tuple):
+            if id(value) in self.open:
+                return Scalar(Computed("..."), place, "...")
+            if id(value) in self.made:
+                return self.made[id(value)]
+            self.open.add(id(value))
+            try:
+                return self.made.setdefault(id(value), self._node(value, place, depth))
+            finally:
+                self.open.discard(id(value))
+        return self._node(value, place, depth)
+
+    def _node(self, value: Any, place: Place, depth: int) -> Node:
         at = getattr(value, "at", place)
         at = at if at.line else place
         match value:
@@ -148,24 +159,18 @@ class _Nodes:
             case None | bool() | int() | float() | str():
                 return Scalar(value, place, str(value))
             case Mapping():
-                found = MappingNode({}, at, {})
-                self.made[id(value)] = found
-                found.entries |= {str(key): self.of(item, at, depth + 1) for key, item in value.items()}
+                return MappingNode({str(key): self.of(item, at, depth + 1) for key, item in value.items()}, at, {})
             case list() | tuple():
-                found = ListNode([], at)
-                self.made[id(value)] = found
-                found.items += [self.of(self._item(item), at, depth + 1) for item in value]
-            case Named(bound=True):
+                return ListNode([self.of(self._item(item), at, depth + 1) for item in value], at)
+            case OutsideName(bound=True):
                 return Scalar(value.last, place, value.last)
-            case Unknown():
+            case UnknownValue():
                 return Scalar(Computed(value.text), at, value.text)
             case Either():
                 return self.of(value.yes, place, depth + 1)
-            case Named(path=path) | Made(path=path):
+            case OutsideName(path=path) | Made(path=path):
                 return Scalar(Computed(path), place, path)
-            case _:
-                return Scalar(Computed(getattr(value, "name", "an object")), place, "")
-        return found
+        return Scalar(Computed(getattr(value, "name", "an object")), place, "")
 
     @staticmethod
     def _item(item: Any) -> Any:

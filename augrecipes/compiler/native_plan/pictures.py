@@ -71,18 +71,18 @@ def is_picture(picture: Any, *, files: bool) -> bool:
 
 
 def is_mask(mask: Any, picture: Picture) -> bool:
-    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture."""
+    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the picture; in memory or still in its file."""
     return (
-        isinstance(mask, np.ndarray)
+        (isinstance(mask, np.ndarray) or is_encoded(mask))
         and mask.dtype in _MASKS
-        and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[2] == 1))
+        and (len(mask.shape) == 2 or (len(mask.shape) == 3 and mask.shape[2] == 1))
         and mask.shape[:2] == picture.shape[:2]
     )
 
 
-def as_picture(mask: np.ndarray) -> np.ndarray:
-    """Such a mask as H×W×1 of uint8."""
-    return mask.view(np.uint8).reshape(*mask.shape[:2], 1)
+def as_picture(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:
+    """Such a mask as H×W×1 of uint8; one that is still in its file is that already."""
+    return mask.view(np.uint8).reshape(*mask.shape[:2], 1) if isinstance(mask, np.ndarray) else mask
 
 
 def coded_of(picture: Picture, window: Sequence[int]) -> Coded | None:

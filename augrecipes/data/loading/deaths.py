@@ -30,7 +30,7 @@ def the_dead(workers: Sequence[Any]) -> LoaderError | None:
     """The error that tells of the first worker that is dead; None where all live."""
     for number, worker in enumerate(workers):
         if (code := worker.exitcode) is not None:
-            return _told(f"worker {number} of {len(workers)} (pid {worker.pid}) {_how(code)}", _cause(code))
+            return _worker_died(f"worker {number} of {len(workers)} (pid {worker.pid}) {_how(code)}", _cause(code))
     return None
 
 
@@ -57,7 +57,7 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
                 worker.join(_DYING_SECONDS)
         return the_dead(workers)
     if says_dead_worker(text):
-        return _told(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
+        return _worker_died(text.splitlines()[0], f"out of memory ({_LESS}); {_CRASHED}; or {_ENDED}")
     return None
 
 
@@ -78,7 +78,7 @@ def _cause(code: int) -> str:
     return _ENDED if code >= 0 else _CAUSES.get(_name(-code), _CRASHED)
 
 
-def _told(what: str, cause: str) -> LoaderError:
+def _worker_died(what: str, cause: str) -> LoaderError:
     return LoaderError(
         f"a worker died: {what}\nLikely reason: {cause}. num_workers=0 runs the same samples in this process, where "
         "the reason shows"
